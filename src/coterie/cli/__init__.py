@@ -1,0 +1,1 @@
+"""The command line: it parses, makes one library call, prints."""

@@ -1,0 +1,1 @@
+"""Named real data sets."""

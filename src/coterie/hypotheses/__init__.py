@@ -1,0 +1,1 @@
+"""What is stored, and the geometry in which it moves."""

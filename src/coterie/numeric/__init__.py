@@ -1,0 +1,1 @@
+"""Compiled code: arrays and scalars in, arrays and scalars out."""

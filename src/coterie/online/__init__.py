@@ -1,0 +1,1 @@
+"""The named online algorithms as estimators."""

@@ -1,0 +1,1 @@
+"""How tasks share: the interaction matrix A, through its inverse M."""

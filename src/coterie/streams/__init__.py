@@ -1,0 +1,1 @@
+"""From files to blocks of records, to predictions made before the label, to a verdict."""
