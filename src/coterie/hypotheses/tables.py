@@ -1,0 +1,125 @@
+"""Tables of weights as they are made, grown and read: the Python side of :mod:`coterie.numeric.tables`."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..numeric.arrays import grown, roomy
+from ..numeric.tables import FeatureMajor, Hashed, RowMajor, Sparse, compact, read_row, write_row
+
+Weights = NDArray[np.floating[Any]]
+
+#: A table of every weight may take so many bytes before "auto" stores only what was moved.
+DENSE_LIMIT = 2**28
+
+
+def row_major(rows: int, features: int, dtype: str) -> RowMajor:
+    """An empty dense table, each row in one piece."""
+    return RowMajor(np.zeros(max(rows, 1) * max(features, 1), dtype), max(features, 1))
+
+
+def feature_major(rows: int, features: int, dtype: str) -> FeatureMajor:
+    """An empty dense table, each feature's weights in one piece."""
+    return FeatureMajor(np.zeros(max(rows, 1) * max(features, 1), dtype), max(rows, 1))
+
+
+def sparse(rows: int, dtype: str, places: int = 1024) -> Sparse:
+    """An empty table of the weights that will be moved."""
+    start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+    return Sparse(np.zeros(places, dtype), np.full(places, -1, np.int32), start, size, count, np.zeros(1, np.int64))
+
+
+def hashed(bits: int, dtype: str) -> Hashed:
+    """An empty table of 2**bits weights for all rows and features."""
+    return Hashed(np.zeros(2**bits, dtype))
+
+
+def rows_of(table: Any, rows: int, features: int) -> Weights:
+    """The first rows as a dense (rows, features) array."""
+    weights = np.zeros((rows, features), table.values.dtype)
+    for row in range(rows):
+        read_row(table, row, weights[row])
+    return weights
+
+
+def _restrided(table: Any, stride: int) -> NDArray[Any]:
+    old = table.values.reshape(-1, table.stride)
+    wider = np.zeros((old.shape[0], stride), old.dtype)
+    wider[:, : table.stride] = old
+    return wider.reshape(-1)
+
+
+@singledispatch
+def fit_rows(table: Any, rows: int) -> Any:
+    """The table with room for so many rows."""
+    raise TypeError(f"not a table: {type(table).__name__}")
+
+
+@fit_rows.register
+def _(table: RowMajor, rows: int) -> RowMajor:
+    return RowMajor(grown(table.values, roomy(table.values.size // table.stride, rows) * table.stride), table.stride)
+
+
+@fit_rows.register
+def _(table: FeatureMajor, rows: int) -> FeatureMajor:
+    stride = roomy(table.stride, rows)
+    return table if stride == table.stride else FeatureMajor(_restrided(table, stride), stride)
+
+
+@fit_rows.register
+def _(table: Hashed, rows: int) -> Hashed:
+    return table
+
+
+@fit_rows.register
+def _(table: Sparse, rows: int) -> Sparse:
+    return table._replace(start=grown(table.start, rows), size=grown(table.size, rows), count=grown(table.count, rows))
+
+
+@singledispatch
+def fit_features(table: Any, features: int) -> Any:
+    """The table with room for so many features."""
+    return table
+
+
+@fit_features.register
+def _(table: RowMajor, features: int) -> RowMajor:
+    stride = roomy(table.stride, features)
+    return table if stride == table.stride else RowMajor(_restrided(table, stride), stride)
+
+
+@fit_features.register
+def _(table: FeatureMajor, features: int) -> FeatureMajor:
+    have = table.values.size // table.stride
+    return FeatureMajor(grown(table.values, roomy(have, features) * table.stride), table.stride)
+
+
+def enlarge(table: Sparse, rows: NDArray[np.int64], entries: int) -> Sparse:
+    """A sparse table, compacted, with room for so many new entries in each of these rows."""
+    need = int(np.sum(4 * (table.count[rows].astype(np.int64) + entries) + 8))
+    live = int(table.size.astype(np.int64).sum())
+    if table.used[0] + need <= table.values.size:
+        return table
+    places = max(2 * live, live + 2 * need)
+    values, features = np.zeros(places, table.values.dtype), np.full(places, -1, np.int32)
+    start = np.zeros_like(table.start)
+    used = compact(table, values, features, start)
+    return table._replace(values=values, features=features, start=start, used=np.array([used], np.int64))
+
+
+def to_sparse(table: RowMajor, rows: int) -> Sparse:
+    """The same weights, only those that are not zero stored."""
+    dense = table.values.reshape(-1, table.stride)[:rows]
+    made = sparse(rows, table.values.dtype.str, 4 * np.count_nonzero(dense) + 8 * rows + 1024)
+    for row in range(rows):
+        write_row(made, row, dense[row])
+    return made
+
+
+def is_dense(table: Any) -> bool:
+    """Whether every weight has a place, so that a larger stream costs more memory whether it is used or not."""
+    return hasattr(table, "stride")

@@ -1,0 +1,211 @@
+"""The round: a learner joins a hypothesis, a relation and a rule, none of which knows the others.
+
+    m   = score(state, z)              the margin
+    tau = rule(m, y, ...)              how far to move; 0.0 means that nothing changes
+    state <- add(state, z, tau, M)     spread the move over the tasks through M
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .hypotheses import linear
+from .numeric.stream import learn, predict
+from .relations.cache import column_cache
+from .relations.groups import GroupIndex
+from .views import Index
+
+Margins = NDArray[np.float64]
+
+
+@dataclass
+class State:
+    """All that is learned: a tree of named arrays, and the labels that number its rows."""
+
+    model: Any
+    tasks: Index
+    sharing: Any
+    features: int
+    dense: bool
+    rounds: int = 0
+
+
+@dataclass
+class Moves:
+    """What a run of rounds did: the margins told before each label, and how far each record moved the weights."""
+
+    margins: Margins
+    taus: Margins
+
+
+class Learner:
+    """A hypothesis, a relation and a rule joined into one round.
+
+    Parameters
+    ----------
+    hypothesis : part
+        What is stored, such as :class:`coterie.hypotheses.Linear` or a wrapper around it.
+    relation : part
+        How tasks share.
+    rule : part
+        When and how far to move.
+
+    Raises
+    ------
+    TypeError
+        If the hypothesis cannot be moved by the relation; both are named.
+    """
+
+    def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
+        form = getattr(relation, "form", None)
+        if form not in hypothesis.forms:
+            raise TypeError(f"{type(hypothesis).__name__} cannot learn under {relation!r}: it needs a relation")
+        if not hasattr(rule, "compiled"):
+            raise TypeError(f"{type(hypothesis).__name__} cannot move by {rule!r}: it needs a rule")
+        self.hypothesis, self.relation = hypothesis, relation
+        self._rule = rule.compiled()
+        self._bound = _FORMS[form]
+
+    def init(self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False) -> State:
+        """The state before the first round.
+
+        Parameters
+        ----------
+        tasks : sequence of labels
+            Tasks known from the start; those that the relation itself names are added.
+        features : int
+            Width of the records expected.
+        dense : bool
+            Whether records come as dense arrays, so that storing every weight wastes nothing.
+        """
+        return self._bound.start(self, tasks, features, dense)
+
+    def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
+        """Make room for the labels that are new, and for so many features; all or nothing."""
+        new = [task for task in tasks if task not in state.tasks.numbers]
+        if new or features > state.features:
+            self._bound.extend(self, state, new, max(features, state.features))
+
+    def score(self, state: State, rows: Any, codes: NDArray[np.int64]) -> Margins:
+        """Margins of records of known tasks: O(nnz · levels) each; nothing is written."""
+        margins = np.zeros(len(codes))
+        predict(state.model, rows, codes, 0, len(codes), margins)
+        return margins
+
+    def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
+        """Margins of records of tasks that nobody has seen: what the relation says of them."""
+        margins = np.zeros(len(tasks))
+        model = self._bound.ghosts(state, tasks)
+        predict(model, rows, np.arange(len(tasks)), 0, len(tasks), margins)
+        return margins
+
+    def update_many(
+        self, state: State, rows: Any, codes: NDArray[np.int64], y: NDArray[np.float64], last: int | None = None
+    ) -> Moves:
+        """Predict and learn records one after the other, the last ones only predicted if their labels come late.
+
+        Parameters
+        ----------
+        state : State
+            Changed in place.
+        rows : Dense or Csr
+            The records.
+        codes : ndarray of int64
+            Their tasks' numbers, all known.
+        y : ndarray of float64
+            Their labels, -1.0 or +1.0.
+        last : int, optional
+            How many of the records have their labels by the end; the others come ``len(codes) - last`` rounds late.
+        """
+        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)))
+        last = len(codes) if last is None else last
+        delay = len(codes) - last
+        done = 0
+        while True:
+            done = learn(
+                state.model, self._rule, rows, codes, y, done, last, delay, moves.margins, moves.taus
+            )
+            if done == last:
+                break
+            self._bound.provide(state, int(codes[done]), _entries(rows, done))
+        state.rounds += last
+        return moves
+
+
+def _entries(rows: Any, t: int) -> int:
+    return int(rows.starts[t + 1] - rows.starts[t]) if hasattr(rows, "starts") else int(rows.values.shape[1])
+
+
+class _ByLevels:
+    """A relation of nested groups bound to a model of raw sums."""
+
+    @staticmethod
+    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool) -> State:
+        sharing = GroupIndex(learner.relation)
+        index = Index(tasks)
+        levels = sharing.extend(sharing.empty(), 0, index.labels, 0)
+        own = len(index) if learner.relation.specific else 1
+        model = learner.hypothesis.grouped(levels, len(sharing), own, features, dense)
+        return State(model, index, sharing, features, dense)
+
+    @staticmethod
+    def extend(learner: Learner, state: State, new: Sequence[Hashable], features: int) -> None:
+        model = state.model
+        levels = state.sharing.extend(linear.levels_of(model), len(state.tasks), new, state.rounds)
+        tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
+        model = linear.with_levels(model, levels)
+        state.model = learner.hypothesis.fit(model, len(state.sharing), tasks, features, state.dense)
+        state.tasks.add(new)
+        state.features = features
+
+    @staticmethod
+    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
+        return linear.with_levels(state.model, state.sharing.ghosts(linear.levels_of(state.model), tasks))
+
+    @staticmethod
+    def provide(state: State, i: int, entries: int) -> None:
+        state.model = linear.make_room(state.model, i, entries)
+
+
+class _ByColumns:
+    """A relation that gives columns of M, bound to a model of the weights themselves."""
+
+    @staticmethod
+    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool) -> State:
+        known = Index(learner.relation.known_tasks)
+        _refuse_unknown(learner.relation, known, tasks)
+        cache = column_cache(learner.relation.source())
+        model = learner.hypothesis.spread(cache.columns, len(known), features, dense)
+        return State(model, known, cache, features, dense)
+
+    @staticmethod
+    def extend(learner: Learner, state: State, new: Sequence[Hashable], features: int) -> None:
+        _refuse_unknown(learner.relation, state.tasks, new)
+        state.model = learner.hypothesis.fit(state.model, 0, len(state.tasks), features, state.dense)
+        state.features = features
+
+    @staticmethod
+    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
+        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
+
+    @staticmethod
+    def provide(state: State, i: int, entries: int) -> None:
+        if state.sharing.columns.slot[i] < 0:
+            state.sharing.fetch(i)
+            state.model = linear.with_columns(state.model, state.sharing.columns)
+        state.model = linear.make_room(state.model, i, entries)
+
+
+def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:
+    for task in tasks:
+        if task not in known.numbers:
+            shown = ", ".join(map(repr, known.labels[:5]))
+            raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")
+
+
+_FORMS: dict[str | None, Any] = {"levels": _ByLevels, "columns": _ByColumns}

@@ -1,0 +1,297 @@
+"""Relations whose M is diagonal plus one block a level: O(nnz · levels) a record whatever the number of tasks.
+
+Every one of them is a penalty Σ_i ‖u_i‖² + Σ_l b_l Σ_i ‖u_i - mean of u over i's group at level l‖², the groups of a
+level lying inside those of the level before. With P_l the matrix that replaces each task by its group's mean,
+
+    A = I + Σ_l b_l (I - P_l),        M = A⁻¹ = I / λ_L + Σ_l (1/λ_l - 1/λ_{l+1}) P_l,      λ_l = 1 + b_0 + ... + b_{l-1},
+
+because the P_l are nested projectors. A task's weights are w_i = own·g_i + Σ_l weight(group)·h_group with the raw sums
+g_i (the moves made at task i) and h_group (those made in a group), whatever the number of tasks.
+
+**Scale.** A positive factor of M changes no decision of a Perceptron. Relations given by ``b`` use the paper's M;
+those given by ``share`` use (1 - s) I + s 11', whose diagonal is 1, so that nothing changes as tasks arrive.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import spec
+
+Group = Hashable
+Matrix = NDArray[np.float64]
+
+
+class LevelRelation(ABC):
+    """A relation of nested groups; a subclass says which groups a task has and what they weigh."""
+
+    form: ClassVar[str] = "levels"
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """The largest number of groups that a task can be in."""
+
+    @abstractmethod
+    def path(self, task: Hashable) -> tuple[Group, ...]:
+        """The groups of a task, the widest first; ValueError if the relation does not know the task."""
+
+    @abstractmethod
+    def own(self, depth: int) -> float:
+        """Weight of a task's own moves, for a task in so many groups."""
+
+    @abstractmethod
+    def shared(self, level: int, members: int) -> float:
+        """Weight of the moves made in a group of that level with so many tasks known."""
+
+    @property
+    def specific(self) -> bool:
+        """Whether any task has weights of its own."""
+        return any(self.own(depth) != 0.0 for depth in range(self.depth + 1))
+
+    def scale(self, members: int) -> float:
+        """What the streamed M is multiplied with to give A⁻¹, for a group of so many tasks."""
+        return 1.0
+
+    def matrix(self, tasks: Sequence[Hashable]) -> Matrix:
+        """A⁻¹ on the paper's scale for these tasks, shape (K, K): O(K² · levels); for looking at, never for learning.
+
+        Parameters
+        ----------
+        tasks : sequence of task labels
+            The tasks that are known; groups count these and no others.
+        """
+        paths = [self.path(task) for task in tasks]
+        M = np.diag([self.own(len(path)) for path in paths])
+        for level in range(self.depth):
+            for members in _groups_at(paths, level).values():
+                M[np.ix_(members, members)] += self.shared(level, len(members))
+        return M * self._scales(paths)
+
+    def _scales(self, paths: list[tuple[Group, ...]]) -> Any:
+        sizes = [len(members) for members in _groups_at(paths, 0).values()]
+        return self.scale(max(sizes, default=1))
+
+
+def _groups_at(paths: Sequence[tuple[Group, ...]], level: int) -> dict[Group, list[int]]:
+    groups: dict[Group, list[int]] = {}
+    for i, path in enumerate(paths):
+        if level < len(path):
+            groups.setdefault(path[: level + 1], []).append(i)
+    return groups
+
+
+def check_b(b: float, name: str = "b") -> None:
+    """Refuse a strength for which A is not positive definite."""
+    if not (b > -1 and np.isfinite(b)):
+        raise ValueError(f"{name} must be a finite number above -1 (A is positive definite there), got {b!r}")
+
+
+def check_share(share: float) -> None:
+    """Refuse a share outside [0, 1]."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must lie between 0 (independent) and 1 (pooled), got {share!r}")
+
+
+class _OneGroup(LevelRelation):
+    """Every task in one group of all."""
+
+    @property
+    def depth(self) -> int:
+        return 1
+
+    def path(self, task: Hashable) -> tuple[Group, ...]:
+        return ("all",)
+
+
+@spec.part
+class Independent(LevelRelation):
+    """No sharing: A = I, a model of its own for every task (IPL; CCG08 §3).
+
+    Examples
+    --------
+    >>> Independent().matrix(["a", "b"])
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    @property
+    def depth(self) -> int:
+        return 0
+
+    def path(self, task: Hashable) -> tuple[Group, ...]:
+        return ()
+
+    def own(self, depth: int) -> float:
+        return 1.0
+
+    def shared(self, level: int, members: int) -> float:
+        return 0.0
+
+
+@spec.part
+class Pooled(_OneGroup):
+    """One model for all tasks (STL in SRDV11): M = 11'/K, the limit of :class:`MeanRegularized` as b grows.
+
+    Examples
+    --------
+    >>> Pooled().matrix(["a", "b"])
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+
+    def own(self, depth: int) -> float:
+        return 0.0
+
+    def shared(self, level: int, members: int) -> float:
+        return 1.0
+
+    def scale(self, members: int) -> float:
+        return 1.0 / members
+
+
+@spec.part
+class HalfUpdate(_OneGroup):
+    """Every mistake moves its own task by a full step and all others by half of one (CCG08 §3; CMTL in SRDV11).
+
+    A = (K + 1) I - 11', M = (I + 11') / (K + 1): the penalty Σ‖u_i‖² + Σ_{i<j} ‖u_i - u_j‖². It follows the number K
+    of tasks seen so far: ``MeanRegularized(b=K)`` with a K that grows, which is ``MeanRegularized(share=0.5)``.
+
+    Examples
+    --------
+    >>> HalfUpdate().matrix(["a", "b", "c"])
+    array([[0.5 , 0.25, 0.25],
+           [0.25, 0.5 , 0.25],
+           [0.25, 0.25, 0.5 ]])
+    """
+
+    def own(self, depth: int) -> float:
+        return 0.5
+
+    def shared(self, level: int, members: int) -> float:
+        return 0.5
+
+    def scale(self, members: int) -> float:
+        return 2.0 / (members + 1)
+
+
+def _share_scale(share: float, members: int) -> float:
+    """Takes (1 - s) I + s 11' to A⁻¹ = (I + (b/K) 11') / (1 + b) with b = sK / (1 - s)."""
+    return 1.0 / (1.0 - share + share * members)
+
+
+class _BOrShare(LevelRelation):
+    """One level of groups, its sharing given by ``b`` (the paper's) or by ``share`` (independent of sizes)."""
+
+    b: float | None
+    share: float | None
+
+    @property
+    def depth(self) -> int:
+        return 1
+
+    def _check(self) -> None:
+        if (self.b is None) == (self.share is None):
+            raise ValueError(f"give either b or share, got b={self.b!r} and share={self.share!r}")
+        if self.b is not None:
+            check_b(self.b)
+        if self.share is not None:
+            check_share(self.share)
+
+    def own(self, depth: int) -> float:
+        return 1.0 / (1.0 + self.b) if self.b is not None else 1.0 - float(self.share or 0.0)
+
+    def shared(self, level: int, members: int) -> float:
+        if self.b is None:
+            return float(self.share or 0.0)
+        return self.b / ((1.0 + self.b) * members)
+
+    def scale(self, members: int) -> float:
+        return 1.0 if self.share is None else _share_scale(self.share, members)
+
+
+@spec.part
+class MeanRegularized(_BOrShare):
+    """Tasks are drawn to their mean: the penalty Σ‖u_i‖² + b Σ‖u_i - ū‖² (CCG08 §3.2).
+
+    A = I + b (I - 11'/K), M = (I + (b/K) 11') / (1 + b) for the K tasks known at the moment.
+
+    Parameters
+    ----------
+    b : float > -1
+        Strength: 0 is :class:`Independent`, K is :class:`HalfUpdate`, and as it grows all tasks become one.
+    share : float in [0, 1]
+        The same on a scale that keeps its meaning as tasks arrive, s = b / (b + K): 0 independent, 1/2 half-update,
+        1 pooled. Streams with M = (1 - s) I + s 11'.
+
+    Raises
+    ------
+    ValueError
+        Unless exactly one of the two is given and lies in its range.
+
+    Examples
+    --------
+    >>> MeanRegularized(b=2).matrix(["a", "b"])
+    array([[0.66666667, 0.33333333],
+           [0.33333333, 0.66666667]])
+    """
+
+    b: float | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def path(self, task: Hashable) -> tuple[Group, ...]:
+        return ("all",)
+
+
+@spec.part
+class Clusters(_BOrShare):
+    """Tasks are drawn to the mean of their group: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
+
+    Parameters
+    ----------
+    groups : mapping
+        Task label to group label. A task that is not in it is refused.
+    b : float > -1
+        Strength inside a group; b = m gives the clique of the papers.
+    share : float in [0, 1]
+        The same as s = b / (b + m).
+
+    Raises
+    ------
+    ValueError
+        If ``groups`` is no mapping, unless exactly one of b and share is given, or for a task without a group.
+
+    Examples
+    --------
+    >>> Clusters({"a": 1, "b": 1, "c": 2}, share=0.5).matrix(["a", "b", "c"]).round(3)
+    array([[0.667, 0.333, 0.   ],
+           [0.333, 0.667, 0.   ],
+           [0.   , 0.   , 1.   ]])
+    """
+
+    groups: Mapping[Hashable, Hashable]
+    b: float | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.groups, Mapping):
+            raise ValueError(f"groups must be a mapping of task to group, got {type(self.groups).__name__}")
+        self._check()
+
+    def path(self, task: Hashable) -> tuple[Group, ...]:
+        if task not in self.groups:
+            raise ValueError(f"task {task!r} has no group in Clusters: give it one in groups")
+        return (self.groups[task],)
+
+    def _scales(self, paths: list[tuple[Group, ...]]) -> Any:
+        groups = _groups_at(paths, 0)
+        each = np.array([self.scale(len(groups[path])) for path in paths])
+        return each[:, None]

@@ -1,0 +1,148 @@
+"""Frozen hyperparameters and their JSON form.
+
+A *part* (a relation, a rule, a storage, ...) is a frozen dataclass that knows nothing of the stream. It is written to
+JSON and read back without running any code: a name is looked up among the registered parts, the fields are plain data.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, dataclass_transform
+
+import numpy as np
+
+T = TypeVar("T")
+
+_PARTS: dict[str, type] = {}
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def part(cls: type[T]) -> type[T]:
+    """Make a class a frozen dataclass whose instances round-trip through JSON.
+
+    Two parts are equal when their JSON forms are, so parts that hold arrays can be compared.
+
+    Examples
+    --------
+    >>> from coterie.relations import MeanRegularized
+    >>> from_json(to_json(MeanRegularized(b=10)))
+    MeanRegularized(b=10)
+    """
+    cls.__eq__ = _same  # type: ignore[method-assign]
+    cls.__hash__ = _hash  # type: ignore[method-assign]
+    cls.__repr__ = _show  # type: ignore[method-assign]
+    made = dataclass(frozen=True, eq=False, repr=False)(cls)
+    _PARTS[cls.__name__] = made
+    return made
+
+
+def to_json(value: Any) -> Any:
+    """Plain JSON data for a part, or for anything a part or a task label may hold.
+
+    Raises
+    ------
+    TypeError
+        If the value has no JSON form; the message names its type.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else {"$float": repr(float(value))}
+    return _tagged(value)
+
+
+def from_json(data: Any) -> Any:
+    """Undo :func:`to_json`; nothing in the data is ever executed.
+
+    Raises
+    ------
+    ValueError
+        If the data name a part or a tag that this version does not know.
+    """
+    if isinstance(data, list):
+        return [from_json(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    tag = next((key for key in data if key.startswith("$")), None)
+    if tag not in _READERS:
+        raise ValueError(f"unknown JSON tag {tag!r}: expected one of {', '.join(map(str, _READERS))}")
+    return _READERS[tag](data)
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a part by name, in the order of its constructor."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _tagged(value: Any) -> Any:
+    if type(value).__name__ in _PARTS and type(value) is _PARTS[type(value).__name__]:
+        named = {name: to_json(held) for name, held in fields_of(value).items()}
+        return {"$part": type(value).__name__, "fields": named}
+    for kind, write in _WRITERS:
+        if isinstance(value, kind):
+            return write(value)
+    raise TypeError(f"a {type(value).__name__} ({value!r}) has no JSON form; use numbers, strings, tuples or dates")
+
+
+def _write_array(value: np.ndarray[Any, Any]) -> dict[str, Any]:
+    if value.dtype.kind not in "biuf":
+        return {"$list": [to_json(item) for item in value.tolist()]}
+    raw = np.ascontiguousarray(value)
+    text = base64.b64encode(raw.tobytes()).decode("ascii")
+    return {"$array": text, "dtype": raw.dtype.str, "shape": list(raw.shape)}
+
+
+_WRITERS: list[tuple[type, Callable[[Any], Any]]] = [
+    (np.bool_, bool),
+    (np.str_, str),
+    (np.ndarray, _write_array),
+    (tuple, lambda value: {"$tuple": [to_json(item) for item in value]}),
+    (list, lambda value: [to_json(item) for item in value]),
+    (Mapping, lambda value: {"$dict": [[to_json(key), to_json(held)] for key, held in value.items()]}),
+    (bytes, lambda value: {"$bytes": base64.b64encode(value).decode("ascii")}),
+    (datetime.datetime, lambda value: {"$datetime": value.isoformat()}),
+    (datetime.date, lambda value: {"$date": value.isoformat()}),
+]
+
+
+def _read_array(data: dict[str, Any]) -> np.ndarray[Any, Any]:
+    raw = base64.b64decode(data["$array"])
+    return np.frombuffer(raw, dtype=np.dtype(data["dtype"])).reshape(data["shape"]).copy()
+
+
+def _read_part(data: dict[str, Any]) -> Any:
+    name = data["$part"]
+    if name not in _PARTS:
+        raise ValueError(f"unknown part {name!r}: this version knows {', '.join(sorted(_PARTS))}")
+    return _PARTS[name](**{key: from_json(value) for key, value in data["fields"].items()})
+
+
+_READERS: dict[str | None, Callable[[dict[str, Any]], Any]] = {
+    "$part": _read_part,
+    "$array": _read_array,
+    "$float": lambda data: float(data["$float"]),
+    "$tuple": lambda data: tuple(from_json(item) for item in data["$tuple"]),
+    "$list": lambda data: np.array([from_json(item) for item in data["$list"]], dtype=object),
+    "$dict": lambda data: {from_json(key): from_json(value) for key, value in data["$dict"]},
+    "$bytes": lambda data: base64.b64decode(data["$bytes"]),
+    "$datetime": lambda data: datetime.datetime.fromisoformat(data["$datetime"]),
+    "$date": lambda data: datetime.date.fromisoformat(data["$date"]),
+}
+
+
+def _same(self: Any, other: object) -> bool:
+    return type(self) is type(other) and bool(to_json(self) == to_json(other))
+
+
+def _hash(self: Any) -> int:
+    return hash((type(self).__name__, repr(to_json(self))))
+
+
+def _show(self: Any) -> str:
+    shown = (f"{name}={value!r}" for name, value in fields_of(self).items() if value is not None)
+    return f"{type(self).__name__}({', '.join(shown)})"

@@ -1,0 +1,122 @@
+"""Views: which task a record belongs to, and with which vector."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .numeric.records import Csr
+
+
+class Index:
+    """Numbers labels in the order in which they come.
+
+    Examples
+    --------
+    >>> index = Index(["fr", "it"])
+    >>> index.codes(["it", "es"])
+    array([ 1, -1])
+    """
+
+    def __init__(self, labels: Iterable[Hashable] = ()) -> None:
+        self.labels: list[Hashable] = []
+        self.numbers: dict[Hashable, int] = {}
+        self.add(labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def add(self, labels: Iterable[Hashable]) -> None:
+        """Number the labels that are new."""
+        for label in labels:
+            if label not in self.numbers:
+                self.numbers[label] = len(self.labels)
+                self.labels.append(label)
+
+    def codes(self, labels: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
+        """The number of each label, -1 where it has none: O(n) with one lookup a distinct label."""
+        distinct, places = distinct_labels(labels)
+        numbers = np.array([self.numbers.get(label, -1) for label in distinct], np.int64)
+        return numbers[places]
+
+
+def distinct_labels(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]:
+    """The distinct labels in order of first appearance, and for each record which of them it has.
+
+    Raises
+    ------
+    ValueError
+        If a label is missing (None or NaN); the message names the record.
+    """
+    import pyarrow as pa
+
+    try:
+        encoded = pa.array(labels).dictionary_encode()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return _distinct_objects(labels)
+    distinct = encoded.dictionary.to_pylist()
+    if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):  # noqa: PLR0124 - NaN differs from itself
+        return _distinct_objects(labels)
+    return distinct, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _distinct_objects(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]:
+    numbers: dict[Hashable, int] = {}
+    places = np.empty(len(labels), np.int64)
+    for t, label in enumerate(labels):
+        if label is None or label != label:  # noqa: PLR0124
+            raise ValueError(f"task of record {t} (from 0) is missing: {label!r}")
+        places[t] = numbers.setdefault(label, len(numbers))
+    return list(numbers), places
+
+
+class Vocabulary:
+    """Turns dictionaries into records: every feature name gets a column of its own, in order of first appearance.
+
+    Numbers and booleans are taken as they are under their name; a string is the feature ``name=value`` with value 1.
+
+    Examples
+    --------
+    >>> Vocabulary().record({"price": 2.5, "colour": "red"}, grow=True)
+    Csr(values=array([2.5, 1. ]), features=array([0, 1], dtype=int32), starts=array([0, 2]))
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.numbers: dict[str, int] = {name: j for j, name in enumerate(names)}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
+        """One record as a block of one; names that are new are added when learning, left out when predicting."""
+        names, values = _numbers(features)
+        if grow:
+            columns = [self.numbers.setdefault(name, len(self.numbers)) for name in names]
+        else:
+            columns = [self.numbers.get(name, -1) for name in names]
+        held = np.array(columns, np.int32)
+        if not grow and -1 in columns:
+            values, held = values[held >= 0], held[held >= 0]
+        return Csr(values, held, np.array([0, len(held)], np.int64))
+
+
+def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
+    """Names and finite values of a dictionary's features."""
+    names: Iterable[str] = features
+    values = np.array(list(features.values()))
+    if values.dtype.kind not in "fiub" and len(values):
+        pairs = [(f"{name}={held}", 1.0) if isinstance(held, str) else (name, held) for name, held in features.items()]
+        names, values = [name for name, _ in pairs], np.array([held for _, held in pairs])
+    if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+        name, held = next((name, held) for name, held in features.items() if not _is_usable(held))
+        raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
+    return names, values.astype(np.float64)
+
+
+def _is_usable(held: Any) -> bool:
+    return isinstance(held, (str, bool, np.bool_)) or (isinstance(held, numbers.Real) and math.isfinite(held))

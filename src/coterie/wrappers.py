@@ -1,0 +1,114 @@
+"""Wrappers: they keep the form of what they wrap and change one thing about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import spec
+from .hypotheses import linear
+from .hypotheses.linear import Linear
+from .hypotheses.tables import Weights
+from .numeric import models
+from .numeric.models import Columns, Grouped, Levels, SparseColumns, Spread
+
+
+@spec.part
+class Averaged:
+    """The low-risk hypothesis: predictions by the mean of the weights before each round, W̄ = (1/T) Σ_t W_{t-1}.
+
+    The wrapped hypothesis goes on learning by its own margins (FOR09 §3.1.3). Exact, at twice the memory and at most a
+    constant factor of the time: a twin gathers every move times the round it was made in, so that with the sum of the
+    moves Θ and that of the timed moves Φ, T·W̄ = M(T·Θ - Φ). The twin is float64 whatever the weights are.
+
+    Parameters
+    ----------
+    hypothesis : Linear
+        What is averaged.
+
+    Examples
+    --------
+    >>> Averaged(Linear(storage="dense")).hypothesis.storage
+    'dense'
+    """
+
+    hypothesis: Linear
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms of relation that the wrapped hypothesis learns under."""
+        return self.hypothesis.forms
+
+    def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> models.Averaged:
+        """As the wrapped hypothesis, with a twin beside it."""
+        pair = [each.grouped(levels, groups, tasks, features, dense) for each in (self.hypothesis, self._twin)]
+        return models.Averaged(*pair, np.zeros(1))
+
+    def spread(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> models.Averaged:
+        """As the wrapped hypothesis, with a twin beside it."""
+        pair = [each.spread(columns, tasks, features, dense) for each in (self.hypothesis, self._twin)]
+        return models.Averaged(*pair, np.zeros(1))
+
+    def fit(self, model: models.Averaged, groups: int, tasks: int, features: int, dense: bool) -> models.Averaged:
+        """The model and its twin with room for so many groups, tasks and features."""
+        return model._replace(
+            model=self.hypothesis.fit(model.model, groups, tasks, features, dense),
+            twin=self._twin.fit(model.twin, groups, tasks, features, dense),
+        )
+
+    @property
+    def _twin(self) -> Linear:
+        return Linear(self.hypothesis.storage, "float64", self.hypothesis.bits)
+
+
+@linear.make_room.register
+def _(model: models.Averaged, i: int, entries: int) -> models.Averaged:
+    return model._replace(
+        model=linear.make_room(model.model, i, entries), twin=linear.make_room(model.twin, i, entries)
+    )
+
+
+@linear.levels_of.register
+def _(model: models.Averaged) -> Levels:
+    return linear.levels_of(model.model)
+
+
+@linear.with_levels.register
+def _(model: models.Averaged, levels: Levels) -> models.Averaged:
+    return model._replace(
+        model=linear.with_levels(model.model, levels), twin=linear.with_levels(model.twin, levels)
+    )
+
+
+@linear.with_columns.register
+def _(model: models.Averaged, columns: Any) -> models.Averaged:
+    return model._replace(
+        model=linear.with_columns(model.model, columns), twin=linear.with_columns(model.twin, columns)
+    )
+
+
+@linear.weights.register
+def _(model: models.Averaged, tasks: int, features: int) -> Weights:
+    rounds = float(model.clock[0])
+    return _MEANS[type(model.model)](model, tasks, features, rounds) / max(rounds, 1.0)
+
+
+def _mean_grouped(model: models.Averaged, tasks: int, features: int, rounds: float) -> Weights:
+    levels = linear.levels_of(model)
+    integral = levels.spent + levels.weight * (rounds - levels.since)
+    moves = linear.combine(model.model, levels.own[:tasks] * rounds, integral, tasks, features)
+    return moves - _plain(model.twin, tasks, features)
+
+
+def _plain(twin: Grouped, tasks: int, features: int) -> Weights:
+    specific: NDArray[np.float64] = (twin.levels.own[:tasks] != 0).astype(np.float64)
+    return linear.combine(twin, specific, np.ones(len(twin.levels.weight)), tasks, features)
+
+
+def _mean_spread(model: models.Averaged, tasks: int, features: int, rounds: float) -> Weights:
+    return rounds * linear.weights(model.model, tasks, features) - linear.weights(model.twin, tasks, features)
+
+
+_MEANS: dict[type, Any] = {Grouped: _mean_grouped, Spread: _mean_spread}
