@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..numeric.arrays import grown
 from ..numeric.models import Columns, SparseColumns
-from .columns import ColumnSource
+from .sources import ColumnSource
 
 #: Columns kept at hand may take so many bytes; beyond that the oldest make room.
 CACHE_BYTES = 2**26
