@@ -27,15 +27,26 @@ def feature_major(rows: int, features: int, dtype: str) -> FeatureMajor:
     return FeatureMajor(np.zeros(max(rows, 1) * max(features, 1), dtype), max(rows, 1))
 
 
-def sparse(rows: int, dtype: str, places: int = 1024) -> Sparse:
+def sparse(rows: int, dtype: str, cells: int = 512) -> Sparse:
     """An empty table of the weights that will be moved."""
     start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
-    return Sparse(np.zeros(places, dtype), np.full(places, -1, np.int32), start, size, count, np.zeros(1, np.int64))
+    return Sparse(*arena(cells, np.dtype(dtype)), start, size, count, np.array([4], np.int64))
+
+
+def arena(cells: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Room for cells, seen as weights and as features; buckets of four begin at the start of a cache line."""
+    line = 64 // dtype.itemsize
+    values = np.empty(2 * cells + line, dtype)
+    first = -values.ctypes.data % 64 // dtype.itemsize
+    values = values[first : first + 2 * cells]
+    features = values.view(f"i{dtype.itemsize}")
+    values[:8], features[:8:2] = 0.0, -1
+    return values, features
 
 
 def hashed(bits: int, dtype: str) -> Hashed:
     """An empty table of 2**bits weights for all rows and features."""
-    return Hashed(np.zeros(2**bits, dtype))
+    return Hashed(np.zeros(2**bits, dtype), 64 - bits)
 
 
 def rows_of(table: Any, rows: int, features: int) -> Weights:
@@ -100,21 +111,21 @@ def _(table: FeatureMajor, features: int) -> FeatureMajor:
 
 def enlarge(table: Sparse, rows: NDArray[np.int64], entries: int) -> Sparse:
     """A sparse table, compacted, with room for so many new entries in each of these rows."""
-    need = int(np.sum(4 * (table.count[rows].astype(np.int64) + entries) + 8))
-    live = int(table.size.astype(np.int64).sum())
-    if table.used[0] + need <= table.values.size:
+    size, count = table.size.astype(np.int64), table.count.astype(np.int64)
+    need = int(np.sum(np.maximum(2 * (count[rows] + entries) + 8, 3 * size[rows] // 2)))
+    if 2 * (table.used[0] + need) <= table.values.size:
         return table
-    places = max(2 * live, live + 2 * need)
-    values, features = np.zeros(places, table.values.dtype), np.full(places, -1, np.int32)
+    live = int(size.sum())
+    values, features = arena(4 + need + live + live // 2, table.values.dtype)
     start = np.zeros_like(table.start)
-    used = compact(table, values, features, start)
+    used = compact(table, features, start)
     return table._replace(values=values, features=features, start=start, used=np.array([used], np.int64))
 
 
 def to_sparse(table: RowMajor, rows: int) -> Sparse:
     """The same weights, only those that are not zero stored."""
     dense = table.values.reshape(-1, table.stride)[:rows]
-    made = sparse(rows, table.values.dtype.str, 4 * np.count_nonzero(dense) + 8 * rows + 1024)
+    made = sparse(rows, table.values.dtype.str, 2 * np.count_nonzero(dense) + 8 * rows + 512)
     for row in range(rows):
         write_row(made, row, dense[row])
     return made

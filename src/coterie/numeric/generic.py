@@ -7,6 +7,7 @@ arguments, so the loop has no flag and no twin for sparse input, and compiled co
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit, types
@@ -18,9 +19,24 @@ F = TypeVar("F", bound=Body)
 _BODIES: dict[Body, list[tuple[tuple[type, ...], Body]]] = {}
 
 
+def _newest_source() -> tuple[float, int]:
+    """Time and size of this package's sources taken together."""
+    found = [path.stat() for path in Path(__file__).parent.glob("*.py")]
+    return max(each.st_mtime for each in found), sum(each.st_size for each in found)
+
+
+_STAMP = _newest_source()
+
+
 def compiled(function: F) -> F:
-    """Compile a function, cached on disk, without holding the interpreter lock while it runs."""
-    return cast(F, njit(cache=True, nogil=True)(function))
+    """Compile a function, cached on disk, without holding the interpreter lock while it runs.
+
+    A cached function holds the bodies of what it calls, whichever module they are from, so it is outdated as soon as
+    any module of this package changes; left to itself numba would look at the function's own file only.
+    """
+    made = njit(cache=True, nogil=True)(function)
+    made._cache._cache_file._source_stamp = _STAMP
+    return cast(F, made)
 
 
 def generic(function: F) -> F:

@@ -83,8 +83,8 @@ def diagonal(model: Any, i: Any) -> Any:
 
 
 @generic
-def ready(model: Any, i: Any, entries: Any) -> Any:
-    """Whether task i can move by a record of so many entries: its column of M is at hand and tables have room."""
+def ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Whether task i can move by record t: its column of M is at hand and the tables have room."""
 
 
 @generic
@@ -131,12 +131,12 @@ def _diagonal_grouped(model: Any, i: Any) -> Any:
 
 
 @when(ready, Grouped)
-def _ready_grouped(model: Any, i: Any, entries: Any) -> Any:
+def _ready_grouped(model: Any, i: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
-    room = levels.own[i] == 0.0 or reserve(model.tasks, i, entries)
+    room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
         if levels.paths[i, level] >= 0:
-            room = room and reserve(model.groups, levels.paths[i, level], entries)
+            room = room and reserve(model.groups, levels.paths[i, level], rows, t)
     return room
 
 
@@ -209,27 +209,27 @@ def _diagonal_spread(model: Any, i: Any) -> Any:
 
 
 @when(ready, Spread)
-def _ready_spread(model: Any, i: Any, entries: Any) -> Any:
-    return model.columns.slot[i] >= 0 and reserve_column(model.table, model.columns, i, entries)
+def _ready_spread(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    return model.columns.slot[i] >= 0 and reserve_column(model.table, model.columns, i, rows, t)
 
 
 @generic
-def reserve_column(table: Any, columns: Any, i: Any, entries: Any) -> Any:
+def reserve_column(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
     """Make room for a record in every row that column i reaches."""
 
 
 @when(reserve_column, object, Columns)
-def _reserve_dense(table: Any, columns: Any, i: Any, entries: Any) -> Any:
+def _reserve_dense(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
     for j in range(columns.values.shape[1]):
-        if columns.values[columns.slot[i], j] != 0.0 and not reserve(table, j, entries):
+        if columns.values[columns.slot[i], j] != 0.0 and not reserve(table, j, rows, t):
             return False
     return True
 
 
 @when(reserve_column, object, SparseColumns)
-def _reserve_sparse_column(table: Any, columns: Any, i: Any, entries: Any) -> Any:
+def _reserve_sparse_column(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
     for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
-        if not reserve(table, columns.rows[k], entries):
+        if not reserve(table, columns.rows[k], rows, t):
             return False
     return True
 
@@ -293,8 +293,8 @@ def _report_averaged(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
 
 
 @when(ready, Averaged)
-def _ready_averaged(model: Any, i: Any, entries: Any) -> Any:
-    return ready(model.model, i, entries) and ready(model.twin, i, entries)
+def _ready_averaged(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    return ready(model.model, i, rows, t) and ready(model.twin, i, rows, t)
 
 
 @when(add, Averaged)

@@ -6,7 +6,6 @@ from typing import Any
 
 from .generic import compiled
 from .models import add, ready, report, score, tick
-from .records import begin, end
 from .rules import step
 
 
@@ -35,7 +34,7 @@ def learn(
             predict(model, rows, tasks, s + delay, s + delay + 1, margins)
         taus[s] = step(rule, model, i, rows, s, y[s] * margin)
         if taus[s] > 0.0:
-            if not ready(model, i, end(rows, s) - begin(rows, s)):
+            if not ready(model, i, rows, s):
                 return s
             add(model, i, taus[s] * y[s], rows, s)
         tick(model)

@@ -1,6 +1,6 @@
 """Tables of weights: a row of numbers for every task or group, in four layouts behind one address function.
 
-``locate`` gives the address of a weight in ``table.values`` (negative where it was never stored), ``claim`` makes room
+``locate`` gives the address of a weight in ``table.values`` (of a zero where it was never stored), ``claim`` makes room
 for it first. ``dot`` and ``axpy`` are written once on top of them.
 """
 
@@ -29,16 +29,21 @@ class FeatureMajor(NamedTuple):
 
 
 class Hashed(NamedTuple):
-    """A fixed number of weights (a power of two) that rows and features share by hashing."""
+    """2**(64 - shift) weights that rows and features share by hashing."""
 
     values: Any
+    shift: int
 
 
 class Sparse(NamedTuple):
-    """The weights that were ever moved: a small open-addressing table for each row, all in one arena.
+    """The weights that were ever moved: a small hash table for each row, all in one arena.
 
-    Row r owns ``size[r]`` (a power of two, or 0) places from ``start[r]`` on, ``count[r]`` of them taken.
-    ``used[0]`` is the end of the arena's taken part. A place that is free holds the feature -1.
+    A cell is a feature (-1 if free) and its weight side by side: the feature at place 2c of ``features``, the weight at
+    place 2c + 1 of ``values``, the two arrays being one piece of memory. Four cells make a bucket, one cache line, that
+    fills from its first cell on. Row r owns ``size[r]`` cells from cell ``start[r]`` on, ``count[r]`` of them taken, at
+    most five of eight.
+    Bucket 0 belongs to nobody and stays empty: rows without cells look there, and so does whoever finds nothing.
+    ``used[0]`` is the end of the arena's taken part.
     """
 
     values: Any
@@ -51,7 +56,7 @@ class Sparse(NamedTuple):
 
 @generic
 def locate(table: Any, row: Any, feature: Any) -> Any:
-    """Address of a weight in ``table.values``, negative if it is not stored."""
+    """Address of a weight in ``table.values``, or that of some zero if the weight is not stored."""
 
 
 @generic
@@ -60,16 +65,8 @@ def claim(table: Any, row: Any, feature: Any) -> Any:
 
 
 @generic
-def reserve(table: Any, row: Any, entries: Any) -> Any:
-    """Make room for so many new weights in a row; False if the arena is too small for that."""
-
-
-@compiled
-def _scatter(row: int, feature: int) -> np.uint64:
-    h = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(feature) * np.uint64(0xC2B2AE3D27D4EB4F)
-    h ^= h >> np.uint64(29)
-    h *= np.uint64(0xBF58476D1CE4E5B9)
-    return h ^ (h >> np.uint64(32))
+def reserve(table: Any, row: Any, rows: Any, t: Any) -> Any:
+    """Make room in a row for the weights that record t would move; False if the arena is too small for that."""
 
 
 @when(locate, RowMajor)
@@ -84,93 +81,133 @@ def _locate_feature_major(table: Any, row: Any, feature: Any) -> Any:
 
 @when(locate, Hashed)
 def _locate_hashed(table: Any, row: Any, feature: Any) -> Any:
-    return np.int64(_scatter(row, feature) & np.uint64(table.values.size - 1))
+    mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(feature) * np.uint64(0xC2B2AE3D27D4EB4F)
+    return np.int64(mixed >> np.uint64(table.shift))
 
 
 @when(locate, Sparse)
 def _locate_sparse(table: Any, row: Any, feature: Any) -> Any:
-    size = table.size[row]
-    if size == 0:
-        return np.int64(-1)
-    place = _probe(table, row, feature)
-    return place if table.features[place] == feature else np.int64(-1)
+    place, found = _probe(table, row, feature)
+    return place + 1 if found else 1
+
+
+@compiled
+def _bucket(table: Any, row: Any, feature: Any) -> Any:
+    """The bucket of its row in which a feature is looked for first."""
+    mixed = (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+    return np.int64((mixed * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
 
 
 @compiled
 def _probe(table: Any, row: Any, feature: Any) -> Any:
-    """The place of a feature in its row, or the free place where it would go."""
-    mask = np.int64(table.size[row] - 1)
-    first = table.start[row]
-    offset = np.int64((np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    while table.features[first + offset] >= 0 and table.features[first + offset] != feature:
-        offset = (offset + 1) & mask
-    return first + offset
-
-
-for _kind in (RowMajor, FeatureMajor, Hashed):
-    when(claim, _kind)(lambda table, row, feature: locate(table, row, feature))
-    when(reserve, _kind)(lambda table, row, entries: True)
+    """The place of a feature in its row and True, or the free place where it would go and False."""
+    bucket = _bucket(table, row, feature)
+    while True:
+        place = 2 * (table.start[row] + 4 * bucket)
+        a, b = table.features[place], table.features[place + 2]
+        c, d = table.features[place + 4], table.features[place + 6]
+        found = (a == feature) | (b == feature) | (c == feature) | (d == feature)
+        if found | (d < 0):
+            matching = 2 * (b == feature) + 4 * (c == feature) + 6 * (d == feature)
+            free = 2 * (a >= 0) + 2 * (b >= 0) + 2 * (c >= 0)
+            return place + (matching if found else free), found
+        bucket += 1
+        if 4 * bucket >= table.size[row]:
+            bucket = 0
 
 
 @when(claim, Sparse)
 def _claim_sparse(table: Any, row: Any, feature: Any) -> Any:
-    place = _probe(table, row, feature)
-    if table.features[place] < 0:
+    place, found = _probe(table, row, feature)
+    if not found:
         table.features[place] = feature
+        table.values[place + 1] = 0.0
         table.count[row] += 1
-    return place
+    return place + 1
 
 
 @when(reserve, Sparse)
-def _reserve_sparse(table: Any, row: Any, entries: Any) -> Any:
-    needed = table.count[row] + entries
-    if 4 * needed <= 3 * table.size[row]:
+def _reserve_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
+    most = table.count[row] + end(rows, t) - begin(rows, t)
+    if 8 * most <= 5 * table.size[row]:
         return True
-    size = 4
-    while 4 * needed > 3 * size:
-        size *= 2
-    if table.used[0] + size > table.values.size:
+    needed = table.count[row]
+    for k in range(begin(rows, t), end(rows, t)):
+        _, found = _probe(table, row, feature(rows, t, k))
+        needed += 0 if found else 1
+    return 8 * needed <= 5 * table.size[row] or _grow_row(table, row, needed)
+
+
+@compiled
+def _grow_row(table: Any, row: Any, needed: Any) -> Any:
+    """Give a row half as many cells again, or more if needed; False if the arena is too small for that."""
+    size = max(4 * ((2 * needed) // 4 + 1), 4 * (3 * np.int64(table.size[row]) // 8))
+    if 2 * (table.used[0] + size) > table.values.size:
         return False
     _move_row(table, row, size)
     return True
 
 
 @compiled
-def _move_row(table: Any, row: Any, size: Any) -> Any:
+def _move_row(table: Any, row: Any, size: Any) -> None:
     """Give a row a larger part of the arena; the part it leaves is dropped at the next compaction."""
     old_start, old_size = table.start[row], table.size[row]
     table.start[row], table.size[row] = table.used[0], size
-    table.features[table.used[0] : table.used[0] + size] = -1
+    for cell in range(table.used[0], table.used[0] + size):
+        table.features[2 * cell] = -1
     table.used[0] += size
-    for place in range(old_start, old_start + old_size):
-        if table.features[place] >= 0:
-            there = _probe(table, row, table.features[place])
-            table.features[there] = table.features[place]
-            table.values[there] = table.values[place]
+    for cell in range(old_start, old_start + old_size):
+        if table.features[2 * cell] >= 0:
+            there, _ = _probe(table, row, table.features[2 * cell])
+            table.features[there] = table.features[2 * cell]
+            table.values[there + 1] = table.values[2 * cell + 1]
 
 
 @compiled
-def compact(table: Any, values: Any, features: Any, start: Any) -> Any:
-    """Copy the live rows of a sparse table into a new arena, in order; returns the end of its taken part."""
-    used = 0
+def compact(table: Any, features: Any, start: Any) -> Any:
+    """Copy the live rows of a sparse table into a new arena, in order; returns the end of its taken part.
+
+    Cells are copied as integers, weights by their bits.
+    """
+    used = 4
     for row in range(table.size.size):
-        size = table.size[row]
-        first = table.start[row]
-        start[row] = used
-        values[used : used + size] = table.values[first : first + size]
-        features[used : used + size] = table.features[first : first + size]
-        used += size
+        first, size = 2 * table.start[row], 2 * table.size[row]
+        if size > 0:
+            start[row] = used
+            features[2 * used : 2 * used + size] = table.features[first : first + size]
+            used += table.size[row]
     return used
+
+
+@generic
+def touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
+    """Load what a record needs of a row before it is looked at; returns something that is never -2.
+
+    A probe branches on what it has loaded, so a processor waits for the memory once an entry; loads that nothing
+    depends on overlap. On text this halves the time of a sparse row.
+    """
+
+
+@when(touch, Sparse)
+def _touch_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
+    seen = np.int64(0)
+    for k in range(begin(rows, t), end(rows, t)):
+        seen |= table.features[2 * (table.start[row] + 4 * _bucket(table, row, feature(rows, t, k)))]
+    return seen
+
+
+for _kind in (RowMajor, FeatureMajor, Hashed):
+    when(touch, _kind)(lambda table, row, rows, t: np.int64(0))
+    when(claim, _kind)(lambda table, row, feature: locate(table, row, feature))
+    when(reserve, _kind)(lambda table, row, rows, t: True)
 
 
 @compiled
 def dot(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """Inner product of a row of the table with record t: O(stored entries)."""
-    total = 0.0
+    total = 0.0 if touch(table, row, rows, t) != -2 else np.nan
     for k in range(begin(rows, t), end(rows, t)):
-        place = locate(table, row, feature(rows, t, k))
-        if place >= 0:
-            total += table.values[place] * value(rows, t, k)
+        total += table.values[locate(table, row, feature(rows, t, k))] * value(rows, t, k)
     return total
 
 
@@ -186,16 +223,13 @@ def axpy(table: Any, row: Any, c: Any, rows: Any, t: Any) -> Any:
 def read_row(table: Any, row: Any, weights: Any) -> Any:
     """Write a row of the table to a dense vector."""
     for j in range(weights.size):
-        place = locate(table, row, j)
-        weights[j] = table.values[place] if place >= 0 else 0.0
+        weights[j] = table.values[locate(table, row, j)]
 
 
 @compiled
-def write_row(table: Any, row: Any, weights: Any) -> Any:
-    """Store the nonzero entries of a dense vector in an empty row; False if there is no room for them."""
-    if not reserve(table, row, np.count_nonzero(weights)):
-        return False
+def write_row(table: Any, row: Any, weights: Any) -> None:
+    """Store the nonzero entries of a dense vector in an empty row of a sparse table that has room for them."""
+    _grow_row(table, row, np.count_nonzero(weights))
     for j in range(weights.size):
         if weights[j] != 0.0:
             table.values[claim(table, row, j)] = weights[j]
-    return True

@@ -1,0 +1,163 @@
+r"""Decimal text to the nearest double, without calling back into Python.
+
+A number is read as $w\cdot 10^q$ with $w$ its first 19 digits. Small ones are one exact product or quotient (Clinger
+1990); for the rest the top of $w\cdot 5^q$ decides, from a table of 128-bit powers of five (Lemire, *Number parsing at
+a gigabyte per second*, 2021). The result is correctly rounded for numbers of up to 19 digits; with more it is at most
+one unit in the last place away. Below 1e-290 it is zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LOWEST_POWER = -325
+HIGHEST_POWER = 308
+_MAX_DIGITS = 19
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+_1 = np.uint64(1)
+_TEN = np.uint64(10)
+_BEYOND_PRECISION = np.uint64(0x1FF)
+_EXACT_POWERS = np.array([float(10**i) for i in range(23)])
+
+
+def _power_of_five(q: int) -> int:
+    """128 leading bits of 5^q, rounded down for q ≥ 0; below, as Lemire (2021, §5) rounds it, so that ties show."""
+    power: int = 5 ** abs(q)
+    bits = power.bit_length()
+    if q >= 0:
+        return power << (128 - bits) if bits <= 128 else power >> (bits - 128)
+    if q >= -27:
+        return (1 << (bits + 127)) // power + 1
+    return ((1 << (2 * bits + 128)) // power + 1) >> (bits + 1)
+
+
+def _table() -> NDArray[np.uint64]:
+    """The powers in two words each, high and low, from `LOWEST_POWER` on."""
+    powers = [_power_of_five(q) for q in range(LOWEST_POWER, HIGHEST_POWER + 1)]
+    words = [(power >> 64, power & 0xFFFFFFFFFFFFFFFF) for power in powers]
+    return np.array(words, dtype=np.uint64)
+
+
+_POWERS = _table()
+
+
+@njit(cache=True)
+def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """128-bit product in two words, high and low."""
+    a_high, a_low, b_high, b_low = a >> _32, a & _LOW_32, b >> _32, b & _LOW_32
+    low = a_low * b_low
+    middle = a_high * b_low + (low >> _32)
+    other = a_low * b_high + (middle & _LOW_32)
+    return a_high * b_high + (middle >> _32) + (other >> _32), (other << _32) | (low & _LOW_32)
+
+
+@njit(cache=True)
+def _leading_zeros(word: np.uint64) -> int:
+    zeros = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        if word >> np.uint64(64 - step) == 0:
+            word = word << np.uint64(step)
+            zeros += step
+    return zeros
+
+
+@njit(cache=True)
+def _round_product(w: np.uint64, q: int) -> float:
+    """Nearest double to w·10^q, w > 0, from the 128-bit product of the two significands."""
+    zeros = _leading_zeros(w)
+    w = w << np.uint64(zeros)
+    high, low = _product(w, _POWERS[q - LOWEST_POWER, 0])
+    if high & _BEYOND_PRECISION == _BEYOND_PRECISION:
+        carry, _ = _product(w, _POWERS[q - LOWEST_POWER, 1])
+        low = low + carry
+        if low < carry:
+            high = high + _1
+    upper = high >> np.uint64(63)
+    shift = upper + np.uint64(9)
+    significand = high >> shift
+    halfway_is_exact = low <= _1 and -4 <= q <= 23
+    if halfway_is_exact and significand & np.uint64(3) == _1 and significand << shift == high:
+        significand = significand - _1
+    significand = (significand + (significand & _1)) >> _1
+    # floor(q·log2(5)) + q, exact in this range
+    exponent = ((217706 * q) >> 16) + 63 + np.int64(upper) - zeros - 52
+    return math.ldexp(float(significand), int(exponent))
+
+
+@njit(cache=True)
+def decimal_value(w: np.uint64, q: int) -> float:
+    """Nearest double to w·10^q; 0 when it is below 1e-290, infinity when it is beyond the doubles."""
+    if w == 0:
+        return 0.0
+    if w <= np.uint64(1 << 53) and -22 <= q <= 22:
+        return np.float64(w) / _EXACT_POWERS[-q] if q < 0 else np.float64(w) * _EXACT_POWERS[q]
+    if q > HIGHEST_POWER:
+        return np.inf
+    if q < LOWEST_POWER:
+        return 0.0
+    value: float = _round_product(w, q)
+    # that product knows nothing of the subnormals, whose significands are shorter
+    return value if value >= 1e-290 else 0.0
+
+
+@njit(cache=True)
+def _exponent(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
+    """Whole number after an ``e``: its value (held within ±100000) and its end, which is `i` where there is none."""
+    begin = i
+    negative = i < stop and data[i] == 45
+    if i < stop and (data[i] == 43 or negative):
+        i += 1
+    value, first = 0, i
+    while i < stop and 48 <= data[i] <= 57:
+        value = min(value * 10 + data[i] - 48, 100000)
+        i += 1
+    return (-value if negative else value), (i if i > first else begin)
+
+
+@njit(cache=True)
+def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]:
+    """Read the number that begins at `i`: its value and its end; NaN where none begins there.
+
+    ``[+-] digits [. digits] [e [+-] digits]``, at least one digit before the exponent; no blanks, no ``nan``, no ``inf``.
+    """
+    negative = i < stop and data[i] == 45
+    if i < stop and (data[i] == 43 or negative):
+        i += 1
+    w, digits, q, first, point = np.uint64(0), 0, 0, i, -1
+    while i < stop:
+        c = data[i] - 48
+        if 0 <= c <= 9:
+            if digits < _MAX_DIGITS:
+                w = w * _TEN + np.uint64(c)
+                digits += w != 0
+            else:
+                q += 1
+        elif c == -2 and point < 0:
+            point = i
+        else:
+            break
+        i += 1
+    if i - first - (point >= 0) == 0:
+        return np.nan, i
+    q -= i - point - 1 if point >= 0 else 0
+    if i < stop and (data[i] == 101 or data[i] == 69):
+        power, end = _exponent(data, i + 1, stop)
+        if end > i + 1:
+            q, i = q + power, end
+    value = decimal_value(w, q)
+    return (-value if negative else value), i
+
+
+@njit(cache=True)
+def parse_number(data: NDArray[np.uint8], start: int, stop: int) -> float:
+    """Number that fills ``data[start:stop]``, as `scan_number` reads it; NaN where anything else stands there."""
+    value, end = scan_number(data, start, stop)
+    return value if end == stop else np.nan

@@ -1,0 +1,72 @@
+"""The small steps that the parsers of text rows share: blanks, ends of words, whole numbers, and what can be wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numba import njit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# What a parser says of a row. The words at the place it names are put to it in Python.
+BLANK = -1
+GOOD = 0
+NOT_A_LABEL = 1
+NOT_A_NUMBER = 2
+NOT_AN_INDEX = 3
+INDEX_TOO_LARGE = 4
+NOT_A_QUERY = 5
+NO_COLON = 6
+NO_BAR = 7
+NO_NAME = 8
+NOT_AN_IMPORTANCE = 9
+HEADER_TOO_LONG = 10
+NO_TASK = 11
+NO_LABEL = 12
+SECOND_QUERY = 13
+
+# Larger values make squares and sums overflow; nothing that is measured is as large.
+LARGEST_VALUE = 1e100
+
+
+@njit(cache=True)
+def is_blank(c: np.uint8) -> bool:
+    """Space, tab or carriage return."""
+    return bool(c == 32 or c == 9 or c == 13)
+
+
+@njit(cache=True)
+def skip_blanks(data: NDArray[np.uint8], i: int, stop: int) -> int:
+    """First place from `i` on that is not blank, or `stop`."""
+    while i < stop and is_blank(data[i]):
+        i += 1
+    return i
+
+
+@njit(cache=True)
+def find(data: NDArray[np.uint8], i: int, stop: int, byte: int) -> int:
+    """First place from `i` on that holds `byte`, or `stop`."""
+    while i < stop and data[i] != byte:
+        i += 1
+    return i
+
+
+@njit(cache=True)
+def whole_number(data: NDArray[np.uint8], start: int, stop: int) -> int:
+    """Whole number of up to 18 digits written in ``data[start:stop]``, -1 where it is none."""
+    if start == stop or stop - start > 18:
+        return -1
+    value = 0
+    for i in range(start, stop):
+        if not 48 <= data[i] <= 57:
+            return -1
+        value = value * 10 + (data[i] - 48)
+    return value
+
+
+@njit(cache=True)
+def usable(value: float) -> bool:
+    """Whether a value can be learned from: a number, finite, at most `LARGEST_VALUE` away from zero."""
+    return abs(value) <= LARGEST_VALUE

@@ -1,0 +1,227 @@
+"""Rows of Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|namespace[:scale] feature[:value] ... |...``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from coterie.numeric.decimals import parse_number
+from coterie.numeric.fields import (
+    BLANK,
+    GOOD,
+    HEADER_TOO_LONG,
+    NO_BAR,
+    NO_NAME,
+    NO_TASK,
+    NOT_A_LABEL,
+    NOT_A_NUMBER,
+    NOT_AN_IMPORTANCE,
+    find,
+    is_blank,
+    skip_blanks,
+    usable,
+)
+from coterie.numeric.hashing import FNV_OFFSET, fnv1a, slot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_CARET = np.uint64(94)
+_PRIME = np.uint64(0x100000001B3)
+
+
+class VowpalRows(NamedTuple):
+    """Parsed rows, as `SvmlightRows`; the task of a row is ``data[task[row, 0]:task[row, 1]]``.
+
+    ``label`` is NaN where the row has none, ``importance`` 1.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+    label: NDArray[np.float64]
+    importance: NDArray[np.float64]
+    task: NDArray[np.int64]
+    fault: NDArray[np.int8]
+    token: NDArray[np.int64]
+
+
+@njit(cache=True)
+def _word_end(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
+    """End of the word at `i` (a blank or a bar ends it), and its first colon (the end where there is none)."""
+    colon = -1
+    while i < stop and not is_blank(data[i]) and data[i] != 124:
+        if data[i] == 58 and colon < 0:
+            colon = i
+        i += 1
+    return i, colon if colon >= 0 else i
+
+
+@njit(cache=True)
+def _value(data: NDArray[np.uint8], colon: int, end: int) -> float:
+    """What stands after a word's colon; 1 where there is no colon."""
+    return 1.0 if colon == end else parse_number(data, colon + 1, end)
+
+
+@njit(cache=True)
+def _same(data: NDArray[np.uint8], start: int, stop: int, name: NDArray[np.uint8]) -> bool:
+    same = stop - start == len(name)
+    for i in range(len(name) if same else 0):
+        same = same and data[start + i] == name[i]
+    return same
+
+
+@njit(cache=True)
+def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: VowpalRows) -> tuple[int, int, int]:
+    """Label and importance before the first bar; a last word with a quote, or one that touches the bar, is the tag."""
+    i = skip_blanks(data, i, bar)
+    words = 0
+    while i < bar:
+        end, _ = _word_end(data, i, bar)
+        following = skip_blanks(data, end, bar)
+        if end == bar or (following == bar and data[i] == 39):
+            return GOOD, i, end
+        value = parse_number(data, i, end)
+        if words == 0:
+            out.label[row] = value
+            if not usable(value):
+                return NOT_A_LABEL, i, end
+        elif words == 1:
+            out.importance[row] = value
+            if not (usable(value) and value >= 0.0):
+                return NOT_AN_IMPORTANCE, i, end
+        elif words == 3:
+            return HEADER_TOO_LONG, i, end
+        words += 1
+        i = following
+    return GOOD, i, i
+
+
+@njit(cache=True)
+def _read_namespace(
+    data: NDArray[np.uint8], i: int, stop: int, at: int, mask: np.uint64, out: VowpalRows
+) -> tuple[int, int, int, int]:
+    """Features from the place after a bar to the next bar; returns code, end of entries, and the word it stopped at."""
+    end, colon = _word_end(data, i, stop)
+    prefix = fnv1a(FNV_OFFSET, data, i, colon)
+    prefix = (prefix ^ _CARET) * _PRIME if colon > i else prefix
+    scale = _value(data, colon, end)
+    if not usable(scale):
+        return NOT_A_NUMBER, at, i, end
+    indices, values = out.indices, out.values
+    i = skip_blanks(data, end, stop)
+    while i < stop and data[i] != 124:
+        end, colon = _word_end(data, i, stop)
+        if colon == i:
+            return NO_NAME, at, i, end
+        value = scale * _value(data, colon, end)
+        if not usable(value):
+            return NOT_A_NUMBER, at, i, end
+        indices[at], values[at] = slot(fnv1a(prefix, data, i, colon), mask), value
+        at += 1
+        i = skip_blanks(data, end, stop)
+    return GOOD, at, i, i
+
+
+@njit(cache=True)
+def _read_task(data: NDArray[np.uint8], i: int, stop: int, row: int, out: VowpalRows) -> int:
+    """Keep the first feature of the task's namespace; returns the next bar."""
+    end, _ = _word_end(data, i, stop)
+    i = skip_blanks(data, end, stop)
+    if i < stop and data[i] != 124 and out.task[row, 1] == 0:
+        end, colon = _word_end(data, i, stop)
+        out.task[row, 0], out.task[row, 1] = i, colon
+    return find(data, i, stop, 124)
+
+
+@njit(cache=True)
+def _read_row(
+    data: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    task: NDArray[np.uint8],
+    mask: np.uint64,
+    row: int,
+    at: int,
+    out: VowpalRows,
+) -> tuple[int, int, int, int]:
+    """Parse one row; returns its code, the end of its entries, and the word it stopped at."""
+    bar = find(data, start, stop, 124)
+    if skip_blanks(data, start, stop) == stop:
+        return BLANK, at, start, stop
+    if bar == stop:
+        return NO_BAR, at, start, stop
+    code, first, end = _read_header(data, start, bar, row, out)
+    i = bar
+    while code == GOOD and i < stop:
+        _, colon = _word_end(data, i + 1, stop)
+        if len(task) > 0 and _same(data, i + 1, colon, task):
+            i = _read_task(data, i + 1, stop, row, out)
+        else:
+            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, out)
+            i = first
+    if code == GOOD and len(task) > 0 and out.task[row, 0] == out.task[row, 1]:
+        return NO_TASK, at, start, stop
+    return code, at, first, end
+
+
+@njit(cache=True)
+def _read_rows(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    task: NDArray[np.uint8],
+    mask: np.uint64,
+    out: VowpalRows,
+) -> None:
+    out.indptr[0] = 0
+    out.label[:] = np.nan
+    out.importance[:] = 1.0
+    out.task[:] = 0
+    for row in range(len(start)):
+        first = out.indptr[row]
+        code, at, out.token[row, 0], out.token[row, 1] = _read_row(
+            data, start[row], stop[row], task, mask, row, first, out
+        )
+        out.fault[row] = code
+        out.indptr[row + 1] = at if code == GOOD else first
+
+
+def parse_vowpal(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    task: NDArray[np.uint8],
+    mask: np.uint64,
+) -> VowpalRows:
+    """Parse the rows ``data[start[i]:stop[i]]``; O(bytes).
+
+    A feature's key is ``namespace^feature``, or ``feature`` in the namespace without a name. With `task` not empty, the
+    namespace of that name holds the row's task and no features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.numeric.hashing import as_bytes, bit_mask, feature_hash
+    >>> line = as_bytes(b"-1 |user u42 |word free:2 now")
+    >>> rows = parse_vowpal(line, np.array([0]), np.array([len(line)]), as_bytes(b"user"), bit_mask(18))
+    >>> rows.label.tolist(), line[slice(*rows.task[0])].tobytes(), rows.values[:2].tolist()
+    ([-1.0], b'u42', [2.0, 1.0])
+    >>> rows.indices[:2].tolist() == [feature_hash("word^free", 18), feature_hash("word^now", 18)]
+    True
+    """
+    n, entries = len(start), len(data) // 2 + 1
+    out = VowpalRows(
+        indptr=np.empty(n + 1, np.int64),
+        indices=np.empty(entries, np.int32),
+        values=np.empty(entries, np.float64),
+        label=np.empty(n, np.float64),
+        importance=np.empty(n, np.float64),
+        task=np.empty((n, 2), np.int64),
+        fault=np.empty(n, np.int8),
+        token=np.empty((n, 2), np.int64),
+    )
+    _read_rows(data, start, stop, task, mask, out)
+    return out
