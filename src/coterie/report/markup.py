@@ -1,0 +1,104 @@
+"""HTML from plain values; everything that comes from outside is escaped here."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Table(NamedTuple):
+    """Rows of text under named columns; all but the first ``words`` columns hold numbers."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+
+
+def escape(value: object) -> str:
+    """Any value as text that HTML shows as it is.
+
+    >>> escape("<script>")
+    '&lt;script&gt;'
+    """
+    return html.escape(str(value))
+
+
+def prose(text: str) -> str:
+    """Escaped text whose percentages do not break over lines."""
+    return escape(text).replace(" %", "&nbsp;%")
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """One paragraph of plain text, of a style class where named; nothing for no text."""
+    return f"<p{_class(kind)}>{prose(text)}</p>" if text else ""
+
+
+def section(name: str, heading: str, *parts: str) -> str:
+    """A section with its heading; nothing where all parts are empty."""
+    body = "\n".join(part for part in parts if part)
+    if not body:
+        return ""
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-h"><h2 id="{name}-h">{escape(heading)}</h2>\n{body}\n</section>'
+    )
+
+
+def plot(name: str, label: str, caption: str, height: int, kind: str = "") -> str:
+    """The place of a figure, of a style class where named, with words for those who cannot see it."""
+    place = f'<div class="plot" id="{name}" role="img" aria-label="{escape(label)}" style="height:{height}px"></div>'
+    return f"<figure{_class(kind)}>{place}<figcaption>{prose(caption)}</figcaption></figure>"
+
+
+def table(content: Table) -> str:
+    """A table that scrolls by itself where it is wider than the page."""
+    head = "".join(
+        f'<th scope="col"{_number(i, content)}>{escape(name)}</th>' for i, name in enumerate(content.columns)
+    )
+    rows = "\n".join(f"<tr>{''.join(_cells(row, content))}</tr>" for row in content.rows)
+    caption = escape(content.caption)
+    return (
+        f'<figure class="table"><figcaption>{caption}</figcaption>'
+        f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table aria-label="{caption}">'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div></figure>"
+    )
+
+
+def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
+    """A list of names and values."""
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd><bdi>{prose(value)}</bdi></dd></div>" for name, value in pairs)
+    return f"<dl{_class(kind)}>{rows}</dl>" if rows else ""
+
+
+def folded(summary: str, body: str) -> str:
+    """HTML that opens on a click."""
+    return f"<details><summary>{escape(summary)}</summary>{body}</details>"
+
+
+def script_json(value: Any) -> str:
+    r"""JSON that can stand inside a script element: no character that could end it.
+
+    >>> script_json("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _cells(row: Sequence[str], content: Table) -> Iterable[str]:
+    for i, value in enumerate(row):
+        tag, scope = ("th", ' scope="row"') if i == 0 else ("td", "")
+        text = f"<bdi>{prose(value)}</bdi>" if i < content.words else prose(value).replace("-", "−")
+        yield f"<{tag}{scope}{_number(i, content)}>{text}</{tag}>"
+
+
+def _number(i: int, content: Table) -> str:
+    return "" if i < content.words else ' class="number"'
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""

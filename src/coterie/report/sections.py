@@ -1,0 +1,302 @@
+"""The parts of the page, each from the comparison to HTML and the figures it needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from coterie.report import figures, markup
+from coterie.report.clustering import MOST, clustered
+from coterie.streams.metrics import evaluate
+from coterie.streams.verdict import verdict
+from coterie.streams.wording import NONE, counted, digits_for, listed, percent, points
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from coterie.report.clustering import Relation
+    from coterie.streams.comparison import Comparison
+    from coterie.streams.metrics import Metrics
+    from coterie.streams.verdict import Gain, Verdict
+
+ALONE = "independent"
+ONE = "pooled"
+_SPOKEN = {ALONE: "one model per task", ONE: "one model for all tasks"}
+_ROWS = 25
+_FOLDED = 1000
+_LISTED = 30
+
+
+class Reading(Protocol):
+    """What was read and what was dropped."""
+
+    @property
+    def source(self) -> str:
+        """Name of the file or stream."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows became examples."""
+
+    @property
+    def skipped(self) -> int:
+        """How many did not."""
+
+    @property
+    def skipped_examples(self) -> Sequence[object]:
+        """Sentences saying why, for the first of them."""
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[object]]:
+        """By role, the columns used."""
+
+    @property
+    def dropped(self) -> Mapping[str, str]:
+        """By column, why it was not used."""
+
+
+class Part(NamedTuple):
+    """HTML, and by the name of its place each figure to draw."""
+
+    html: str
+    figures: dict[str, figures.Figure]
+
+
+class Story(NamedTuple):
+    """What the page tells: the learner it is about, its verdict against one model per task, and all verdicts."""
+
+    comparison: Comparison
+    learner: str
+    verdict: Verdict
+    verdicts: dict[str, Verdict]
+
+
+def story(comparison: Comparison, learner: str | None = None) -> Story:
+    """The verdict on one learner, by default on the one with the least error that is not one model per task.
+
+    Raises
+    ------
+    ValueError
+        No ``"independent"`` in the comparison, nothing to compare it with, or an unknown ``learner``.
+    """
+    others = [name for name in comparison.traces if name != ALONE]
+    if ALONE not in comparison.traces or not others:
+        raise ValueError(
+            f"comparison: has {sorted(comparison.traces)}, expected {ALONE!r} and at least one other learner"
+        )
+    chosen = learner or min(others, key=lambda name: np.nan_to_num(comparison.traces[name].error))
+    if chosen not in others:
+        raise ValueError(f"learner={chosen!r}: expected one of {others}")
+    verdicts = {name: verdict(comparison.traces[name], comparison.traces[ALONE]) for name in others}
+    return Story(comparison, chosen, verdicts[chosen], verdicts)
+
+
+def spoken(name: str) -> str:
+    """What a learner is called in a sentence."""
+    return _SPOKEN.get(name, name)
+
+
+def headline(told: Story) -> Part:
+    """What to do, and the counts behind it."""
+    lead = told.verdict.sentence(spoken(told.learner), spoken(ALONE))
+    outcome = told.verdict.outcome
+    counts = [
+        ("examples", f"{told.verdict.overall.n:,}"),
+        ("tasks", f"{len(told.verdict.tasks):,}"),
+        *((name, f"{(outcome == key).sum():,}") for name, key in _COUNTED),
+    ]
+    body = markup.paragraph(lead, "lead") + markup.paragraph(_beside_pooled(told)) + markup.facts(counts, "counts")
+    return Part(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
+
+
+_COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart", "unclear"))
+
+
+def learners(told: Story) -> Part:
+    """A table of all learners."""
+    measured = {name: evaluate(trace) for name, trace in told.comparison.traces.items()}
+    losses = any(metrics.defined["log_loss"] for metrics in measured.values())
+    columns = ["learner", "error", "mean error of tasks", "F1", "AUC", *(["log loss"] if losses else [])]
+    columns += ["gain in points", "helped", "hurt", "examples/s"]
+    rows = [_learner_row(told, name, metrics, losses) for name, metrics in measured.items()]
+    content = markup.Table(
+        "Learners over the same examples, each prediction made before its label was seen", columns, rows
+    )
+    names = [f"{name} is {_SPOKEN[name]}" for name in measured if name in _SPOKEN]
+    note = f"{', '.join(names).capitalize()}. Gain, helped and hurt are against {spoken(ALONE)}."
+    return Part(markup.section("learners", "Learners", markup.table(content), markup.paragraph(note, "note")), {})
+
+
+def over_time(told: Story) -> Part:
+    """Error by learner as the examples came."""
+    traces = told.comparison.traces
+    if not told.verdict.overall.n:
+        return Part("", {})
+    drawn = {
+        "cumulative": figures.cumulative_error(traces, told.learner),
+        "recent": figures.recent_error(traces, told.learner),
+    }
+    final = "; ".join(f"{name} {percent(trace.error)}" for name, trace in traces.items())
+    window = max(1, told.verdict.overall.n // 20)
+    since = markup.plot(
+        "cumulative", f"Error since the start by learner. At the end: {final}", "Error since the start", 380
+    )
+    late = markup.plot("recent", "Recent error by learner", f"Error over the last {counted(window, 'example')}", 380)
+    return Part(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
+
+
+def gains(told: Story) -> Part:
+    """Gain of every task, those surest to be hurt and helped by name."""
+    result = told.verdict
+    known = np.flatnonzero(result.n > 0)
+    if len(known) < 2:
+        return Part("", {})
+    shown = _surest(result, known)
+    drawn = {"surest": figures.surest_gains(result, shown)}
+    parts = [markup.plot("surest", _sum_up(result), _surest_caption(len(shown), len(known)), 120 + 24 * len(shown))]
+    if len(shown) < len(known):
+        drawn["all-gains"] = figures.all_gains(result)
+        parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known)), 460))
+    intro = f"Gain is the error of {spoken(ALONE)} less that of {spoken(told.learner)}: above zero, sharing helped."
+    return Part(markup.section("gains", "Gain per task", markup.paragraph(intro), *parts, _RULE), drawn)
+
+
+_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
+<p>Both learners predicted the same examples. The interval is a 95&nbsp;% interval for the difference of their two error
+rates on one task (Agresti and Min, 2005). A task is called helped or hurt if an exact McNemar test says so after
+control of the false discovery rate over all tasks (Benjamini and Hochberg, at 5&nbsp;%) and its interval leaves out
+zero. Of the tasks called, about one in twenty at most is called wrongly. All others are unclear: they may differ, but
+their examples so far do not show it.</p></details>"""
+
+
+def named_tasks(told: Story) -> Part:
+    """Tables of the tasks hurt and of those helped most."""
+    if len(told.verdict.tasks) < 2:
+        return Part("", {})
+    hurt = _task_table(told, "hurt", "Tasks hurt, the largest loss first")
+    helped = _task_table(told, "helped", "Tasks helped, the largest gain first")
+    none = markup.paragraph("No task is shown to be hurt.")
+    return Part(markup.section("tasks", "Tasks hurt and helped most", hurt or none, helped), {})
+
+
+def shared(told: Story, relation: Relation | None) -> Part:
+    """The relation as a clustered heat map."""
+    if relation is None or len(relation.tasks) < 2:
+        return Part("", {})
+    shown = clustered(relation, dict(zip(told.verdict.tasks, told.verdict.n.tolist(), strict=True)))
+    few = len(shown.tasks) < len(relation.tasks)
+    which = f"The {MOST} tasks with most examples, of {len(relation.tasks):,}. " if few else ""
+    same = f" Every pair shares the same, {shown.values[0, 1]:.3g}." if shown.uniform else ""
+    caption = (
+        f"{which}How much of what one task learns reaches another, from M = A⁻¹ scaled to 1 on the diagonal.{same}"
+    )
+    words = f"Heat map of how {counted(len(shown.tasks), 'task')} share.{same}"
+    place = markup.plot("relation", words, caption + " Related tasks stand side by side.", 640, "square")
+    return Part(markup.section("sharing", "How tasks share", place), {"relation": figures.relation(shown)})
+
+
+def read(reading: Reading | None) -> Part:
+    """What was read and what was dropped."""
+    if reading is None:
+        return Part("", {})
+    pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
+    pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in reading.columns.items() if names]
+    examples = [(str(example),) for example in reading.skipped_examples]
+    dropped = [(str(name), str(reason)) for name, reason in reading.dropped.items()]
+    skipped = markup.table(markup.Table("Rows skipped, the first of them", ["what was wrong"], examples))
+    left_out = markup.table(markup.Table("Columns dropped", ["column", "why"], dropped, words=2))
+    parts = (markup.facts(pairs, "facts"), skipped if examples else "", left_out if dropped else "")
+    return Part(markup.section("read", "What was read", *parts), {})
+
+
+def _beside_pooled(told: Story) -> str:
+    """The same learner against one model for all, where it is not that itself."""
+    pooled = told.comparison.traces.get(ONE)
+    if pooled is None or told.learner == ONE:
+        return ""
+    result = verdict(told.comparison.traces[told.learner], pooled)
+    advice = told.verdict.overall.low > 0
+    return f"Against {spoken(ONE)}: {result.sentence(spoken(told.learner), spoken(ONE), advice=advice)}"
+
+
+def _learner_row(told: Story, name: str, metrics: Metrics, losses: bool) -> list[str]:
+    row = [name, percent(metrics.micro["error"], 2), percent(metrics.macro["error"], 2)]
+    measures = ("f1", "auc", *(["log_loss"] if losses else []))
+    row += [_number(metrics.micro[measure]) for measure in measures]
+    seconds = told.comparison.seconds.get(name, 0.0)
+    speed = f"{told.verdict.overall.n / seconds:,.0f}" if seconds > 0 else NONE
+    if name == ALONE:
+        return [*row, NONE, NONE, NONE, speed]
+    result = told.verdicts[name]
+    return [*row, _gain(result.overall), f"{len(result.helped):,}", f"{len(result.hurt):,}", speed]
+
+
+def _number(value: float) -> str:
+    return NONE if np.isnan(value) else f"{value:.3f}"
+
+
+def _gain(gain: Gain) -> str:
+    if not gain.n:
+        return NONE
+    digits = digits_for(gain.gain)
+    low, high = points(gain.low, digits), points(gain.high, digits)
+    return f"{points(gain.gain, digits)} ({low} to {high})"
+
+
+def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All tasks where they are few; else those with the highest lower and the lowest upper ends, best first."""
+    if len(known) <= figures.NAMED_ROWS:
+        return known[np.argsort(-result.gain[known], kind="stable")]
+    half = figures.NAMED_ROWS // 2
+    best = known[np.argsort(-result.low[known], kind="stable")[:half]]
+    rest = np.setdiff1d(known, best)
+    worst = rest[np.argsort(result.high[rest], kind="stable")[:half]]
+    return np.concatenate([best, worst[::-1]])
+
+
+def _surest_caption(shown: int, known: int) -> str:
+    if shown == known:
+        return "Gain of each task with its 95 % interval."
+    half = shown // 2
+    return f"The {half} tasks most surely helped (top) and the {half} most surely hurt (bottom), with 95 % intervals."
+
+
+def _all_caption(known: int) -> str:
+    most = figures.DRAWN_TASKS
+    thinned = f" Drawn are {most} spread evenly and up to {most} of those helped or hurt." if known > most else ""
+    return (
+        f"All {known:,} tasks from the least to the greatest gain, with 95 % intervals.{thinned} "
+        "Tasks with few examples lie at both ends with long intervals: by themselves they say little."
+    )
+
+
+def _sum_up(result: Verdict) -> str:
+    parts = (f"{(result.outcome == kind).sum():,} {kind}" for kind in ("helped", "hurt", "unclear"))
+    return f"Gain per task: {', '.join(parts)}. The tables below name them."
+
+
+def _task_table(told: Story, outcome: str, caption: str) -> str:
+    result = told.verdict
+    chosen = result.ordered(outcome)
+    if not len(chosen):
+        return ""
+    columns = ["task", "examples", spoken(ALONE), spoken(told.learner), "gain in points", "95 % interval"]
+    rows = [_task_row(result, i) for i in chosen[: _ROWS + _FOLDED]]
+    more = f" ({_ROWS} of {len(chosen):,})" if len(chosen) > _ROWS else ""
+    first = markup.table(markup.Table(caption + more, columns, rows[:_ROWS]))
+    return first + (_folded(outcome, columns, rows[_ROWS:], len(chosen)) if more else "")
+
+
+def _folded(outcome: str, columns: Sequence[str], rows: Sequence[list[str]], total: int) -> str:
+    left = total - _ROWS - len(rows)
+    summary = f"The next {len(rows):,} tasks {outcome}" + (f"; {left:,} more are not shown" if left else "")
+    return markup.folded(summary, markup.table(markup.Table(f"More tasks {outcome}", columns, rows)))
+
+
+def _task_row(result: Verdict, i: int) -> list[str]:
+    errors = (percent(values[i]) for values in (result.error_against, result.error))
+    interval = f"{points(result.low[i])} to {points(result.high[i])}"
+    return [str(result.tasks[i]), f"{result.n[i]:,}", *errors, points(result.gain[i]), interval]

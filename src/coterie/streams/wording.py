@@ -1,0 +1,59 @@
+"""How numbers and lists are written for people."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+NONE = "–"
+_NAMED = 5
+
+
+def percent(rate: float, digits: int = 1) -> str:
+    """A rate as a percentage, a dash for nan.
+
+    >>> percent(0.21437)
+    '21.4 %'
+    """
+    return NONE if isnan(rate) else f"{100 * rate:.{digits}f} %"
+
+
+def points(rate: float, digits: int = 1) -> str:
+    """A difference of rates in percentage points, without its unit; never "-0.0", a dash for nan.
+
+    >>> points(-0.0001)
+    '0.0'
+    """
+    return NONE if isnan(rate) else f"{100 * rate:z.{digits}f}"
+
+
+def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(str(name) for name in names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def counted(n: int, thing: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "task"), counted(4037, "task")
+    ('1 task', '4,037 tasks')
+    """
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def none_for_nan(value: float) -> float | None:
+    """The value, None for nan."""
+    return None if isnan(value) else value
+
+
+def digits_for(difference: float) -> int:
+    """Digits with which a difference of rates does not vanish: 1 from a tenth of a percentage point on, else 2."""
+    return 1 if abs(difference) >= 0.001 else 2

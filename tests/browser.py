@@ -1,0 +1,142 @@
+"""A headless Chromium spoken to over a pipe (the DevTools protocol), with nothing but the standard library."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+)
+
+
+def find():
+    """The browser's path, or None."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+@contextmanager
+def page(binary, width=1280, height=900, dark=False, touch=False, timeout=60.0):
+    """One blank page of the given size; the browser ends with the block."""
+    to_browser, from_browser = os.pipe(), os.pipe()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        # The browser reads commands from file descriptor 3 and answers on 4: a shell puts the pipes there.
+        command = f'exec "$@" 3<&{to_browser[0]} 4>&{from_browser[1]}'
+        process = subprocess.Popen(
+            ["/bin/bash", "-c", command, "browser", binary, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+            pass_fds=(to_browser[0], from_browser[1]),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_browser[0])
+        os.close(from_browser[1])
+        try:
+            yield Page(to_browser[1], from_browser[0], width, height, dark, touch, timeout)
+        finally:
+            os.close(to_browser[1])
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            os.close(from_browser[0])
+
+
+class Page:
+    """What a test needs of a page: open a file, ask it something, take its picture, and see what went wrong."""
+
+    def __init__(self, write_to, read_from, width, height, dark, touch, timeout):
+        self._write_to, self._read_from, self._timeout = write_to, read_from, timeout
+        self._buffer, self._last, self._session = b"", 0, None
+        self.errors, self.requests, self._events = [], [], []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self._size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
+        self.call("Emulation.setDeviceMetricsOverride", **self._size)
+        self.call("Emulation.setTouchEmulationEnabled", enabled=touch)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def call(self, method, **arguments):
+        self._last += 1
+        message = {"id": self._last, "method": method, "params": arguments}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._write_to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._next()
+            if answer.get("id") == self._last:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def open(self, path):
+        """Load a file and wait until it and its scripts are done."""
+        self._events.clear()
+        self.call("Page.navigate", url=Path(path).resolve().as_uri())
+        while "Page.loadEventFired" not in self._events:
+            self._next()
+        self.ask("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
+
+    def ask(self, expression):
+        """The value of a JavaScript expression, its promise awaited."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(result["exceptionDetails"])
+        return result["result"].get("value")
+
+    def move(self, x, y):
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def picture(self, path):
+        """The whole page as a PNG file."""
+        whole = self.ask("document.documentElement.scrollHeight")
+        self.call("Emulation.setDeviceMetricsOverride", **self._size | {"height": whole})
+        data = self.call("Page.captureScreenshot")["data"]
+        Path(path).write_bytes(base64.b64decode(data))
+
+    def _next(self):
+        deadline = time.monotonic() + self._timeout
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read_from], [], [], max(0.0, deadline - time.monotonic()))
+            chunk = os.read(self._read_from, 1 << 20) if ready else b""
+            if not chunk:
+                raise TimeoutError("the browser gave no answer")
+            self._buffer += chunk
+        line, self._buffer = self._buffer.split(b"\0", 1)
+        message = json.loads(line)
+        self._note(message.get("method"), message.get("params", {}))
+        return message
+
+    def _note(self, method, params):
+        self._events.append(method)
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(params["exceptionDetails"])
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            self.errors.append(params["args"])
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.errors.append(params["entry"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])

@@ -1,0 +1,131 @@
+"""Made-up comparisons whose truth is known, for tests that need traces but no learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+
+@dataclass(frozen=True)
+class SampleTrace:
+    margin: Any
+    prediction: Any
+    mistake: Any
+    updated: Any
+    queried: Any
+    label: Any
+    task: Any
+    tasks: tuple[Any, ...]
+    classes: Any
+    probability: Any = None
+
+    @property
+    def n(self):
+        return len(self.mistake)
+
+    @property
+    def mistakes(self):
+        return int(self.mistake.sum())
+
+    @property
+    def error(self):
+        return self.mistakes / self.n if self.n else float("nan")
+
+
+@dataclass(frozen=True)
+class SampleComparison:
+    traces: dict[str, SampleTrace]
+    models: dict[str, Any]
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class SampleRelation:
+    matrix: Any
+    tasks: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class SampleReading:
+    source: str
+    rows: int
+    skipped: int
+    skipped_examples: tuple[str, ...]
+    columns: dict[str, list[str]]
+    dropped: dict[str, str]
+
+
+def trace(margin, positive, task, tasks, classes=("no", "yes"), probability=None):
+    """A trace whose mistakes and predictions follow from its margins."""
+    classes = np.asarray(classes)
+    label, prediction = classes[positive.astype(int)], classes[(margin >= 0).astype(int)]
+    mistake = np.where(positive, margin, -margin) <= 0
+    return SampleTrace(
+        margin, prediction, mistake, mistake, np.ones_like(mistake), label, task, tuple(tasks), classes, probability
+    )
+
+
+def from_mistakes(mistake, task=None, tasks=None):
+    """A trace with the given mistakes, all labels positive."""
+    mistake = np.asarray(mistake, dtype=bool)
+    task = np.zeros(len(mistake), dtype=np.int64) if task is None else np.asarray(task, dtype=np.int64)
+    tasks = range(int(task.max(initial=0)) + 1) if tasks is None else tasks
+    return trace(np.where(mistake, -1.0, 1.0), np.ones(len(mistake), dtype=bool), task, tasks)
+
+
+def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
+    """Three learners over one stream: tasks learn slowly alone, fast together; ``n_odd`` tasks are unlike the rest."""
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(np.full(n_tasks, 0.7)) * 0.8 + 0.2 / n_tasks
+    task = rng.choice(n_tasks, size=n, p=share).astype(np.int64)
+    seen = _seen_before(task, n_tasks)
+    positive, common = rng.random(n) < 0.35, rng.standard_normal(n)
+    unlike = np.isin(task, np.argsort(-share)[3 : 3 + n_odd])
+    rates = {
+        "independent": 0.15 + 0.3 / (1 + seen / 30),
+        "pooled": 0.19 + 0.2 / (1 + np.arange(n) / 300) + 0.2 * unlike,
+        "half-shared": 0.17 + 0.2 / (1 + np.arange(n) / 400) + 0.05 * unlike,
+    }
+    tasks = tuple(f"N{100 + 7 * i}" for i in range(n_tasks)) if names is None else tuple(names)
+    traces = {
+        name: _noisy_trace(rng, rate, positive, common, task, tasks, with_probability=name != "pooled")
+        for name, rate in rates.items()
+    }
+    seconds = {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3}
+    return SampleComparison(traces, dict.fromkeys(traces), seconds)
+
+
+def relation(tasks, n_groups=4, seed=0):
+    """Inverse interaction matrix of tasks in groups, shuffled."""
+    group = np.random.default_rng(seed).integers(n_groups, size=len(tasks))
+    same = group[:, None] == group[None, :]
+    return SampleRelation(np.eye(len(tasks)) + 0.6 * same + 0.1, tuple(tasks))
+
+
+def reading():
+    return SampleReading(
+        source="flights-2013.csv",
+        rows=20_000,
+        skipped=2,
+        skipped_examples=("flights-2013.csv:17: column 'dep': 'NA' is not a number", "flights-2013.csv:90: 9 columns"),
+        columns={"task": ["tailnum"], "label": ["late"], "numeric": ["hour", "distance"], "text": ["origin"]},
+        dropped={"dep_delay": "holds the label: known only after departure", "year": "always 2013"},
+    )
+
+
+def _noisy_trace(rng, rate, positive, common, task, tasks, with_probability):
+    strength = -ndtri(rate) + 0.8 * common + 0.6 * rng.standard_normal(len(rate))
+    margin = np.where(positive, strength, -strength)
+    return trace(margin, positive, task, tasks, probability=ndtr(margin) if with_probability else None)
+
+
+def _seen_before(task, n_tasks):
+    """How many earlier rounds each round's task has had."""
+    order = np.argsort(task, kind="stable")
+    counts = np.bincount(task, minlength=n_tasks)
+    seen = np.empty(len(task), dtype=np.int64)
+    seen[order] = np.arange(len(task)) - (np.cumsum(counts) - counts)[task[order]]
+    return seen

