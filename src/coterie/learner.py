@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .hypotheses import linear
+from .numeric.records import take
 from .numeric.stream import learn, predict
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
@@ -33,6 +34,23 @@ class State:
     features: int
     dense: bool
     rounds: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays; a piece of memory that two of them show counts once."""
+        return sum({id(_owner(array)): _owner(array).nbytes for array in _arrays(self.model)}.values())
+
+
+def _arrays(model: Any) -> Iterator[NDArray[Any]]:
+    for held in model:
+        if isinstance(held, tuple):
+            yield from _arrays(held)
+        elif isinstance(held, np.ndarray):
+            yield held
+
+
+def _owner(array: NDArray[Any]) -> NDArray[Any]:
+    return _owner(array.base) if isinstance(array.base, np.ndarray) else array
 
 
 @dataclass
@@ -96,6 +114,20 @@ class Learner:
         margins = np.zeros(len(codes))
         predict(state.model, rows, codes, 0, len(codes), margins)
         return margins
+
+    def score_any(self, state: State, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
+        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        if not unseen:
+            return self.score(state, rows, codes)
+        margins = np.zeros(len(codes))
+        known, new = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+        margins[known] = self.score(state, take(rows, known), codes[known])
+        margins[new] = self.score_unseen(state, take(rows, new), unseen)
+        return margins
+
+    def relation_matrix(self, state: State) -> NDArray[np.float64]:
+        """A⁻¹ on the paper's scale for the tasks known."""
+        return self._bound.relation_matrix(self.relation, state)
 
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: what the relation says of them."""
@@ -171,6 +203,10 @@ class _ByLevels:
     def provide(state: State, i: int, entries: int) -> None:
         state.model = linear.make_room(state.model, i, entries)
 
+    @staticmethod
+    def relation_matrix(relation: Any, state: State) -> NDArray[np.float64]:
+        return relation.relation_matrix(state.tasks.labels)  # type: ignore[no-any-return]
+
 
 class _ByColumns:
     """A relation that gives columns of M, bound to a model of the weights themselves."""
@@ -199,6 +235,10 @@ class _ByColumns:
             state.sharing.fetch(i)
             state.model = linear.with_columns(state.model, state.sharing.columns)
         state.model = linear.make_room(state.model, i, entries)
+
+    @staticmethod
+    def relation_matrix(relation: Any, state: State) -> NDArray[np.float64]:
+        return relation.relation_matrix()  # type: ignore[no-any-return]
 
 
 def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:

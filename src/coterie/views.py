@@ -45,7 +45,7 @@ class Index:
         return numbers[places]
 
 
-def distinct_labels(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]:
+def distinct_labels(labels: Sequence[Hashable] | NDArray[Any], what: str = "task") -> tuple[list[Hashable], NDArray[np.int64]]:
     """The distinct labels in order of first appearance, and for each record which of them it has.
 
     Raises
@@ -58,19 +58,19 @@ def distinct_labels(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[list[Has
     try:
         encoded = pa.array(labels).dictionary_encode()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return _distinct_objects(labels)
+        return _distinct_objects(labels, what)
     distinct = encoded.dictionary.to_pylist()
     if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):  # noqa: PLR0124 - NaN differs from itself
-        return _distinct_objects(labels)
+        return _distinct_objects(labels, what)
     return distinct, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _distinct_objects(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]:
+def _distinct_objects(labels: Sequence[Hashable] | NDArray[Any], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
     numbers: dict[Hashable, int] = {}
     places = np.empty(len(labels), np.int64)
     for t, label in enumerate(labels):
         if label is None or label != label:  # noqa: PLR0124
-            raise ValueError(f"task of record {t} (from 0) is missing: {label!r}")
+            raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
         places[t] = numbers.setdefault(label, len(numbers))
     return list(numbers), places
 
@@ -93,7 +93,7 @@ class Vocabulary:
         return len(self.numbers)
 
     def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
-        """One record as a block of one; names that are new are added when learning, left out when predicting."""
+        """One record as a block of one; new names are added if it may grow, else left out."""
         names, values = _numbers(features)
         if grow:
             columns = [self.numbers.setdefault(name, len(self.numbers)) for name in names]
@@ -103,6 +103,13 @@ class Vocabulary:
         if not grow and -1 in columns:
             values, held = values[held >= 0], held[held >= 0]
         return Csr(values, held, np.array([0, len(held)], np.int64))
+
+
+    def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
+        """Several records, in order."""
+        parts = [self.record(each, grow) for each in features]
+        starts = np.cumsum([0, *(len(part.values) for part in parts)])
+        return Csr(np.concatenate([part.values for part in parts]), np.concatenate([part.features for part in parts]), starts)
 
 
 def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:

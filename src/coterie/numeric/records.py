@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 from .generic import compiled, generic, when
 
@@ -63,3 +65,13 @@ def sqnorm(rows: Any, t: int) -> float:
     for k in range(begin(rows, t), end(rows, t)):
         total += value(rows, t, k) * value(rows, t, k)
     return total
+
+
+def take(rows: Any, places: Any) -> Any:
+    """Some of the records as records of their own."""
+    if hasattr(rows, "starts"):
+        lengths = np.diff(rows.starts)[places]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.repeat(rows.starts[places] - starts[:-1], lengths) + np.arange(starts[-1])
+        return Csr(rows.values[entries], rows.features[entries], starts)
+    return Dense(rows.values[places])

@@ -1,1 +1,5 @@
 """The named online algorithms as estimators."""
+
+from .perceptron import MultitaskPerceptron
+
+__all__ = ["MultitaskPerceptron"]

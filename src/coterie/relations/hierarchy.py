@@ -36,7 +36,7 @@ class Hierarchy(LevelRelation):
     Examples
     --------
     >>> tree = Hierarchy({"u1": "fr", "u2": "fr", "u3": "it", "fr": "all", "it": "all"}, share=(0.25, 0.25))
-    >>> tree.matrix(["u1", "u2", "u3"])
+    >>> tree.relation_matrix(["u1", "u2", "u3"])
     array([[1.  , 0.5 , 0.25],
            [0.5 , 1.  , 0.25],
            [0.25, 0.25, 1.  ]])

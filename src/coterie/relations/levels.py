@@ -58,7 +58,7 @@ class LevelRelation(ABC):
         """What the streamed M is multiplied with to give A⁻¹, for a group of so many tasks."""
         return 1.0
 
-    def matrix(self, tasks: Sequence[Hashable]) -> Matrix:
+    def relation_matrix(self, tasks: Sequence[Hashable]) -> Matrix:
         """A⁻¹ on the paper's scale for these tasks, shape (K, K): O(K² · levels); for looking at, never for learning.
 
         Parameters
@@ -115,7 +115,7 @@ class Independent(LevelRelation):
 
     Examples
     --------
-    >>> Independent().matrix(["a", "b"])
+    >>> Independent().relation_matrix(["a", "b"])
     array([[1., 0.],
            [0., 1.]])
     """
@@ -140,7 +140,7 @@ class Pooled(_OneGroup):
 
     Examples
     --------
-    >>> Pooled().matrix(["a", "b"])
+    >>> Pooled().relation_matrix(["a", "b"])
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
@@ -164,7 +164,7 @@ class HalfUpdate(_OneGroup):
 
     Examples
     --------
-    >>> HalfUpdate().matrix(["a", "b", "c"])
+    >>> HalfUpdate().relation_matrix(["a", "b", "c"])
     array([[0.5 , 0.25, 0.25],
            [0.25, 0.5 , 0.25],
            [0.25, 0.25, 0.5 ]])
@@ -236,7 +236,7 @@ class MeanRegularized(_BOrShare):
 
     Examples
     --------
-    >>> MeanRegularized(b=2).matrix(["a", "b"])
+    >>> MeanRegularized(b=2).relation_matrix(["a", "b"])
     array([[0.66666667, 0.33333333],
            [0.33333333, 0.66666667]])
     """
@@ -271,7 +271,7 @@ class Clusters(_BOrShare):
 
     Examples
     --------
-    >>> Clusters({"a": 1, "b": 1, "c": 2}, share=0.5).matrix(["a", "b", "c"]).round(3)
+    >>> Clusters({"a": 1, "b": 1, "c": 2}, share=0.5).relation_matrix(["a", "b", "c"]).round(3)
     array([[0.667, 0.333, 0.   ],
            [0.333, 0.667, 0.   ],
            [0.   , 0.   , 1.   ]])

@@ -1,0 +1,103 @@
+"""Any two labels outside, -1 and +1 inside."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..views import distinct_labels
+
+
+class TwoLabels:
+    """The two labels of a stream, found as they come.
+
+    Inside, a label keeps the sign it was first given; outside, the larger label is the positive one. ``orientation`` is
+    -1 if a stream began with a label whose sign turned out the other way round.
+
+    Examples
+    --------
+    >>> labels = TwoLabels()
+    >>> labels.signs(["no", "yes", "no"])
+    array([-1.,  1., -1.])
+    >>> labels.classes
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
+        self.inside: dict[Hashable, float] = dict(inside or {})
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """The labels known, the negative one first."""
+        try:
+            return sorted(self.inside)  # type: ignore[type-var]
+        except TypeError:
+            return list(self.inside)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels known as an array, the negative one first."""
+        return np.array(self.ordered)
+
+    @property
+    def orientation(self) -> float:
+        """+1 if the positive label is +1 inside, else -1."""
+        return self.inside[self.ordered[-1]] if len(self.inside) == 2 else 1.0
+
+    def signs(self, y: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.float64]:
+        """The labels as -1 and +1 of the inside, new ones learned.
+
+        Raises
+        ------
+        ValueError
+            For a third label or a missing one; nothing is learned then.
+        """
+        distinct, places = distinct_labels(y, "label")
+        known = self.known_with(distinct)
+        self.inside = known
+        return np.array([known[label] for label in distinct], np.float64)[places]
+
+    def known_with(self, labels: Sequence[Hashable]) -> dict[Hashable, float]:
+        """The labels known after these have been seen."""
+        known = dict(self.inside)
+        fresh = [label for label in labels if label not in known]
+        if not known and len(fresh) == 1 and isinstance(fresh[0], bool):
+            fresh = [False, True]
+        if len(known) + len(fresh) > 2:
+            shown = ", ".join(repr(label) for label in [*known, *fresh][:5])
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: expected two labels, "
+                f"got {shown}"
+            )
+        return known | _signed(known, fresh)
+
+    def labels(self, margins: NDArray[np.float64]) -> NDArray[Any]:
+        """The label for each margin of the outside, a zero margin being positive."""
+        classes = self.classes
+        if len(classes) == 1:
+            return np.repeat(classes, len(margins))
+        return classes[(margins >= 0).astype(np.int64)]  # type: ignore[no-any-return]
+
+
+def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashable, float]:
+    if len(fresh) == 2:
+        first, second = _in_order(fresh)
+        return {first: -1.0, second: 1.0}
+    if len(fresh) == 1:
+        return {fresh[0]: -next(iter(known.values())) if known else _guess(fresh[0])}
+    return {}
+
+
+def _in_order(pair: list[Hashable]) -> list[Hashable]:
+    try:
+        return sorted(pair)  # type: ignore[type-var]
+    except TypeError:
+        return pair
+
+
+def _guess(label: Hashable) -> float:
+    """The likely sign of a label seen alone: numbers up to zero are negative."""
+    return -1.0 if isinstance(label, (int, float)) and label <= 0 else 1.0

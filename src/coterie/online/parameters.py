@@ -1,0 +1,67 @@
+"""scikit-learn's conventions for parameters, without importing scikit-learn before it is needed."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any, Self
+
+
+class Parameters:
+    """Constructor arguments as attributes of the same name: ``get_params``, ``set_params`` and a whole ``repr``."""
+
+    _supervised = True  # River asks
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Make an instance; where River is loaded, its type checks are told that this is a classifier."""
+        river = sys.modules.get("river.base")
+        if river is not None:
+            river.Classifier.register(cls)
+        return super().__new__(cls)
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Names of the constructor's arguments, in order."""
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; parts are frozen, so there is nothing deeper than they are."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name.
+
+        Raises
+        ------
+        ValueError
+            For a name that is not a parameter; nothing is set then.
+        """
+        names = self.parameter_names()
+        for name in params:
+            if name not in names:
+                raise ValueError(f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: {names}.")
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        held = {name: value for name, value in self.get_params().items() if value is not defaults[name].default}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in held.items())})"
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy with the same parameters."""
+        return type(self)(**self.get_params())
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: a binary classifier of dense or sparse records."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            transformer_tags=None,
+            regressor_tags=None,
+            classifier_tags=ClassifierTags(multi_class=False),
+            input_tags=InputTags(sparse=True),
+        )

@@ -1,0 +1,138 @@
+"""Arrays, sparse matrices and frames as records: validated by scikit-learn, handed to compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..numeric.records import Csr, Dense
+
+Rows = Dense | Csr
+
+
+def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
+    """The features and the tasks, taken from the argument or from a column of X.
+
+    Raises
+    ------
+    ValueError
+        If both a column and an argument name the tasks, or if there is no such column.
+    """
+    if column is None:
+        return X, task
+    if task is not None:
+        raise ValueError(f"tasks are given twice: as task= and as task_column={column!r}")
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    return _split_array(X, column) if names is None else _split_frame(X, column, list(names))
+
+
+def _split_frame(X: Any, column: Hashable, names: list[Hashable]) -> tuple[Any, Any]:
+    if isinstance(column, int) and column not in names:
+        column = names[_checked(column, len(names))]
+    if column not in names:
+        raise ValueError(f"task_column {column!r} is not among the columns {names[:10]}")
+    tasks = X[column].to_pylist() if hasattr(X, "column_names") else X[column].to_numpy()
+    if hasattr(X, "column_names"):
+        return X.drop_columns([column]), tasks
+    return (X.drop(columns=column) if hasattr(X, "iloc") else X.drop(column)), tasks
+
+
+def _split_array(X: Any, column: Hashable) -> tuple[Any, Any]:
+    if not isinstance(column, (int, np.integer)):
+        raise ValueError(f"task_column {column!r} is a name, and X is an array without names: give an index")
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    kept = np.delete(np.arange(X.shape[1]), _checked(int(column), X.shape[1]))
+    if hasattr(X, "tocsc"):
+        return X.tocsc()[:, kept].tocsr(), X.tocsc()[:, [column]].toarray().ravel()
+    return X[:, kept], X[:, column]
+
+
+def _checked(column: int, width: int) -> int:
+    if not -width <= column < width:
+        raise ValueError(f"task_column {column} is not among the {width} columns")
+    return column
+
+
+def validated(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Rows, int, Any]:
+    """X as compiled code takes it, its width, and y, checked by scikit-learn against what the estimator learned from.
+
+    ``y="no_validation"`` says that there is none.
+    """
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import validate_data
+
+    names = list(X.column_names) if hasattr(X, "column_names") else None
+    if names is not None:  # an Arrow table: scikit-learn knows neither its values nor its names
+        X = np.column_stack([np.asarray(column) for column in X.columns])
+    checked = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
+    if isinstance(checked, tuple):
+        checked, y = checked
+        check_classification_targets(y)
+    if names is not None:
+        _check_names(estimator, names, reset)
+    return as_rows(checked, estimator.dtype), checked.shape[1], y
+
+
+def _check_names(estimator: Any, names: list[str], reset: bool) -> None:
+    if reset:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_") and list(estimator.feature_names_in_) != names:
+        raise ValueError(f"X has columns {names[:10]}, expected {list(estimator.feature_names_in_)[:10]}")
+
+
+def as_rows(X: Any, dtype: str) -> Rows:
+    """A validated array or sparse matrix as compiled code takes it; repeated entries of a record are added up."""
+    if not hasattr(X, "indptr"):
+        return Dense(_writeable(np.ascontiguousarray(X, dtype)))
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return csr_rows(X, dtype)
+
+
+def block_rows(X: Any, dtype: str) -> tuple[Rows, int]:
+    """The records of a block and their width, taken as valid."""
+    return (csr_rows(X, dtype) if hasattr(X, "indptr") else as_rows(X, dtype)), X.shape[1]
+
+
+def is_dense(rows: Rows) -> bool:
+    """Whether records come as dense arrays."""
+    return not hasattr(rows, "starts")
+
+
+def length(rows: Rows) -> int:
+    """The number of records."""
+    return len(rows.values) if is_dense(rows) else len(rows.starts) - 1  # type: ignore[union-attr]
+
+
+def csr_rows(X: Any, dtype: str) -> Csr:
+    """A CSR matrix as it is, whatever order its entries are in."""
+    return Csr(
+        _writeable(X.data.astype(dtype, copy=False)),
+        _writeable(X.indices.astype(np.int32, copy=False)),
+        _writeable(X.indptr.astype(np.int64, copy=False)),
+    )
+
+
+def _writeable(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only array would make numba compile everything once more."""
+    return array if array.flags.writeable else array.copy()
+
+
+def task_labels(task: Any, n: int) -> Sequence[Hashable] | NDArray[Any]:
+    """One task label a record.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many tasks as records.
+    """
+    if task is None:
+        return np.zeros(n, np.int64)
+    labels = task if isinstance(task, list) else task.to_pylist() if hasattr(task, "to_pylist") else np.asarray(task)
+    if len(labels) != n:
+        raise ValueError(f"task must name one task a record: got {len(labels)} for {n} records")
+    return labels

@@ -1,0 +1,252 @@
+"""Tasks joined by a graph: the interaction matrix A = I + L, whose inverse is never formed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie import spec
+
+from .edges import Ends, adjacency_of, ends_of, nodes_of, normalized
+from .matrices import half_sum, row, rows_of
+from .resistance import (
+    augmented_matrix,
+    augmented_row,
+    component_of,
+    interaction_of,
+    laplacian_of,
+    within_matrix,
+    within_row,
+)
+from .sources import Column, ColumnSource, FactorColumns, PushColumns
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+METHODS = ("auto", "factor", "push")
+FACTOR_TASKS = 100_000
+FACTOR_ENTRIES = 25_000_000
+MATRIX_TASKS = 10_000
+# Below it the residuals of a push are rounding and it might never end.
+LEAST_PUSH_ERROR = 1e-14
+
+
+@spec.part
+class TaskGraph:
+    """Tasks joined in a graph are drawn together: A = I + L (CCG08 §3.3, CC12 §3).
+
+    L is the Laplacian, so the penalty is Σ‖u_i‖² + Σ_(i,j) w_ij ‖u_i - u_j‖² over the edges, each once. The rows of
+    A^-1 sum to 1, its entries are nonnegative, 0 between components, and the largest of a row is on the diagonal. All
+    tasks are known from the start.
+
+    A^-1 is never formed. Its columns come from a sparse factor, or from a local push whose work stays around the task:
+    ``method="auto"`` takes the factor for up to 100 000 tasks unless it would fill in (estimated above 25 million
+    entries, as in a random graph of more than about 8000 tasks).
+
+    Parameters
+    ----------
+    edges : iterable of pairs or triples, or an adjacency matrix
+        (task, task) or (task, task, weight > 0), each edge once, in either direction. Or a symmetric matrix of weights,
+        sparse or a square numpy array, whose rows ``tasks`` names (without: 0, 1, ..., K - 1).
+    tasks : sequence of task labels, optional
+        All tasks in the order of their rows, the isolated ones among them. Without: those that edges name, in order of
+        first appearance.
+    error : float
+        No entry of a column is off by more than this, beyond rounding. The factor leaves out entries up to it (0:
+        none); the push ends when no residual exceeds it, at 1e-14 or above.
+    method : {"auto", "factor", "push"}
+        Where columns come from.
+
+    Raises
+    ------
+    ValueError
+        For an edge to itself, given twice, without a positive weight, or with an end that is not among ``tasks``; for
+        an adjacency matrix that is not square, symmetric, nonnegative and finite; for tasks named twice; for no tasks.
+
+    Examples
+    --------
+    >>> star = TaskGraph([("hub", "a"), ("hub", "b")])
+    >>> star.relation_matrix().round(3)
+    array([[0.5  , 0.25 , 0.25 ],
+           [0.25 , 0.625, 0.125],
+           [0.25 , 0.125, 0.625]])
+    >>> star.resistance_distances("a")
+    array([1., 0., 2.])
+    """
+
+    form: ClassVar[str] = "columns"
+
+    edges: Any
+    tasks: Sequence[Any] | None = None
+    error: float = 1e-10
+    method: Literal["auto", "factor", "push"] = "auto"
+
+    def __post_init__(self) -> None:
+        self._check_options()
+        edges, tasks = normalized(self.edges, self.tasks)
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "tasks", tasks)
+        if not self.known_tasks:
+            raise ValueError("TaskGraph has no tasks: give edges, or tasks, or both")
+        self._ends  # noqa: B018 - the edges are refused now or never
+
+    def _check_options(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        if not isinstance(self.error, (int, float)) or not 0 <= self.error < 1:
+            raise ValueError(f"error must be a number from 0 to below 1, got {self.error!r}")
+        if self.method == "push" and self.error < LEAST_PUSH_ERROR:
+            raise ValueError(f"error must be at least {LEAST_PUSH_ERROR:g} for method='push', got {self.error!r}")
+
+    @cached_property
+    def known_tasks(self) -> tuple[Any, ...]:
+        """The labels of the rows, in order."""
+        return nodes_of(self.edges) if self.tasks is None else tuple(self.tasks)
+
+    def index(self, task: Any) -> int:
+        """The row of a task; ValueError if the graph has no such node."""
+        return row(self._rows, task, "node of TaskGraph")
+
+    def adjacency(self) -> csr_array[Any]:
+        """The weights of the edges, sparse, shape (K, K)."""
+        return self._adjacency.copy()
+
+    def laplacian(self) -> csr_array[Any]:
+        """L = D - W with D the weighted degrees, sparse, shape (K, K)."""
+        return laplacian_of(self._adjacency)
+
+    def components(self) -> tuple[tuple[Any, ...], ...]:
+        """The tasks of each connected component, in order of their first task."""
+        members: dict[int, list[Any]] = {}
+        for task, number in zip(self.known_tasks, component_of(self._adjacency).tolist(), strict=True):
+            members.setdefault(number, []).append(task)
+        return tuple(tuple(each) for each in members.values())
+
+    @cached_property
+    def chosen_method(self) -> str:
+        """What ``method`` comes to for this graph: "factor" or "push"."""
+        if self.method != "auto" or self.error < LEAST_PUSH_ERROR:
+            return "factor" if self.method == "auto" else self.method
+        small = len(self.known_tasks) <= FACTOR_TASKS and fill_estimate(self._adjacency) <= FACTOR_ENTRIES
+        return "factor" if small else "push"
+
+    def source(self) -> ColumnSource:
+        """Gives the columns of A^-1, entries above ``error`` only; factored when the first is asked for."""
+        if self.chosen_method == "push":
+            return PushColumns(self._adjacency, self.error)
+        return FactorColumns(interaction_of(self._adjacency), self.error)
+
+    def relation_matrix(self, tasks: Sequence[Any] | None = None) -> NDArray[np.float64]:
+        """A^-1, or its rows and columns for these tasks, shape (n, n); for looking at, never for learning.
+
+        Raises
+        ------
+        ValueError
+            For more than 10 000 tasks, or a task that is not in the graph.
+        """
+        rows = self._some_rows(tasks)
+        source = self.source()
+        M = np.empty((len(rows), len(rows)))
+        for place, i in enumerate(rows):
+            M[:, place] = _dense(source.column(i), source.n_tasks)[rows]
+        return half_sum(M)
+
+    def penalty(self, U: ArrayLike) -> float:
+        """u'(A ⊗ I)u = Σ‖u_i‖² + Σ w_ij ‖u_i - u_j‖² for the task vectors in the rows of U, shape (K, d)."""
+        V = np.asarray(U, dtype=np.float64)
+        if V.ndim != 2 or len(V) != len(self.known_tasks):
+            raise ValueError(f"U must have one row a task, shape ({len(self.known_tasks)}, d), got shape {V.shape}")
+        return float(np.vdot(V, interaction_of(self._adjacency) @ V))
+
+    def max_diagonal(self) -> float:
+        """max_i (A^-1)_ii = c_G²: at most 1, and 1 iff a task is isolated; without weights at least 2 / (K + 1).
+
+        With the factor as much work again as the factor; with the push one column for every task that could hold it.
+        """
+        return self.source().max_diagonal()
+
+    def c_G(self) -> float:  # noqa: N802 - the paper's name
+        """The constant of the bounds of CC12, max_i √((A^-1)_ii)."""
+        return float(np.sqrt(self.max_diagonal()))
+
+    def resistance_distances(self, task: Any = None, augmented: bool = False) -> NDArray[np.float64]:
+        """Effective resistance between tasks when every edge is a resistor of conductance w_ij.
+
+        Parameters
+        ----------
+        task : task label, optional
+            From this task to all, shape (K,). Without: between all, shape (K, K).
+        augmented : bool
+            In the graph G' of proposition 3.1 of CC12, in which one more node, here the last, is joined to every task
+            by an edge of weight 1; shapes (K + 1,) and (K + 1, K + 1). There R_ij = M_ii + M_jj - 2 M_ij, and M_ii to
+            the additional node, with M = A^-1. Otherwise within the graph itself, infinite between components.
+
+        Returns
+        -------
+        ndarray
+            Resistances; a row costs about one sparse factor (augmented by push: a column a task), all O(K³) at most.
+
+        Raises
+        ------
+        ValueError
+            For all of more than 10 000 tasks, an unknown task, or a row within a graph too large for its factor.
+        """
+        if task is None:
+            self._some_rows(None)
+            return augmented_matrix(self.relation_matrix()) if augmented else within_matrix(self._adjacency)
+        source = self.source()
+        if augmented:
+            return augmented_row(
+                source.diagonal(), _dense(source.column(self.index(task)), source.n_tasks), self.index(task)
+            )
+        if self.chosen_method == "push":
+            raise ValueError("resistance distances from a task need a factor: give method='factor', or augmented=True")
+        return within_row(self._adjacency, self.index(task))
+
+    @cached_property
+    def _rows(self) -> dict[Any, int]:
+        return rows_of(self.known_tasks)
+
+    @cached_property
+    def _ends(self) -> Ends:
+        return ends_of(self.edges, self.known_tasks)
+
+    @cached_property
+    def _adjacency(self) -> csr_array[Any]:
+        return adjacency_of(self._ends, len(self.known_tasks))
+
+    def _some_rows(self, tasks: Sequence[Any] | None) -> list[int]:
+        chosen = self.known_tasks if tasks is None else tasks
+        if len(chosen) > MATRIX_TASKS:
+            raise ValueError(
+                f"a matrix of {len(chosen)} tasks is too large to look at (at most {MATRIX_TASKS}): "
+                "name some tasks, or take columns by source().column(row)"
+            )
+        return [self.index(task) for task in chosen]
+
+
+def fill_estimate(W: csr_array[Any]) -> float:
+    """An upper estimate of the entries of a factor of I + L, from two bounds that are cheap to have.
+
+    The profile after reverse Cuthill-McKee, which is near for grids and random graphs alike; and, because nodes with at
+    most two neighbors can go first without fill, 2 c² for a graph with c edges more than a forest.
+    """
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    n_tasks, n_edges = W.shape[0], W.nnz // 2
+    cycles = n_edges - n_tasks + len(np.unique(component_of(W)))
+    place = np.argsort(reverse_cuthill_mckee(W, symmetric_mode=True))
+    ends = W.tocoo().coords
+    first = np.arange(n_tasks)
+    np.minimum.at(first, place[ends[0]], place[ends[1]])
+    return n_tasks + n_edges + min(float(np.sum(np.arange(n_tasks) - first)), 2.0 * cycles**2)
+
+
+def _dense(column: Column, n_tasks: int) -> NDArray[np.float64]:
+    filled = np.zeros(n_tasks)
+    filled[column[0]] = column[1]
+    return filled

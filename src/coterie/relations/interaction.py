@@ -1,0 +1,112 @@
+"""Any positive definite interaction matrix, given whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie import spec
+
+from .matrices import inverse_of, labels_of, positive_definite, row, rows_of
+from .sources import ColumnSource, DenseColumns
+
+
+@spec.part
+class Interaction:
+    """Tasks share through any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
+
+    The penalty is u'(A ⊗ I_d)u; a mistake on task i moves task j by (A^-1)_ji. All tasks are known from the start. A
+    step costs O(K · nnz), the inverse O(K³) once.
+
+    Parameters
+    ----------
+    matrix : array of shape (K, K)
+        The interaction matrix A.
+    inverse : array of shape (K, K)
+        Its inverse M. Exactly one of the two is given.
+    tasks : sequence of task labels, optional
+        The names of the rows; 0, 1, ..., K - 1 without.
+
+    Raises
+    ------
+    ValueError
+        If both or none is given, if it is not a square matrix of finite numbers, not symmetric, not positive definite,
+        or if ``tasks`` does not name each row once.
+
+    Examples
+    --------
+    >>> relation = Interaction([[2.0, -1.0], [-1.0, 2.0]], tasks=["a", "b"])
+    >>> relation.relation_matrix().round(3)
+    array([[0.667, 0.333],
+           [0.333, 0.667]])
+    >>> relation.penalty([[1.0], [1.0]])
+    2.0
+    """
+
+    form: ClassVar[str] = "columns"
+
+    matrix: ArrayLike | None = None
+    inverse: ArrayLike | None = None
+    tasks: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.matrix is None) == (self.inverse is None):
+            which = "none" if self.matrix is None else "both"
+            raise ValueError(f"Interaction takes exactly one of matrix (A) and inverse (A^-1), got {which}")
+        name, given = ("inverse", self.inverse) if self.matrix is None else ("matrix", self.matrix)
+        object.__setattr__(self, name, positive_definite(given, name))
+        if self.tasks is not None:
+            object.__setattr__(self, "tasks", labels_of(self.tasks))
+        if len(self.known_tasks) != len(self._given):
+            raise ValueError(f"tasks names {len(self.known_tasks)} tasks, and {name} has {len(self._given)} rows")
+
+    @property
+    def known_tasks(self) -> tuple[Any, ...]:
+        """The labels of the rows, in order."""
+        return tuple(range(len(self._given))) if self.tasks is None else tuple(self.tasks)
+
+    def index(self, task: Any) -> int:
+        """The row of a task; ValueError if it has none."""
+        return row(self._rows, task, "row of Interaction")
+
+    def relation_matrix(self, tasks: Sequence[Any] | None = None) -> NDArray[np.float64]:
+        """A^-1, or its rows and columns for these tasks, shape (len(tasks), len(tasks))."""
+        rows = range(len(self._given)) if tasks is None else [self.index(task) for task in tasks]
+        return self._inverse[np.ix_(rows, rows)]
+
+    def source(self) -> ColumnSource:
+        """Gives the columns of A^-1, all entries."""
+        return DenseColumns(self._inverse)
+
+    def penalty(self, U: ArrayLike) -> float:
+        """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d)."""
+        V = np.asarray(U, dtype=np.float64)
+        if V.ndim != 2 or len(V) != len(self._given):
+            raise ValueError(f"U must have one row a task, shape ({len(self._given)}, d), got shape {V.shape}")
+        return float(np.vdot(V, self._apply(V)))
+
+    def max_diagonal(self) -> float:
+        """max_i (A^-1)_ii, the factor c of the mistake bound for ‖x‖ ≤ 1."""
+        return self.source().max_diagonal()
+
+    @property
+    def _given(self) -> NDArray[np.float64]:
+        return np.asarray(self.inverse if self.matrix is None else self.matrix)
+
+    @cached_property
+    def _inverse(self) -> NDArray[np.float64]:
+        return self._given if self.matrix is None else inverse_of(self._given)
+
+    @cached_property
+    def _rows(self) -> dict[Any, int]:
+        return rows_of(self.known_tasks)
+
+    def _apply(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A V, without forming A where M is given."""
+        if self.matrix is not None:
+            return self._given @ V
+        return np.asarray(np.linalg.solve(self._given, V), dtype=np.float64)

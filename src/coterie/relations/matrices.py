@@ -1,0 +1,129 @@
+"""What relations given by a whole matrix or graph check of their input: labels, symmetry, positive definiteness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+SHOWN = 5
+SYMMETRY = 1e-8
+
+
+def label_of(value: Any) -> Any:
+    """A task label as plain Python: ``numpy.int64(3)`` becomes ``3``."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def labels_of(tasks: Iterable[Any]) -> tuple[Any, ...]:
+    """Task labels as a tuple of plain Python values.
+
+    Raises
+    ------
+    ValueError
+        If a label comes twice, cannot be hashed or is not equal to itself (NaN).
+    """
+    if isinstance(tasks, str) or not isinstance(tasks, Iterable):
+        raise ValueError(f"tasks must be a sequence of task labels, got {tasks!r}")
+    labels = tuple(label_of(task) for task in tasks)
+    rows_of(labels)
+    return labels
+
+
+def rows_of(labels: tuple[Any, ...]) -> dict[Any, int]:
+    """Label to row; ValueError for a label that cannot name a row of its own."""
+    rows: dict[Any, int] = {}
+    for row, label in enumerate(labels):
+        check_label(label)
+        if rows.setdefault(label, row) != row:
+            raise ValueError(f"tasks names {label!r} twice, as task {rows[label]} and as task {row}")
+    return rows
+
+
+def check_label(label: Any) -> None:
+    """Refuse what no dictionary can find again."""
+    try:
+        hash(label)
+    except TypeError:
+        raise ValueError(f"a task label must be hashable, got {label!r}, a {type(label).__name__}") from None
+    if label != label:
+        raise ValueError(f"a task label must be equal to itself, got {label!r}")
+
+
+def row(rows: Mapping[Any, int], label: Any, what: str) -> int:
+    """The row of a task; ValueError with some of those known if there is none."""
+    try:
+        return rows[label_of(label)]
+    except (KeyError, TypeError):
+        raise ValueError(f"task {label_of(label)!r} is not a {what} (known: {some(rows)})") from None
+
+
+def some(labels: Iterable[Any]) -> str:
+    """The first few labels in words."""
+    every = list(labels)
+    rest = f", … {len(every)} in all" if len(every) > SHOWN else ""
+    return ", ".join(repr(label) for label in every[:SHOWN]) + rest
+
+
+def positive_definite(value: Any, name: str) -> Matrix:
+    """A read-only symmetric positive definite copy of a matrix.
+
+    Raises
+    ------
+    ValueError
+        If it is not a square matrix of finite numbers, not symmetric (the worst pair is named) or not positive
+        definite (its smallest eigenvalue is given).
+    """
+    A = square(value, name)
+    check_symmetric(A, name)
+    A = half_sum(A)
+    if not _has_positive_pivots(A):
+        smallest = float(np.linalg.eigvalsh(A)[0])
+        raise ValueError(f"{name} must be positive definite, and its smallest eigenvalue is {smallest:.3g}")
+    A.setflags(write=False)
+    return A
+
+
+def square(value: Any, name: str) -> Matrix:
+    """A square matrix of finite float64 numbers; ValueError if it is anything else."""
+    given = np.asarray(value)
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got an array of {given.dtype}")
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or not given.size:
+        raise ValueError(f"{name} must be a square matrix, got shape {given.shape}")
+    A = given.astype(np.float64)
+    if not np.isfinite(A).all():
+        i, j = np.argwhere(~np.isfinite(A))[0]
+        raise ValueError(f"{name} must be finite, and entry ({i}, {j}) is {A[i, j]}")
+    return A
+
+
+def check_symmetric(A: Matrix, name: str) -> None:
+    """Refuse a matrix that differs from its transpose by more than rounding."""
+    gap = np.abs(A - A.T)
+    i, j = np.unravel_index(np.argmax(gap), gap.shape)
+    if gap[i, j] > SYMMETRY * np.abs(A).max():
+        raise ValueError(f"{name} must be symmetric, and ({i}, {j}) is {A[i, j]:g} but ({j}, {i}) is {A[j, i]:g}")
+
+
+def inverse_of(A: Matrix) -> Matrix:
+    """The inverse of a symmetric positive definite matrix, exactly symmetric."""
+    return half_sum(np.linalg.inv(A))
+
+
+def half_sum(A: Any) -> Matrix:
+    """The nearest symmetric matrix, (A + A') / 2."""
+    return np.asarray((A + A.T) / 2, dtype=np.float64)
+
+
+def _has_positive_pivots(A: Matrix) -> bool:
+    try:
+        pivots = np.diag(np.linalg.cholesky(A)) ** 2
+    except np.linalg.LinAlgError:
+        return False
+    # A singular matrix may pass with pivots that are only rounding.
+    return bool(pivots.min() > len(A) * np.finfo(np.float64).eps * np.diag(A).max())

@@ -1,0 +1,306 @@
+"""From records to feature rows: one encoder, decided by the first records and fixed from then on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.numeric.hashing import feature_hash
+from coterie.numeric.rows import merge_repeats, place_column, standardise, unit_rows
+from coterie.streams.errors import InputError
+from coterie.streams.faults import require_column
+from coterie.streams.keys import CONSTANT_KEY, keyed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from coterie.streams.columns import Entries
+    from coterie.streams.faults import Fault
+
+SCALES = ("none", "standard", "unit", "auto")
+KINDS = ("numeric", "categorical", "text", "items")
+SOURCES = ("columns", "svmlight", "vw")
+CONSTANT = "constant"
+_MOST_BITS = 30
+
+
+def _require(name: str, value: object, allowed: Sequence[object]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, allowed))}")
+
+
+class Encoder:
+    r"""Turns records into rows of features; the same rows from a column of a file as from a dictionary.
+
+    A feature has a key, and the key a column: where all features are numbers, the columns are the features in their order
+    (kind ``"named"``, dense rows); else the column is ``feature_hash(key, bits)`` (kind ``"hashed"``, sparse rows of
+    ``2**bits`` columns), and entries that meet in a column add up.
+
+    ===========  ===================  ==================================================
+    kind         key                  value
+    ===========  ===================  ==================================================
+    numeric      ``name``             the number; null is 0
+    categorical  ``name=value``       1; null and the empty string are no feature
+    text         ``name^token``       log(1 + count of the token)
+    items        ``name=item``        1 for each item of the list
+    constant     ``""``               1; the last column, ``constant``, of a named encoder
+    ===========  ===================  ==================================================
+
+    Scaling ``"standard"`` replaces a number by its z-score over the records seen so far, this one included (0 while all
+    were equal, and for null); ``"unit"`` divides every row by its Euclidean norm, the constant included; ``"auto"`` does
+    both in this order.
+
+    Parameters
+    ----------
+    columns : sequence of (name, kind)
+        The feature columns in their order; kinds as in the table.
+    label, task : str, optional
+        The columns that hold the label and the task.
+    bits : int, default 18
+        A hashed encoder has ``2**bits`` columns, 1 ≤ bits ≤ 30.
+    constant : bool, default True
+        Whether each row has the constant feature.
+    scale : {"none", "standard", "unit", "auto"}, default "none"
+    source : {"columns", "svmlight", "vw"}, default "columns"
+        What is encoded: named columns, or rows of a format that names features itself.
+
+    Attributes
+    ----------
+    kind : {"named", "hashed"}
+    n_features : int
+    moments : ndarray, shape (n numeric columns, 3)
+        Count, mean and sum of squared deviations of each, where the scale needs them.
+
+    Examples
+    --------
+    >>> encoder = Encoder([("price", "numeric"), ("shop", "categorical")], bits=10)
+    >>> encoder.kind, encoder.n_features
+    ('hashed', 1024)
+    >>> indices, values = encoder.encode_one({"price": 2.5, "shop": "north"})
+    >>> [int(i) for i in indices] == [feature_hash(key, 10) for key in ("price", "shop=north", "")]
+    True
+    >>> values.tolist()
+    [2.5, 1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        columns: Iterable[tuple[str, str]],
+        *,
+        label: str | None = None,
+        task: str | None = None,
+        bits: int = 18,
+        constant: bool = True,
+        scale: str = "none",
+        source: str = "columns",
+    ) -> None:
+        self.columns = tuple((str(name), kind) for name, kind in columns)
+        self.label, self.task, self.bits, self.constant = label, task, bits, constant
+        self.scale, self.source = scale, source
+        self._validate()
+        self.standardised = scale in ("standard", "auto")
+        self.unit = scale in ("unit", "auto")
+        self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
+        self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
+        self.moments = np.zeros((len(self._numeric), 3))
+
+    def _validate(self) -> None:
+        _require("scale", self.scale, SCALES)
+        _require("source", self.source, SOURCES)
+        for name, kind in self.columns:
+            _require(f"the kind of column {name!r}", kind, KINDS)
+        if not 1 <= self.bits <= _MOST_BITS:
+            raise ValueError(f"bits is {self.bits!r}; expected a whole number from 1 to {_MOST_BITS}")
+        if self.source != "columns" and self.scale == "standard":
+            raise ValueError(f"scale='standard' needs columns of numbers, which {self.source} rows do not have")
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of a named encoder; None for a hashed one."""
+        if self.kind == "hashed":
+            return None
+        return tuple(self._numeric) + ((CONSTANT,) if self.constant else ())
+
+    @property
+    def n_features(self) -> int:
+        """Width of a row."""
+        return 1 << self.bits if self.kind == "hashed" else len(self._numeric) + self.constant
+
+    def __repr__(self) -> str:
+        return (
+            f"Encoder({list(self.columns)!r}, label={self.label!r}, task={self.task!r}, bits={self.bits}, "
+            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r})"
+        )
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What `from_state` needs: a dictionary that JSON can hold, and named arrays."""
+        spec = {
+            "columns": [list(column) for column in self.columns],
+            "label": self.label,
+            "task": self.task,
+            "bits": self.bits,
+            "constant": self.constant,
+            "scale": self.scale,
+            "source": self.source,
+        }
+        return spec, {"moments": self.moments.copy()}
+
+    @classmethod
+    def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
+        """Build the encoder that `to_state` described, with what it had learned."""
+        encoder = cls(**{**spec, "columns": [(name, kind) for name, kind in spec["columns"]]})
+        moments = np.array(arrays["moments"], dtype=np.float64)
+        if moments.shape != encoder.moments.shape:
+            raise ValueError(f"moments has the shape {moments.shape}; expected {encoder.moments.shape}")
+        encoder.moments = moments
+        return encoder
+
+    def copy(self) -> Encoder:
+        """Another encoder with the same state, which learns on its own."""
+        return Encoder.from_state(*self.to_state())
+
+    def faults(self, batch: pa.RecordBatch | pa.Table) -> Iterator[Fault]:
+        """What keeps rows of a batch from being encoded: numbers that are not finite or too large to square."""
+        from coterie.streams.columns import number_faults, plain
+
+        self.require_columns(batch.schema)
+        for name in self._numeric:
+            yield from number_faults(name, plain(batch.column(name)))
+
+    def require_columns(self, schema: pa.Schema, path: str | None = None) -> None:
+        """Refuse a table that lacks a column, or has one of a type that does not fit."""
+        from coterie.streams.columns import fits
+
+        for name, kind in self.columns:
+            require_column(name, schema.names, path)
+            found = schema.field(name).type
+            if not fits(found, kind):
+                raise InputError(f"it holds {found}; expected what fits a {kind} feature", path, column=name)
+
+    def encode(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
+        """Encode the rows of an Arrow batch or table.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            Has at least the encoder's columns.
+        update : bool, default True
+            Whether running scales take these rows in; else they are used as they stand.
+
+        Returns
+        -------
+        ndarray or csr_array, shape (n, n_features)
+            Dense for a named encoder; O(n·columns) plus the bytes of its texts.
+
+        Raises
+        ------
+        InputError
+            A column is missing or of another type, or a number is not finite; nothing is learned then.
+        """
+        for fault in self.faults(batch):
+            raise InputError(fault.message, line=fault.row + 1, column=fault.column)
+        return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
+
+    def _numbers(self, name: str, array: pa.Array, update: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Scaled values of a numeric column and which of them are there."""
+        from coterie.streams.columns import numbers, present
+
+        values, there = numbers(array), present(array)
+        if not self.standardised:
+            return values, there
+        scaled = np.empty(len(values))
+        standardise(np.array(values), np.array(there), self.moments[self._numeric[name]], update, scaled)
+        return scaled, there
+
+    def _dense(self, batch: pa.RecordBatch | pa.Table, update: bool) -> NDArray[np.float64]:
+        from coterie.streams.columns import plain
+
+        X = np.ones((batch.num_rows, self.n_features))
+        for name, j in self._numeric.items():
+            X[:, j], _ = self._numbers(name, plain(batch.column(name)), update)
+        if self.unit:
+            norm = np.sqrt(np.einsum("ij,ij->i", X, X))
+            X /= np.where(norm > 0.0, norm, 1.0)[:, None]
+        return X
+
+    def _hashed(self, batch: pa.RecordBatch | pa.Table, update: bool) -> csr_array:
+        from coterie.streams.columns import plain
+
+        parts = [self._entries(name, kind, plain(batch.column(name)), update) for name, kind in self.columns]
+        return self.assemble(parts, batch.num_rows)
+
+    def _entries(self, name: str, kind: str, array: pa.Array, update: bool) -> Entries:
+        from coterie.streams import columns
+
+        if kind != "numeric":
+            hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
+            return hashed(name, array, self.bits)
+        values, there = self._numbers(name, array, update)
+        indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
+        return columns.Entries(there.astype(np.int64), indices, values[there])
+
+    def assemble(self, parts: Sequence[Entries], n: int) -> csr_array:
+        """Put hashed entries of n rows together: side by side, the constant, repeats added up, unit length."""
+        from scipy.sparse import csr_array
+
+        ones = np.full(n if self.constant else 0, feature_hash(CONSTANT_KEY, self.bits), np.int32)
+        counts = np.full(n, int(self.constant), np.int64)
+        everything = [*parts, (counts, ones, np.ones(len(ones)))]
+        indptr = np.zeros(n + 1, np.int64)
+        np.cumsum(sum(part[0] for part in everything), out=indptr[1:])
+        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
+        cursor = indptr[:-1].copy()
+        for part in everything:
+            place_column(*part, cursor, indices, values)
+        stored = merge_repeats(indptr, indices, values)
+        if self.unit:
+            unit_rows(indptr, values)
+        return csr_array((values[:stored], indices[:stored], indptr), shape=(n, self.n_features))
+
+    def encode_one(
+        self, record: Mapping[str, Any], update: bool = True
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Encode one record, as `encode` does a batch of one row; names that the encoder does not know are ignored.
+
+        Returns
+        -------
+        indices : ndarray of int32
+            Columns, each once; all of them, in order, for a named encoder.
+        values : ndarray of float64
+
+        Raises
+        ------
+        InputError
+            A value does not fit its column; nothing is learned then.
+        """
+        features = [(kind, pair) for name, kind in self.columns for pair in keyed(name, kind, record.get(name))]
+        pairs = [self._scaled(kind, *pair, update) for kind, pair in features]
+        pairs += [(CONSTANT_KEY, 1.0)] if self.constant else []
+        row: dict[int, float] = {} if self.kind == "hashed" else dict.fromkeys(range(self.n_features), 0.0)
+        for key, value in pairs:
+            j = self._column(key)
+            row[j] = row.get(j, 0.0) + value
+        if self.kind == "hashed":
+            row = {j: value for j, value in row.items() if value != 0.0}
+        values = np.array(list(row.values()), dtype=np.float64)
+        norm = math.sqrt(float(values @ values)) if self.unit else 1.0
+        return np.array(list(row), dtype=np.int32), values / norm if norm > 0.0 else values
+
+    def _column(self, key: str) -> int:
+        if self.kind == "hashed":
+            return feature_hash(key, self.bits)
+        return len(self._numeric) if key == CONSTANT_KEY else self._numeric[key]
+
+    def _scaled(self, kind: str, key: str, value: float, update: bool) -> tuple[str, float]:
+        """Replace a number by its z-score, where the scale asks for it."""
+        if kind != "numeric" or not self.standardised:
+            return key, value
+        out = np.empty(1)
+        standardise(np.array([value]), np.ones(1, np.bool_), self.moments[self._numeric[key]], update, out)
+        return key, float(out[0])

@@ -1,0 +1,111 @@
+"""What happens to a record that cannot be used: the stream stops there, or goes on without it and counts."""
+
+from __future__ import annotations
+
+import difflib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from coterie.streams.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+ON_ERROR = ("stop", "skip")
+_EXAMPLES = 5
+_LONGEST_WORD = 40
+_MOST_NAMES = 20
+
+
+class Fault(NamedTuple):
+    """One thing wrong with a row of a block: the row, the column, the sentence."""
+
+    row: int
+    column: str | None
+    message: str
+
+
+class Faults:
+    """The policy of one reading and its count.
+
+    Parameters
+    ----------
+    on_error : {"stop", "skip"}
+        Raise at the first bad record, or leave bad records out.
+
+    Attributes
+    ----------
+    skipped : int
+        Records left out.
+    examples : list of str
+        The first five messages.
+    """
+
+    def __init__(self, on_error: str) -> None:
+        if on_error not in ON_ERROR:
+            raise ValueError(f"on_error is {on_error!r}; expected 'stop' or 'skip'")
+        self.stop = on_error == "stop"
+        self.skipped = 0
+        self.examples: list[str] = []
+
+    def report(self, message: str, path: str, line: int, column: str | None = None) -> None:
+        """Raise `InputError`, or count one record left out."""
+        error = InputError(message, path, int(line), column)
+        if self.stop:
+            raise error
+        self.skipped += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(str(error))
+
+    def reject(self, found: Iterable[Fault], path: str, place: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Report the first fault of every row, in the order of the rows; returns which rows are good."""
+        good = np.ones(len(place), dtype=bool)
+        for fault in sorted(found, key=lambda fault: fault.row):
+            if good[fault.row]:
+                self.report(fault.message, path, place[fault.row], fault.column)
+            good[fault.row] = False
+        return good
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turn what the operating system, a decompressor or pyarrow raise about a file into `InputError`."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowException, EOFError, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
+        raise InputError(f"cannot be read: {reason}", path) from error
+
+
+def clipped(word: str | bytes) -> str:
+    """Cut what came to a length that a message can bear."""
+    text = word.decode("utf-8", "replace") if isinstance(word, bytes) else word
+    return text if len(text) <= _LONGEST_WORD else text[: _LONGEST_WORD - 1] + "…"
+
+
+def shown(word: str | bytes) -> str:
+    """Quote what came."""
+    return repr(clipped(word))
+
+
+def require_column(name: str, names: Sequence[str], path: str | None = None) -> None:
+    """Refuse a name that is not among the columns, with the columns there are and the near ones.
+
+    Examples
+    --------
+    >>> require_column("clic", ["click", "user", "price"], "a.csv")
+    Traceback (most recent call last):
+    coterie.streams.errors.InputError: a.csv: there is no column 'clic' among 'click', 'user', 'price'; did you mean 'click'?
+    """
+    if name in names:
+        return
+    listed = ", ".join(map(repr, names[:_MOST_NAMES])) + (", …" if len(names) > _MOST_NAMES else "")
+    near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise InputError(f"there is no column {name!r} among {listed}{hint}", path)

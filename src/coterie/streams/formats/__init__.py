@@ -1,0 +1,1 @@
+"""One module a file format: each turns a source into batches of columns, or into rows of features."""

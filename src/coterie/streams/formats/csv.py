@@ -1,0 +1,177 @@
+"""CSV and its relatives, in pieces of complete records parsed by pyarrow.
+
+The records are found here rather than there: that is what gives a line number to every fault, and lets one bad record be
+left out of a piece.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from coterie.numeric.csv_records import split_csv
+from coterie.numeric.hashing import as_bytes
+from coterie.streams.errors import InputError
+from coterie.streams.faults import Fault, Faults, shown
+from coterie.streams.formats.table import Batch
+from coterie.streams.lines import Records, text_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from coterie.streams.schema import Kinds
+    from coterie.streams.sources import Source
+
+DELIMITERS = ",\t;|"
+# What stands for no value in a column of numbers; "nan" does not: it is refused as a number.
+NULLS = ("", "NA", "N/A", "#N/A", "n/a", "null", "NULL", "None")
+_NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:nan|inf|infinity))\s*$"
+
+
+def sniff_delimiter(header: bytes) -> str:
+    """Guess the delimiter: the most frequent of ``, tab ; |`` outside quotes, the comma where there is none.
+
+    Examples
+    --------
+    >>> sniff_delimiter(b'name;"price, net";shop')
+    ';'
+    """
+    counts = Counter(re.sub(r'"[^"]*"', "", header.decode("utf-8", "replace")))
+    return max(DELIMITERS, key=lambda delimiter: counts[delimiter])
+
+
+class _Splitter:
+    """Finds records, once the first piece has told the delimiter."""
+
+    def __init__(self, delimiter: str | None) -> None:
+        self.delimiter = delimiter or ""
+
+    def __call__(self, data: bytes, final: bool) -> tuple[Records, int, int]:
+        self.delimiter = self.delimiter or sniff_delimiter(data.lstrip(b"\r\n").partition(b"\n")[0])
+        found, taken, breaks = split_csv(as_bytes(data), self.delimiter, final)
+        return Records(data, found.start, found.stop, found.line, found.fields), taken, breaks
+
+
+class CsvTable:
+    """One CSV file with a header line."""
+
+    def __init__(self, source: Source, faults: Faults, block_rows: int, delimiter: str | None = None) -> None:
+        self._path, self._faults = source.name, faults
+        self._split = _Splitter(delimiter)
+        pieces = text_records(source, self._split, faults, block_rows, header=True)
+        first = next(pieces, None)
+        if first is None:
+            raise InputError("is empty: expected a header line", source.name)
+        self.names = self._header(first)
+        rest = chain([first[1:]], pieces)
+        self._pieces = (self._regular(records) for records in rest if records.count)
+        self._first = next(self._pieces, first[:0])
+
+    def _header(self, records: Records) -> list[str]:
+        table = pacsv.read_csv(
+            pa.BufferReader(records.record(0) + b"\n"),
+            pacsv.ReadOptions(autogenerate_column_names=True, use_threads=False),
+            self._parse_options(),
+            pacsv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(records.fields[0])}),
+        )
+        names = [column[0].as_py().strip() for column in table.columns]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"two columns are called {name!r}", self._path, int(records.line[0]))
+        return names
+
+    def _parse_options(self) -> pacsv.ParseOptions:
+        return pacsv.ParseOptions(delimiter=self._split.delimiter, newlines_in_values=True)
+
+    def _regular(self, records: Records) -> Records:
+        """Leave out the records that do not have as many fields as the header."""
+        good = records.fields == len(self.names)
+        if good.all():
+            return records
+        for row in np.flatnonzero(~good):
+            fields = int(records.fields[row])
+            message = f"the line has {fields} field{'s' * (fields != 1)}, the header {len(self.names)}"
+            self._faults.report(message, self._path, records.line[row])
+        kept = records[good]
+        data = kept.joined()
+        ends = np.cumsum(kept.stop - kept.start + 1) - 1
+        return Records(data, ends - (kept.stop - kept.start), ends, kept.line, kept.fields)
+
+    def _parse(self, records: Records, types: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+        """Parse some columns; raises ``pyarrow.ArrowInvalid`` where a number is none."""
+        data = records.span()
+        table = pacsv.read_csv(
+            pa.BufferReader(data + b"\n"),
+            pacsv.ReadOptions(column_names=self.names, use_threads=False, block_size=len(data) + 2),
+            self._parse_options(),
+            pacsv.ConvertOptions(
+                column_types=dict(types),
+                include_columns=list(types),
+                null_values=list(NULLS),
+                strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )
+        if table.num_rows != records.count:
+            raise InputError("cannot be told apart into records", self._path, int(records.line[0]))
+        columns = [column.combine_chunks() for column in table.columns]
+        return pa.RecordBatch.from_arrays(columns, names=table.column_names)
+
+    def kinds(self) -> Kinds:
+        """Columns whose values are numbers for the most part are numeric, the others categorical."""
+        if not self._first.count:
+            return dict.fromkeys(self.names, ("categorical", ""))
+        batch = self._parse(self._first, dict.fromkeys(self.names, pa.string()))
+        return {name: self._kind(batch.column(name)) for name in self.names}
+
+    @staticmethod
+    def _kind(values: pa.Array) -> tuple[str | None, str]:
+        there = values.filter(pc.invert(pc.is_in(values, pa.array(NULLS))))
+        if not len(there):
+            return None, "it is empty in the first rows"
+        numbers = pc.sum(pc.match_substring_regex(there, _NUMBER)).as_py()
+        return ("numeric" if 2 * numbers > len(there) else "categorical"), ""
+
+    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
+        """Parse piece after piece; numbers as numbers, all else as strings."""
+        types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
+        for records in chain([self._first], self._pieces):
+            if not records.count:
+                continue
+            try:
+                yield Batch(self._parse(records, types), records.line)
+            except pa.ArrowInvalid:
+                yield self._parse_doubtful(records, types)
+
+    def _parse_doubtful(self, records: Records, types: Mapping[str, pa.DataType]) -> Batch:
+        """Parse numbers one by one, to find and report those that are none."""
+        batch = self._parse(records, dict.fromkeys(types, pa.string()))
+        columns, found = [], []
+        for name, kind in types.items():
+            column = batch.column(name)
+            if kind == pa.float64():
+                column, faults = _numbers(name, column)
+                found += faults
+            columns.append(column)
+        good = self._faults.reject(found, self._path, records.line)
+        whole = pa.RecordBatch.from_arrays(columns, names=list(types))
+        return Batch(whole.filter(pa.array(good)), records.line[good])
+
+
+def _numbers(name: str, words: pa.Array) -> tuple[pa.Array, list[Fault]]:
+    """Values of a column of numbers, null where one is none, and the faults."""
+    values: list[float | None] = []
+    faults = []
+    for row, word in enumerate(words.to_pylist()):
+        is_number = re.match(_NUMBER, word) is not None
+        values.append(float(word) if is_number else None)
+        if not is_number and word not in NULLS:
+            faults.append(Fault(row, name, f"{shown(word)} is not a number"))
+    return pa.array(values, pa.float64()), faults

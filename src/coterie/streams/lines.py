@@ -1,0 +1,153 @@
+"""Text in pieces of complete records, in bounded memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from coterie.numeric.hashing import as_bytes
+from coterie.streams.errors import InputError
+from coterie.streams.faults import Faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from coterie.streams.sources import Source
+
+PIECE_BYTES = 1 << 20
+LONGEST_RECORD = 1 << 24
+_STRICT = Faults("stop")
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Records(NamedTuple):
+    """Complete records ``data[start[i]:stop[i]]``, the line each begins on, and its number of fields (CSV)."""
+
+    data: bytes
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    line: NDArray[np.int64]
+    fields: NDArray[np.int64]
+
+    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> Records:  # type: ignore[override]
+        """Some of the records, over the same data."""
+        return Records(self.data, *(column[rows] for column in (self.start, self.stop, self.line, self.fields)))
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return len(self.start)
+
+    def record(self, row: int) -> bytes:
+        """Bytes of one record."""
+        return self.data[self.start[row] : self.stop[row]]
+
+    def span(self) -> bytes:
+        """Everything from the first record's beginning to the last one's end."""
+        return self.data[self.start[0] : self.stop[-1]] if self.count else b""
+
+    def alone(self) -> Records:
+        """These records over their own data, without what stands before and behind."""
+        first = self.start[0] if self.count else 0
+        return self._replace(data=self.span(), start=self.start - first, stop=self.stop - first)
+
+    def joined(self) -> bytes:
+        """These records alone, one a line."""
+        return b"\n".join(self.record(row) for row in range(self.count))
+
+
+class Splitter(Protocol):
+    """Finds the complete records of a text: the records (lines counted from 0), the bytes and the line breaks taken."""
+
+    def __call__(self, data: bytes, final: bool) -> tuple[Records, int, int]:
+        """Split `data`, which is the end of the text if `final`."""
+
+
+def split_lines(data: bytes, final: bool) -> tuple[Records, int, int]:
+    """Take every line that is not empty as a record; the `Splitter` of all formats but CSV."""
+    ends = np.flatnonzero(as_bytes(data) == 10)
+    breaks = len(ends)
+    taken = int(ends[-1]) + 1 if breaks else 0
+    if final and taken < len(data):
+        ends, taken = np.append(ends, len(data)), len(data)
+    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1] + 1])[: len(ends)]
+    lines = np.arange(len(ends))
+    records = Records(data, starts, ends, lines, lines)
+    return records[ends > starts], taken, breaks
+
+
+def _decode(data: bytes, name: str) -> bytes:
+    """Begin of a text without its mark; refuses what is not UTF-8."""
+    if data.startswith(_UTF16_MARKS):
+        raise InputError("is UTF-16 text; expected UTF-8", name, 1)
+    return data.removeprefix(_UTF8_MARK)
+
+
+def _drop_line(source: Source, pending: bytes) -> tuple[bytes, int]:
+    """Drop the line that `pending` begins with, reading on to its end; returns what follows, and the breaks dropped."""
+    while pending and b"\n" not in pending:
+        pending = source.read(PIECE_BYTES)
+    _, ended, rest = pending.partition(b"\n")
+    return rest, len(ended)
+
+
+def _all_records(source: Source, split: Splitter, faults: Faults, header: bool) -> Iterator[Records]:
+    """Records of each piece read; what is incomplete waits for the next piece, at most `LONGEST_RECORD` of it."""
+    pending, line, final = _decode(source.read(PIECE_BYTES), source.name), 1, False
+    while pending or not final:
+        records, taken, breaks = split(pending, final)
+        if records.count:
+            yield records._replace(line=records.line + line)
+            header = False
+        pending, line = pending[taken:], line + breaks
+        if pending and (final or len(pending) > LONGEST_RECORD):
+            what = "a quoted field is not closed" if final else f"the record does not end within {LONGEST_RECORD} bytes"
+            (_STRICT if header else faults).report(what, source.name, line)
+            pending, breaks = _drop_line(source, pending)
+            line += breaks
+        elif not final:
+            piece = source.read(PIECE_BYTES)
+            pending, final = pending + piece, not piece
+
+
+def _only_utf8(records: Records, name: str, faults: Faults, header: bool) -> Records:
+    """Records that are UTF-8; the others are reported."""
+    span = records.span()
+    if span.isascii() or _utf8_error(span) is None:
+        return records
+    good = np.ones(records.count, dtype=bool)
+    for row in range(records.count):
+        error = _utf8_error(records.record(row))
+        if error is not None:
+            good[row] = False
+            message = f"is not UTF-8 text: byte 0x{records.record(row)[error]:02x} at position {error + 1}"
+            (_STRICT if header and row == 0 else faults).report(message, name, records.line[row])
+    return records[good]
+
+
+def _utf8_error(data: bytes) -> int | None:
+    """Position of the first byte that is not UTF-8, None where all are."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+def text_records(
+    source: Source, split: Splitter, faults: Faults, block_rows: int, header: bool = False
+) -> Iterator[Records]:
+    """Yield the records of a text, at most `block_rows` and about a mebibyte at a time.
+
+    Reports records that are not UTF-8, that do not end within 16 MiB, and quoted fields never closed; a fault of the
+    first record is never skipped if it is a `header`.
+    """
+    for records in _all_records(source, split, faults, header):
+        good = _only_utf8(records, source.name, faults, header)
+        header = False
+        for first in range(0, good.count, block_rows):
+            yield good[first : first + block_rows].alone()

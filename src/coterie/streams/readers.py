@@ -1,0 +1,357 @@
+"""Reading files of records as blocks of feature rows, in bounded memory."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from coterie.streams.block import Block
+from coterie.streams.encoding import Encoder
+from coterie.streams.errors import InputError
+from coterie.streams.faults import Fault, Faults, reading, require_column
+from coterie.streams.schema import Wishes, decide
+from coterie.streams.sources import STDIN, Source, find_paths, format_suffix, total_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
+
+    from coterie.streams.formats.rows import Habits, RowParser
+    from coterie.streams.formats.table import Batch, Table
+
+TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
+ROWS = ("svmlight", "vw")
+FORMATS = TABLES + ROWS
+_SUFFIXES = {
+    "csv": "csv",
+    "txt": "csv",
+    "tsv": "tsv",
+    "tab": "tsv",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "json": "jsonl",
+    "parquet": "parquet",
+    "pq": "parquet",
+    "arrow": "arrow",
+    "arrows": "arrow",
+    "feather": "arrow",
+    "ipc": "arrow",
+    "svm": "svmlight",
+    "svmlight": "svmlight",
+    "libsvm": "svmlight",
+    "vw": "vw",
+}
+_NO_ROWS = "there is no record in it"
+
+
+def detect_format(path: str, given: str | None) -> str:
+    """Format of a file: the one given, or what its extension says.
+
+    Examples
+    --------
+    >>> detect_format("logs/2013.csv.gz", None), detect_format("-", "jsonl")
+    ('csv', 'jsonl')
+    """
+    if given is not None:
+        if given not in FORMATS:
+            raise ValueError(f"format is {given!r}; expected one of {', '.join(map(repr, FORMATS))}")
+        return given
+    found = _SUFFIXES.get(format_suffix(path))
+    if found is None:
+        place = "standard input has no extension" if path == STDIN else f"the extension of {path!r} names no format"
+        raise ValueError(f"{place}; expected format= one of {', '.join(map(repr, FORMATS))}")
+    return found
+
+
+def _open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> Table:
+    """Open a file of named columns; its format's module is loaded now."""
+    if kind in ("csv", "tsv"):
+        from coterie.streams.formats.csv import CsvTable
+
+        return CsvTable(source, faults, block_rows, "\t" if kind == "tsv" else None)
+    if kind == "jsonl":
+        from coterie.streams.formats.jsonl import JsonTable
+
+        return JsonTable(source, faults, block_rows)
+    from coterie.streams.formats.arrow import ArrowTable, ParquetTable
+
+    return (ParquetTable if kind == "parquet" else ArrowTable)(source, faults, block_rows)
+
+
+class Reader:
+    """Blocks of feature rows from files; made by `read`.
+
+    Iterating starts anew from the first file and from the encoder as it was at the beginning; standard input can be
+    iterated once. What the attributes say belongs to the latest iteration.
+
+    Attributes
+    ----------
+    encoder : Encoder or None
+        Known from the first block on, or before, where one was given (this one learns on a copy of it).
+    rows : int
+        Records delivered.
+    skipped : int
+        Records left out (``on_error="skip"``).
+    skipped_examples : list of str
+        The first five reasons.
+    bytes_read : int
+        Bytes of the files behind what was delivered, before decompression.
+    bytes_total : int or None
+        Bytes of all files; None for standard input.
+    columns : dict of str to str
+        What each column was used as: ``"label"``, ``"task"``, or a kind of feature.
+    dropped : dict of str to str
+        Why each other column was not used.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        formats: Sequence[str],
+        wishes: Wishes,
+        on_error: str,
+        block_rows: int,
+        encoder: Encoder | None,
+        update: bool,
+    ) -> None:
+        self._paths, self._formats, self._wishes = tuple(paths), tuple(formats), wishes
+        self._on_error, self._block_rows = on_error, block_rows
+        self._given = encoder.copy() if encoder is not None else None
+        self._update = update
+        self._stdin_read = False
+        self.bytes_total = total_size(paths)
+        self._restart()
+
+    def _restart(self) -> None:
+        from coterie.streams.formats.rows import Habits
+
+        self.encoder = self._given.copy() if self._given is not None else None
+        self.rows = 0
+        self._faults = Faults(self._on_error)
+        self._habits: Habits = Habits()
+        self._bytes_before = 0
+        self._source: Source | None = None
+        self.columns: dict[str, str] = {}
+        self.dropped: dict[str, str] = {}
+
+    @property
+    def skipped(self) -> int:
+        """Records left out."""
+        return self._faults.skipped
+
+    @property
+    def skipped_examples(self) -> list[str]:
+        """The first reasons why records were left out."""
+        return list(self._faults.examples)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the files read so far, before decompression."""
+        return self._bytes_before + (self._source.position if self._source is not None else 0)
+
+    def __iter__(self) -> Iterator[Block]:
+        self._restart()
+        for path, kind in zip(self._paths, self._formats, strict=True):
+            self._require_unread(path)
+            with reading(path if path != STDIN else "<stdin>"), Source(path) as source:
+                self._source = source
+                for block in self._table_blocks(kind, source) if kind in TABLES else self._row_blocks(kind, source):
+                    self.rows += len(block)
+                    yield block
+                self._bytes_before, self._source = self.bytes_read, None
+        if not self.rows and not self.skipped:
+            raise InputError(f"{_NO_ROWS}", self._paths[-1])
+
+    def _require_unread(self, path: str) -> None:
+        if path == STDIN and self._stdin_read:
+            raise InputError("standard input can be read once only", "<stdin>")
+        self._stdin_read = self._stdin_read or path == STDIN
+
+    def _require_kind(self, path: str, source: str) -> None:
+        """Refuse an encoder that was made for rows of another nature."""
+        if self.encoder is not None and self.encoder.source != source:
+            raise InputError(f"holds {source}, and the encoder was made for {self.encoder.source}", path)
+
+    # -- files of named columns
+
+    def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
+        self._require_kind(source.name, "columns")
+        table = _open_table(kind, source, self._faults, self._block_rows)
+        for name in table.names:
+            if table.names.count(name) > 1:
+                raise InputError(f"two columns are called {name!r}", source.name)
+        if self.encoder is None:
+            self.encoder, self.dropped = decide(table.kinds(), self._wishes, source.name)
+        wanted = self._wanted(self.encoder, table.names, source.name)
+        self.columns = wanted
+        for batch in table.batches(wanted):
+            yield from self._encode(self.encoder, batch, wanted, source.name)
+
+    def _wanted(self, encoder: Encoder, names: Sequence[str], path: str) -> dict[str, str]:
+        """Use of each column to be read; a label that only the encoder names may be missing."""
+        label = self._wishes.label or (encoder.label if encoder.label in names else None)
+        roles = [(label, "label"), (self._wishes.task or encoder.task, "task")]
+        wanted = {name: role for name, role in roles if name is not None} | dict(encoder.columns)
+        for name in wanted:
+            require_column(name, names, path)
+        return wanted
+
+    def _encode(self, encoder: Encoder, batch: Batch, wanted: Mapping[str, str], path: str) -> Iterator[Block]:
+        """Leave out the rows that cannot be used, and encode the others."""
+        import pyarrow as pa
+
+        from coterie.streams.columns import label_faults, label_values, plain
+
+        encoder.require_columns(batch.columns.schema, path)
+        roles = {role: name for name, role in wanted.items() if role in ("label", "task")}
+        missing = {
+            role: list(label_faults(name, role, plain(batch.columns.column(name)))) for role, name in roles.items()
+        }
+        if self._wishes.label is None and len(missing.get("label", ())) == len(batch.place):
+            del roles["label"], missing["label"]
+        found: list[Fault] = [*encoder.faults(batch.columns), *chain(*missing.values())]
+        good = self._faults.reject(found, path, batch.place)
+        columns = batch.columns if good.all() else batch.columns.filter(pa.array(good))
+        if columns.num_rows:
+            values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
+            X = encoder.encode(columns, self._update)
+            yield Block(X, values.get("label"), values.get("task"), batch.place[good])
+
+    # -- files of rows that name their features
+
+    def _row_blocks(self, kind: str, source: Source) -> Iterator[Block]:
+        from coterie.streams.formats.rows import read_rows
+
+        self._require_kind(source.name, kind)
+        encoder = self.encoder = self.encoder or self._row_encoder(kind)
+        for rows in read_rows(source, self._faults, self._block_rows, self._parser(kind, encoder), self._habits):
+            self.columns = self._row_columns(kind, encoder)
+            self.dropped = self._habits.notes
+            yield Block(encoder.assemble([rows.entries], len(rows.place)), rows.label, rows.task, rows.place)
+
+    def _row_encoder(self, kind: str) -> Encoder:
+        wishes = self._wishes
+        return Encoder(
+            [], task=wishes.task, bits=wishes.bits, constant=wishes.constant, scale=wishes.scale, source=kind
+        )
+
+    def _parser(self, kind: str, encoder: Encoder) -> RowParser:
+        from coterie.streams.formats.rows import SvmlightParser, VowpalParser
+
+        if kind == "svmlight":
+            return SvmlightParser(encoder.bits)
+        return VowpalParser(encoder.bits, self._wishes.task or encoder.task, self._habits)
+
+    def _row_columns(self, kind: str, encoder: Encoder) -> dict[str, str]:
+        task = "qid" if kind == "svmlight" else self._wishes.task or encoder.task
+        used = {"label": "label"} if self._habits.label else {}
+        return used | ({str(task): "task"} if self._habits.task else {})
+
+
+def _require_row_wishes(kind: str, wishes: Wishes) -> None:
+    """Refuse what does not apply to formats whose rows name their own label and features."""
+    given = {"label": wishes.label, "features": wishes.features, "ignore": wishes.ignore, "text": wishes.text}
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"{name}={value!r} does not apply to {kind}, whose rows name their label and features")
+    if kind == "svmlight" and wishes.task not in (None, "qid"):
+        raise ValueError(f"task={wishes.task!r} does not apply to svmlight, whose rows name their task as 'qid'")
+    Encoder([], bits=wishes.bits, scale=wishes.scale, source=kind)
+
+
+def read(
+    source: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    label: str | None = None,
+    task: str | None = None,
+    format: str | None = None,  # noqa: A002
+    features: Sequence[str] | Mapping[str, str] | None = None,
+    ignore: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
+    bits: int = 18,
+    constant: bool = True,
+    scale: str = "none",
+    on_error: str = "stop",
+    block_rows: int = 8192,
+    encoder: Encoder | None = None,
+    update: bool = True,
+) -> Reader:
+    """Read records from files as blocks of feature rows, in bounded memory.
+
+    ==========  ======================================  ================================================================
+    format      extensions                              label and task
+    ==========  ======================================  ================================================================
+    csv, tsv    csv txt; tsv tab                        columns, read as strings; the delimiter of csv is found out
+    jsonl       jsonl ndjson json                       keys, with the type they have in the first block
+    parquet     parquet pq                              columns, with their type
+    arrow       arrow arrows feather ipc                columns, with their type (IPC files and streams)
+    svmlight    svm svmlight libsvm                     the row's first number; ``qid:``, a whole number
+    vw          vw                                      the row's first number; the first feature of the namespace `task`
+    ==========  ======================================  ================================================================
+
+    Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns are typed by the first block: numbers are numeric
+    features, strings and truth values categorical, lists of strings items (`Encoder` tells how each becomes features); in
+    CSV a column is numeric if more than half of its values are, and dates are strings. Keys of JSON that first appear after
+    the first block are not read. The indices of svmlight are the columns themselves; features of Vowpal Wabbit text are
+    hashed by ``namespace^feature``, and its importance weights are not used.
+
+    Parameters
+    ----------
+    source : path, glob, "-" or list of them
+        Files to read one after the other; ``"-"`` is standard input.
+    label, task : str, optional
+        Columns of the label and the task; see the table. A label need not be named where there is none to read.
+    format : str, optional
+        Needed where the extension does not tell it.
+    features : sequence of names, or mapping of name to kind, optional
+        Columns to use as features, all others being dropped; a mapping also gives the kind: ``"numeric"``,
+        ``"categorical"``, ``"text"`` or ``"items"``. By default all columns are used but label, task and `ignore`.
+    ignore, text : name or sequence of names
+        Columns to leave out; columns of text, to be split into words.
+    bits, constant, scale
+        As in `Encoder`.
+    on_error : {"stop", "skip"}, default "stop"
+        Raise at the first bad record, or leave bad records out and count them.
+    block_rows : int, default 8192
+        Most records of a block; blocks of text are about a mebibyte at most.
+    encoder : Encoder, optional
+        One made by an earlier reading, which this one goes on with (on a copy). The arguments that would shape a new one
+        are not used. Its task must be there; its label is read where it is there and not empty.
+    update : bool, default True
+        Whether running scales go on learning; with False they stay as the encoder has them.
+
+    Returns
+    -------
+    Reader
+        Iterate over it for `Block`\\ s.
+
+    Raises
+    ------
+    InputError
+        While reading, with file and line: a file is missing, empty or broken; a named column is missing; or, with
+        ``on_error="stop"``, a record cannot be used.
+    ValueError
+        At once, for an argument.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
+    >>> _ = path.write_text("user,price,click\\nann,2.5,yes\\nbob,1.5,no\\n")
+    >>> reader = read(path, label="click", task="user")
+    >>> block = next(iter(reader))
+    >>> block.X.tolist(), block.y.tolist(), block.task.tolist(), block.place.tolist()
+    ([[2.5, 1.0], [1.5, 1.0]], ['yes', 'no'], ['ann', 'bob'], [2, 3])
+    >>> reader.encoder.feature_names, reader.columns
+    (('price', 'constant'), {'click': 'label', 'user': 'task', 'price': 'numeric'})
+    """
+    wishes = Wishes(label, task, features, ignore, text, bits, constant, scale)
+    Faults(on_error)
+    if block_rows < 1:
+        raise ValueError(f"block_rows is {block_rows!r}; expected a whole number of 1 or more")
+    paths = find_paths(source)
+    formats = [detect_format(path, format) for path in paths]
+    for kind in formats:
+        if kind in ROWS:
+            _require_row_wishes(kind, wishes)
+    return Reader(paths, formats, wishes, on_error, block_rows, encoder, update)

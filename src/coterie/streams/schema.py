@@ -1,0 +1,106 @@
+"""Which column of a file is what: decided once, from its first records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from coterie.streams.encoding import KINDS, Encoder
+from coterie.streams.errors import InputError
+from coterie.streams.faults import require_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What a column's values suggest: a kind of feature, or None and the reason why it is none.
+Kinds = Mapping[str, tuple[str | None, str]]
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the caller of `read` said of the columns; the names as there."""
+
+    label: str | None
+    task: str | None
+    features: Sequence[str] | Mapping[str, str] | None
+    ignore: str | Sequence[str]
+    text: str | Sequence[str]
+    bits: int
+    constant: bool
+    scale: str
+
+    def __post_init__(self) -> None:
+        if self.label is not None and self.label == self.task:
+            raise ValueError(f"label and task are both the column {self.label!r}")
+        for name in self.chosen or ():
+            if name in (self.label, self.task):
+                raise ValueError(f"the column {name!r} is named both as {self._role(name)} and as a feature")
+        for name, kind in self.named_kinds.items():
+            if kind not in KINDS:
+                raise ValueError(f"features[{name!r}] is {kind!r}; expected one of {', '.join(map(repr, KINDS))}")
+        # an encoder's own checks, made before any file is opened
+        Encoder([], bits=self.bits, scale=self.scale)
+
+    def _role(self, name: str) -> str:
+        return "label" if name == self.label else "task"
+
+    @property
+    def chosen(self) -> tuple[str, ...] | None:
+        """Names of the features, where the caller chose them."""
+        return None if self.features is None else _names(tuple(self.features))
+
+    @property
+    def named_kinds(self) -> dict[str, str]:
+        """Kinds that the caller gave."""
+        given = dict(self.features) if isinstance(self.features, Mapping) else {}
+        return {**given, **dict.fromkeys(_names(self.text), "text")}
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Names of the columns to leave out."""
+        return _names(self.ignore)
+
+
+def decide(kinds: Kinds, wishes: Wishes, path: str | None = None) -> tuple[Encoder, dict[str, str]]:
+    """Make the encoder of a table of columns, and say which columns were dropped and why.
+
+    Raises
+    ------
+    InputError
+        A column that was named does not exist, or no column is left for features.
+    """
+    named = (*filter(None, (wishes.label, wishes.task)), *(wishes.chosen or ()), *wishes.ignored, *wishes.named_kinds)
+    for name in named:
+        require_column(name, list(kinds), path)
+    columns, dropped = [], {}
+    for name, (kind, reason) in kinds.items():
+        used = wishes.named_kinds.get(name, kind)
+        if name in wishes.ignored:
+            dropped[name] = "it was to be ignored"
+        elif name in (wishes.label, wishes.task):
+            continue
+        elif wishes.chosen is not None and name not in wishes.chosen and name not in wishes.named_kinds:
+            dropped[name] = "it is not among the features named"
+        elif used is None:
+            dropped[name] = reason
+        else:
+            columns.append((name, used))
+    if not columns:
+        why = "; ".join(f"{name!r}: {reason}" for name, reason in dropped.items())
+        raise InputError(f"no column is left for features{f' ({why})' if why else ''}", path)
+    encoder = Encoder(
+        columns, label=wishes.label, task=wishes.task, bits=wishes.bits, constant=wishes.constant, scale=wishes.scale
+    )
+    return encoder, dropped
+
+
+def schema_kinds(schema: pa.Schema) -> Kinds:
+    """Kinds that Arrow's types suggest."""
+    from coterie.streams.columns import kind_of
+
+    return {field.name: kind_of(field.type) for field in schema}
