@@ -2,6 +2,7 @@
 
 from .hypotheses import Linear
 from .online import MultitaskPerceptron
+from .persistence import load
 from .relations import (
     Clusters,
     HalfUpdate,
@@ -13,6 +14,7 @@ from .relations import (
     TaskGraph,
 )
 from .rules import PassiveAggressive, Perceptron
+from .streams.progressive import Trace, progressive_validation
 
 __version__ = "0.1.0"
 
@@ -29,4 +31,7 @@ __all__ = [
     "Perceptron",
     "Pooled",
     "TaskGraph",
+    "Trace",
+    "load",
+    "progressive_validation",
 ]

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .hypotheses import linear
+from .numeric.models import Columns
 from .numeric.records import take
 from .numeric.stream import learn, predict
+from .numeric.trees import Arrays, flatten, rebuild
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
 from .views import Index
@@ -108,6 +110,22 @@ class Learner:
         new = [task for task in tasks if task not in state.tasks.numbers]
         if new or features > state.features:
             self._bound.extend(self, state, new, max(features, state.features))
+
+    def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays, without the labels of the tasks."""
+        shape, arrays = flatten(self._bound.lean(state.model))
+        return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> State:
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        model, sharing = self._bound.rebound(self, rebuild(data["shape"], arrays), tasks)
+        return State(model, Index(tasks), sharing, data["features"], data["dense"], data["rounds"])
 
     def score(self, state: State, rows: Any, codes: NDArray[np.int64]) -> Margins:
         """Margins of records of known tasks: O(nnz · levels) each; nothing is written."""
@@ -204,6 +222,14 @@ class _ByLevels:
         state.model = linear.make_room(state.model, i, entries)
 
     @staticmethod
+    def lean(model: Any) -> Any:
+        return model
+
+    @staticmethod
+    def rebound(learner: Learner, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        return linear.with_levels(model, linear.levels_of(model)), GroupIndex(learner.relation, tasks)
+
+    @staticmethod
     def relation_matrix(relation: Any, state: State) -> NDArray[np.float64]:
         return relation.relation_matrix(state.tasks.labels)  # type: ignore[no-any-return]
 
@@ -235,6 +261,15 @@ class _ByColumns:
             state.sharing.fetch(i)
             state.model = linear.with_columns(state.model, state.sharing.columns)
         state.model = linear.make_room(state.model, i, entries)
+
+    @staticmethod
+    def lean(model: Any) -> Any:
+        return linear.with_columns(model, Columns(np.zeros((0, 0)), np.zeros(0, np.int64)))
+
+    @staticmethod
+    def rebound(learner: Learner, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        cache = column_cache(learner.relation.source())
+        return linear.with_columns(model, cache.columns), cache
 
     @staticmethod
     def relation_matrix(relation: Any, state: State) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numeric.arrays import grown, roomy
-from ..numeric.tables import FeatureMajor, Hashed, RowMajor, Sparse, compact, read_row, write_row
+from ..numeric.tables import FeatureMajor, Hashed, RowMajor, Sparse, arena, compact, read_row, write_row
 
 Weights = NDArray[np.floating[Any]]
 
@@ -31,17 +31,6 @@ def sparse(rows: int, dtype: str, cells: int = 512) -> Sparse:
     """An empty table of the weights that will be moved."""
     start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
     return Sparse(*arena(cells, np.dtype(dtype)), start, size, count, np.array([4], np.int64))
-
-
-def arena(cells: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Room for cells, seen as weights and as features; buckets of four begin at the start of a cache line."""
-    line = 64 // dtype.itemsize
-    values = np.empty(2 * cells + line, dtype)
-    first = -values.ctypes.data % 64 // dtype.itemsize
-    values = values[first : first + 2 * cells]
-    features = values.view(f"i{dtype.itemsize}")
-    values[:8], features[:8:2] = 0.0, -1
-    return values, features
 
 
 def hashed(bits: int, dtype: str) -> Hashed:

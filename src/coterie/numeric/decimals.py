@@ -98,7 +98,8 @@ def decimal_value(w: np.uint64, q: int) -> float:
     if w == 0:
         return 0.0
     if w <= np.uint64(1 << 53) and -22 <= q <= 22:
-        return np.float64(w) / _EXACT_POWERS[-q] if q < 0 else np.float64(w) * _EXACT_POWERS[q]
+        exact: float = np.float64(w) / _EXACT_POWERS[-q] if q < 0 else np.float64(w) * _EXACT_POWERS[q]
+        return exact
     if q > HIGHEST_POWER:
         return np.inf
     if q < LOWEST_POWER:
@@ -126,7 +127,7 @@ def _exponent(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
 def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]:
     """Read the number that begins at `i`: its value and its end; NaN where none begins there.
 
-    ``[+-] digits [. digits] [e [+-] digits]``, at least one digit before the exponent; no blanks, no ``nan``, no ``inf``.
+    ``[+-] digits [. digits] [e [+-] digits]``, at least one digit before the exponent; no blanks, ``nan`` or ``inf``.
     """
     negative = i < stop and data[i] == 45
     if i < stop and (data[i] == 43 or negative):

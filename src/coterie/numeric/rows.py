@@ -65,7 +65,7 @@ def _find_or_add(table: NDArray[np.int64], size: int, first: int, at: int, indic
     """Position of a column among ``indices[first:at]``, or `at`; cells that point elsewhere are empty."""
     cell = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (size - 1)
     while True:
-        position = table[cell]
+        position = int(table[cell])
         if position < first or position >= at:
             table[cell] = at
             return at

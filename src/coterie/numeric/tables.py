@@ -233,3 +233,21 @@ def write_row(table: Any, row: Any, weights: Any) -> None:
     for j in range(weights.size):
         if weights[j] != 0.0:
             table.values[claim(table, row, j)] = weights[j]
+
+
+def arena(size: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Room for so many cells, seen as weights and as features; buckets begin at the start of a cache line."""
+    line = 64 // dtype.itemsize
+    values = np.empty(2 * size + line, dtype)
+    first = -values.ctypes.data % 64 // dtype.itemsize
+    values = values[first : first + 2 * size]
+    features = values.view(f"i{dtype.itemsize}")
+    values[:8], features[:8:2] = 0.0, -1
+    return values, features
+
+
+def cells(bits: Any, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """A new arena with the cells of another, given as integers."""
+    values, features = arena(bits.size // 2, dtype)
+    features[:] = bits
+    return values, features

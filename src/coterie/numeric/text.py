@@ -55,7 +55,7 @@ def _count(state: np.uint64, table: NDArray[np.int64], size: int, first: int, at
     """
     cell = np.int64(state & np.uint64(size - 1))
     while True:
-        position = table[cell]
+        position = int(table[cell])
         if position < first or position >= at:
             table[cell] = at
             seen[at] = state

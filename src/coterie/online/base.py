@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import persistence
 from ..hypotheses.linear import weights
 from ..learner import Learner, State
-from ..views import Index, Vocabulary, distinct_labels
+from ..streams.block import Block
+from ..views import Vocabulary, distinct_labels
 from . import tabular
 from .labels import TwoLabels
 from .parameters import Parameters
@@ -147,15 +150,23 @@ class OnlineClassifier(Parameters):
             raise ValueError(f"y must hold two classes, got one class only: {labels.ordered[0]!r}")
         return self._learn(rows, features, labels, signs, tabular.task_labels(task, len(signs)), tasks or (), late)
 
-    def learn_block(self, block: Any, late: int = 0) -> Rounds:
-        """As :meth:`learn_rounds`, for a :class:`coterie.streams.Block` that its reader has validated."""
+    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
+        """Records given in any form as a validated block, for :meth:`learn_block`."""
+        self._check_parameters()
+        X, task = tabular.split_task(X, task, self.task_column)
+        rows, features, y = self._rows(X, y)
+        y = np.asarray(y)
+        return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, len(y)), np.arange(1, len(y) + 1))
+
+    def learn_block(self, block: Block, late: int = 0, tasks: Sequence[Hashable] = ()) -> Rounds:
+        """As :meth:`learn_rounds`, for a block that has been validated."""
         self._check_parameters()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
         labels = self._labels_with(block.y)
-        task = tabular.task_labels(block.task, len(block))
-        made = self._learn(rows, features, labels, labels.signs(block.y), task, (), late)
-        self.n_features_in_ = features
+        made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late)
+        if "view_" not in self.__dict__:
+            self.n_features_in_ = features
         return made
 
     def decision_function(self, X: Any, task: Any = None) -> Margins:
@@ -177,12 +188,12 @@ class OnlineClassifier(Parameters):
         margins = self.decision_function(X, task)
         return self.labels_.labels(margins)
 
-    def decide_block(self, block: Any) -> Margins:
-        """As :meth:`decision_function`, for a :class:`coterie.streams.Block` that its reader has validated."""
+    def decide_block(self, block: Block) -> Margins:
+        """As :meth:`decision_function`, for a block that has been validated."""
         self._check_fitted()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
-        return self._margins(rows, tabular.task_labels(block.task, len(block)))
+        return self._margins(rows, block.tasks)
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The share of records predicted right, weighted where weights are given."""
@@ -194,7 +205,7 @@ class OnlineClassifier(Parameters):
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
         self._check_parameters()
         x, task = self._split_record(x, task)
-        labels = self._labels_with([y]) if not self._fitted or y not in self.labels_.inside else self.labels_
+        labels = self._labels_with([y]) if not self.fitted or y not in self.labels_.inside else self.labels_
         view = self._view()
         rows = view.record(x, grow=self._dictionaries)
         state = self._state_with([task], max(len(view), 1), dense=False)
@@ -204,7 +215,7 @@ class OnlineClassifier(Parameters):
 
     def decision_function_one(self, x: Mapping[str, Any], task: Hashable = None) -> float:
         """The margin of one record given as a dictionary; 0.0 before anything is learned."""
-        if not self._fitted:
+        if not self.fitted:
             return 0.0
         x, task = self._split_record(x, task)
         rows = self._view().record(x, grow=False)
@@ -212,7 +223,7 @@ class OnlineClassifier(Parameters):
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None before anything is learned."""
-        if not self._fitted:
+        if not self.fitted:
             return None
         return self.labels_.ordered[-1 if self.decision_function_one(x, task) >= 0 else 0]
 
@@ -248,11 +259,43 @@ class OnlineClassifier(Parameters):
         self._check_fitted(AttributeError)
         return self.state_.nbytes
 
+    # -- a file ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
+        persistence.save(self, path)
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything there is to keep, as data with a JSON form and named arrays."""
+        if not self.fitted:
+            return {}, {}
+        state, arrays = self._learner().dump(self.state_)
+        kept = {name: self.__dict__[name] for name in ("n_features_in_", "feature_names_in_") if name in self.__dict__}
+        names = list(self.view_.numbers) if "view_" in self.__dict__ else None
+        held = {"kept": kept, "view": names, "labels": self.labels_.inside, "tasks": self.state_.tasks.labels}
+        return {"state": state} | held, arrays
+
+    def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Undo :meth:`dump`."""
+        if data:
+            self.state_ = self._learner().restore(data["state"], arrays, data["tasks"])
+            self.labels_ = TwoLabels(data["labels"])
+            self.__dict__.update(data["kept"])
+            if data["view"] is not None:
+                self.view_ = Vocabulary(data["view"])
+        return self
+
     # -- inside ---------------------------------------------------------------------------------------------------
 
     @property
-    def _fitted(self) -> bool:
+    def fitted(self) -> bool:
+        """Whether anything has been learned."""
         return "state_" in self.__dict__
+
+    @property
+    def orientation(self) -> float:
+        """+1 if margins have outside the sign they have inside, -1 if the labels turned out the other way round."""
+        return self.labels_.orientation if self.fitted else 1.0
 
     @property
     def _dictionaries(self) -> bool:
@@ -260,10 +303,10 @@ class OnlineClassifier(Parameters):
         return "n_features_in_" not in self.__dict__ and "feature_names_in_" not in self.__dict__
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._fitted
+        return self.fitted
 
     def _check_fitted(self, kind: type[Exception] | None = None) -> None:
-        if self._fitted:
+        if self.fitted:
             return
         from sklearn.exceptions import NotFittedError
 
@@ -286,7 +329,7 @@ class OnlineClassifier(Parameters):
 
     def _labels_with(self, y: Any) -> TwoLabels:
         """The labels known and these, as a copy."""
-        labels = TwoLabels(self.labels_.inside if self._fitted else None)
+        labels = TwoLabels(self.labels_.inside if self.fitted else None)
         labels.signs(y)
         return labels
 
@@ -302,7 +345,7 @@ class OnlineClassifier(Parameters):
 
     def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool) -> State:
         """The state with room for these tasks and features, made if there is none."""
-        if not self._fitted:
+        if not self.fitted:
             self.state_ = self._learner().init(tasks, features, dense)
             return self.state_
         if self.new_task == "raise":
@@ -334,12 +377,12 @@ class OnlineClassifier(Parameters):
     def _view(self) -> Vocabulary:
         if "view_" in self.__dict__:
             return self.view_
-        if self._fitted and "feature_names_in_" not in self.__dict__:
+        if self.fitted and "feature_names_in_" not in self.__dict__:
             raise ValueError("records given as dictionaries need feature names, and the model learned from bare arrays")
         return Vocabulary(self.__dict__.get("feature_names_in_", ()))
 
     def _check_width(self, features: int) -> None:
-        if self._fitted and features != self.__dict__.get("n_features_in_", features):
+        if self.fitted and features != self.__dict__.get("n_features_in_", features):
             raise ValueError(f"X has {features} features, but {type(self).__name__} is expecting {self.n_features_in_}")
 
     def _rows(self, X: Any, y: Any = "no_validation") -> tuple[Any, int, Any]:
@@ -347,9 +390,9 @@ class OnlineClassifier(Parameters):
         learning = not isinstance(y, str)
         if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
             return *self._dictionary_rows(X, learning), y
-        if self._fitted and self._dictionaries:
+        if self.fitted and self._dictionaries:
             raise ValueError("the model learned from dictionaries: give a list of dictionaries, not an array")
-        return tabular.validated(self, X, y, reset=learning and not self._fitted)
+        return tabular.validated(self, X, y, reset=learning and not self.fitted)
 
     def _dictionary_rows(self, X: Sequence[Mapping[str, Any]], learning: bool) -> tuple[Any, int]:
         view = self._view()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Literal
 
+from .. import persistence
 from ..hypotheses import Linear
 from ..learner import Learner
 from ..relations import HalfUpdate
@@ -13,6 +14,7 @@ from ..wrappers import Averaged
 from .base import OnlineClassifier
 
 
+@persistence.register
 class MultitaskPerceptron(OnlineClassifier):
     """One linear classifier a task, each moved by the mistakes of all through M = A⁻¹ (CCG08 Fig. 1, SRDV11, CC12).
 

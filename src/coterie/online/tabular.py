@@ -98,6 +98,15 @@ def block_rows(X: Any, dtype: str) -> tuple[Rows, int]:
     return (csr_rows(X, dtype) if hasattr(X, "indptr") else as_rows(X, dtype)), X.shape[1]
 
 
+def as_array(rows: Rows, features: int) -> Any:
+    """The records as a dense array or a CSR matrix again."""
+    if is_dense(rows):
+        return rows.values
+    from scipy.sparse import csr_array
+
+    return csr_array((rows.values, rows.features, rows.starts), shape=(length(rows), features))  # type: ignore[union-attr]
+
+
 def is_dense(rows: Rows) -> bool:
     """Whether records come as dense arrays."""
     return not hasattr(rows, "starts")
@@ -122,7 +131,7 @@ def _writeable(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
-def task_labels(task: Any, n: int) -> Sequence[Hashable] | NDArray[Any]:
+def task_labels(task: Any, n: int) -> NDArray[Any]:
     """One task label a record.
 
     Raises
@@ -132,7 +141,16 @@ def task_labels(task: Any, n: int) -> Sequence[Hashable] | NDArray[Any]:
     """
     if task is None:
         return np.zeros(n, np.int64)
-    labels = task if isinstance(task, list) else task.to_pylist() if hasattr(task, "to_pylist") else np.asarray(task)
+    labels = task.to_pylist() if hasattr(task, "to_pylist") else task
+    labels = _objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     if len(labels) != n:
         raise ValueError(f"task must name one task a record: got {len(labels)} for {n} records")
     return labels
+
+
+def _objects(labels: Sequence[Hashable]) -> NDArray[Any]:
+    """Labels as an array of one entry each, tuples among them too, none turned into another type."""
+    array = np.empty(len(labels), dtype=object)
+    for t, label in enumerate(labels):
+        array[t] = label
+    return array

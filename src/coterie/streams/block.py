@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
@@ -34,3 +37,39 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.place)
+
+    @property
+    def tasks(self) -> NDArray[Any]:
+        """The task of each record, 0 for all where the source names none."""
+        return np.zeros(len(self), np.int64) if self.task is None else self.task
+
+    def piece(self, first: int, last: int) -> Block:
+        """The records from ``first`` to before ``last``."""
+        y, task = (None if held is None else held[first:last] for held in (self.y, self.task))
+        return Block(self.X[first:last], y, task, self.place[first:last])
+
+    def pieces(self, size: int) -> Iterator[Block]:
+        """The records in blocks of at most ``size``; one empty block if there are none."""
+        for first in range(0, max(len(self), 1), size):
+            yield self if size >= len(self) else self.piece(first, first + size)
+
+    def joined(self, other: Block) -> Block:
+        """These records and those after them."""
+        return Block(
+            _stacked(self.X, other.X),
+            _appended(self.y, other.y),
+            _appended(self.task, other.task),
+            np.concatenate([self.place, other.place]),
+        )
+
+
+def _stacked(above: Any, below: Any) -> Any:
+    if not hasattr(above, "indptr"):
+        return np.concatenate([above, below])
+    from scipy.sparse import vstack
+
+    return vstack([above, below], format="csr")
+
+
+def _appended(before: Any, after: Any) -> Any:
+    return None if before is None or after is None else np.concatenate([before, after])

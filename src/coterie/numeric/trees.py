@@ -1,0 +1,60 @@
+"""Models, which are named tuples within named tuples, as named arrays and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
+from .tables import FeatureMajor, Hashed, RowMajor, Sparse, cells
+
+Arrays = dict[str, NDArray[Any]]
+
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (Averaged, Columns, FeatureMajor, Grouped, Hashed, Levels, RowMajor, Sparse, SparseColumns, Spread)
+}
+
+
+def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
+    """The shape of a model as plain JSON data, and its arrays by dotted name."""
+    fields: dict[str, Any] = {}
+    arrays: Arrays = {}
+    for name, held in model._asdict().items():
+        if isinstance(held, tuple):
+            fields[name], below = flatten(held, f"{prefix}{name}.")
+            arrays |= below
+        elif isinstance(held, np.ndarray):
+            arrays[prefix + name] = held
+        else:
+            fields[name] = held
+    return {"kind": type(model).__name__, "fields": fields}, arrays
+
+
+def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:
+    """Undo :func:`flatten`.
+
+    Raises
+    ------
+    ValueError
+        If the shape names a kind of model, or the arrays lack one, that this version needs.
+    """
+    if shape["kind"] not in _KINDS:
+        raise ValueError(f"unknown kind of model {shape['kind']!r}: this version knows {', '.join(_KINDS)}")
+    kind = _KINDS[shape["kind"]]
+    held = {name: _field(shape["fields"], arrays, prefix, name) for name in kind._fields}
+    if kind is Sparse:
+        held["values"], held["features"] = cells(held["features"], held["values"].dtype)
+    return kind(**held)
+
+
+def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str) -> Any:
+    if isinstance(fields.get(name), dict):
+        return rebuild(fields[name], arrays, f"{prefix}{name}.")
+    if name in fields:
+        return fields[name]
+    if prefix + name not in arrays:
+        raise ValueError(f"array {prefix + name!r} is missing")
+    return arrays[prefix + name].copy()

@@ -1,0 +1,140 @@
+"""A model and one file: safetensors, the parameters as JSON in its metadata, no code.
+
+The file holds the model's named arrays, its labels and shapes as a JSON document in an array of bytes, and as metadata
+the format's version, the class and its parameters, and a checksum of everything else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from . import spec
+
+#: Files of a higher version are refused.
+VERSION = 1
+
+_ESTIMATORS: dict[str, type] = {}
+_DOCUMENT = "document"
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def register(estimator: type) -> type:
+    """Make a class known by name to :func:`load`."""
+    _ESTIMATORS[estimator.__name__] = estimator
+    return estimator
+
+
+def save(model: Any, path: str | PathLike[str]) -> None:
+    """Write a model to one file, completely or not at all.
+
+    It is written to a temporary name beside the target, flushed to the disk and renamed, so that a crash leaves either
+    the old file or the new one.
+
+    Raises
+    ------
+    TypeError
+        If a task, label or parameter has no JSON form.
+    OSError
+        If the disk is full or the folder cannot be written; the old file is then untouched.
+    """
+    from safetensors.numpy import save as pack
+
+    data, arrays = model.dump()
+    held = arrays | {_DOCUMENT: np.frombuffer(msgspec.json.encode(spec.to_json(data)), np.uint8)}
+    tensors = {name: np.ascontiguousarray(array) for name, array in held.items()}
+    described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params())}
+    metadata = {"format": "coterie", "version": str(VERSION), "spec": msgspec.json.encode(described).decode()}
+    metadata["checksum"] = _checksum(metadata["spec"], tensors)
+    with replacing(path) as file:
+        file.write(pack(tensors, metadata))
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that :func:`save` wrote; going on equals never having stopped, bit for bit.
+
+    Raises
+    ------
+    ValueError
+        If the file is no model, is truncated or altered, or is of a newer format; the message says which.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import coterie, tempfile, pathlib
+    >>> model = coterie.MultitaskPerceptron().fit([[1.0], [-1.0]], ["a", "b"])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.coterie"
+    >>> model.save(path)
+    >>> coterie.load(path).predict([[2.0]])
+    array(['a'], dtype='<U1')
+    """
+    metadata, tensors = _read(Path(path))
+    if metadata.get("format") != "coterie":
+        raise ValueError(f"{path} is not a coterie model: it is a safetensors file of another kind")
+    if int(metadata["version"]) > VERSION:
+        raise ValueError(f"{path} has format {metadata['version']}, and this version of coterie reads up to {VERSION}")
+    if metadata.get("checksum") != _checksum(metadata["spec"], tensors):
+        raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
+    described = msgspec.json.decode(metadata["spec"])
+    if described["class"] not in _ESTIMATORS:
+        raise ValueError(f"{path} holds a {described['class']}, which this version of coterie does not know")
+    model = _ESTIMATORS[described["class"]](**spec.from_json(described["parameters"]))
+    return model.restore(spec.from_json(msgspec.json.decode(tensors.pop(_DOCUMENT).tobytes())), tensors)
+
+
+def _read(path: Path) -> tuple[dict[str, str], Arrays]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path} is not a whole coterie model: {error}") from None
+
+
+def _checksum(described: str, tensors: Arrays) -> str:
+    digest = hashlib.sha256(described.encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype.str} {tensors[name].shape}".encode())
+        digest.update(memoryview(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8)))
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to that takes the place of ``path`` when all is on the disk, and vanishes if anything fails."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

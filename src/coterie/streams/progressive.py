@@ -1,0 +1,193 @@
+"""Progressive validation: every prediction is made before its label is seen, and then learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..views import distinct_labels
+from .block import Block
+
+#: Rounds between two reports of progress when the whole stream is at hand.
+CHUNK = 65536
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What happened in each round of a stream, one entry a round.
+
+    Attributes
+    ----------
+    margin : ndarray of float64
+        The margin before the label was seen, positive for ``classes[1]``.
+    prediction : ndarray
+        The label predicted, a zero margin being ``classes[1]``.
+    mistake : ndarray of bool
+        Whether y·margin <= 0; a zero margin is a mistake whatever was predicted.
+    updated : ndarray of bool
+        Whether the record moved the weights.
+    queried : ndarray of bool
+        Whether the label was asked for.
+    label : ndarray
+        The true label.
+    task : ndarray of int64
+        The task's place in ``tasks``.
+    tasks : tuple
+        The tasks in order of first appearance.
+    classes : ndarray
+        The labels, the negative one first.
+    probability : ndarray of float64 or None
+        The probability of ``classes[1]`` before the label was seen, where the learner has one.
+    """
+
+    margin: NDArray[np.float64]
+    prediction: NDArray[Any]
+    mistake: NDArray[np.bool_]
+    updated: NDArray[np.bool_]
+    queried: NDArray[np.bool_]
+    label: NDArray[Any]
+    task: NDArray[np.int64]
+    tasks: tuple[Hashable, ...]
+    classes: NDArray[Any]
+    probability: NDArray[np.float64] | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of rounds."""
+        return len(self.margin)
+
+    @property
+    def mistakes(self) -> int:
+        """The number of mistakes."""
+        return int(self.mistake.sum())
+
+    @property
+    def error(self) -> float:
+        """Mistakes a round; nan for an empty stream."""
+        return self.mistakes / self.n if self.n else float("nan")
+
+
+def progressive_validation(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    task: Any = None,
+    tasks: Sequence[Hashable] | None = None,
+    delay: int = 0,
+    on_round: Callable[[Trace], None] | None = None,
+) -> Trace:
+    """Let a model predict and then learn every record of a stream, in one pass.
+
+    Parameters
+    ----------
+    model : online classifier
+        Changed in place; it may have learned before.
+    X : array, sparse matrix, data frame, or iterable of :class:`Block`
+        The records; a reader of files is an iterable of blocks.
+    y : array, shape (n,)
+        Their labels; blocks bring their own.
+    task : array, shape (n,), optional
+        Their tasks; blocks bring their own.
+    tasks : sequence of labels, optional
+        Tasks to know from the start. With arrays, all tasks that occur are known from the start anyhow.
+    delay : int
+        The label of a record comes after so many further records have been predicted.
+    on_round : callable, optional
+        Called with the trace of each stretch of rounds as it is finished, to show progress.
+
+    Returns
+    -------
+    Trace
+        With the predictions of every round.
+
+    Raises
+    ------
+    ValueError
+        For a negative delay, or whatever the model refuses.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = [[1.0], [2.0], [-1.0], [-3.0]], ["up", "up", "down", "down"]
+    >>> trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, y, task=["a", "b", "a", "b"])
+    >>> trace.mistakes, trace.prediction.tolist()
+    (1, ['up', 'up', 'down', 'down'])
+    """
+    if delay < 0:
+        raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
+    blocks = X
+    if y is not None:
+        whole = model.as_block(X, y, task)
+        blocks = whole.pieces(CHUNK if on_round else max(len(whole), 1))
+        tasks = [*(tasks or ()), *distinct_labels(whole.task)[0]]
+    stream = _Stream(model, tasks or (), delay)
+    for block in blocks:
+        stream.go(block)
+        if on_round is not None and len(block):
+            on_round(_trace(model, stream.told[-1:], stream.moved[-1:]))
+    stream.finish()
+    return _trace(model, stream.told, stream.moved)
+
+
+class _Stream:
+    """A model going along a stream, with the records whose labels have not come yet."""
+
+    def __init__(self, model: Any, tasks: Sequence[Hashable], delay: int) -> None:
+        self.model, self.tasks, self.delay = model, tasks, delay
+        self.told: list[tuple[Block, NDArray[np.float64]]] = []
+        self.moved: list[NDArray[np.bool_]] = []
+        self.waiting: Block | None = None
+
+    def go(self, block: Block) -> None:
+        """Predict a block, learning the labels that come meanwhile."""
+        joined = block if self.waiting is None else self.waiting.joined(block)
+        before = len(joined) - len(block)
+        margin = np.zeros(len(joined))
+        if before < self.delay and self.model.fitted:  # no label has come yet in this stream
+            early = joined.piece(before, self.delay)
+            margin[before : before + len(early)] = self.model.decide_block(early) * self.model.orientation
+        learned = max(len(joined) - self.delay, 0)
+        if learned:
+            rounds = self.model.learn_block(joined, late=self.delay, tasks=self.tasks)
+            margin[self.delay :] = rounds.margin[self.delay :] * self.model.orientation
+            self.moved.append(rounds.updated[:learned])
+            self.tasks = ()
+        self.told.append((block, margin[before:]))
+        self.waiting = joined.piece(learned, len(joined)) if self.delay else None
+
+    def finish(self) -> None:
+        """Learn the labels that come after the last prediction."""
+        if self.waiting is not None and len(self.waiting):
+            self.moved.append(self.model.learn_block(self.waiting, tasks=self.tasks).updated)
+
+
+def _trace(model: Any, told: Sequence[tuple[Block, NDArray[np.float64]]], moved: Sequence[NDArray[np.bool_]]) -> Trace:
+    """The rounds as the user sees them; margins were kept with the sign of the model's inside."""
+    margin = model.orientation * np.concatenate([np.zeros(0), *(each for _, each in told)])
+    label = _joined([block.y for block, _ in told])
+    tasks, task = distinct_labels(_joined([block.tasks for block, _ in told]))
+    classes = model.classes_ if model.fitted else np.zeros(0)
+    sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(0)
+    updated = np.zeros(len(margin), bool)
+    flags = np.concatenate([np.zeros(0, bool), *moved])[: len(margin)]
+    updated[: len(flags)] = flags
+    return Trace(
+        margin=margin,
+        prediction=classes[np.where(margin >= 0, -1, 0)] if len(classes) else label,
+        mistake=sign * margin <= 0,
+        updated=updated,
+        queried=np.ones(len(margin), bool),
+        label=label,
+        task=task,
+        tasks=tuple(tasks),
+        classes=classes,
+    )
+
+
+def _joined(arrays: Sequence[Any]) -> NDArray[Any]:
+    return np.concatenate([np.asarray(array) for array in arrays]) if arrays else np.zeros(0)
