@@ -14,12 +14,14 @@ from .relations import (
     TaskGraph,
 )
 from .rules import PassiveAggressive, Perceptron
+from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Clusters",
+    "Comparison",
     "HalfUpdate",
     "Hierarchy",
     "Independent",
@@ -32,6 +34,7 @@ __all__ = [
     "Pooled",
     "TaskGraph",
     "Trace",
+    "compare",
     "load",
     "progressive_validation",
 ]

@@ -58,3 +58,8 @@ def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str) -> An
     if prefix + name not in arrays:
         raise ValueError(f"array {prefix + name!r} is missing")
     return arrays[prefix + name].copy()
+
+
+def below(arrays: Arrays, prefix: str) -> Arrays:
+    """The arrays whose names begin with the prefix, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

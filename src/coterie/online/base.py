@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from .. import persistence
 from ..hypotheses.linear import weights
 from ..learner import Learner, State
+from ..numeric.records import Csr
+from ..numeric.trees import below
 from ..streams.block import Block
+from ..streams.encoding import Encoder
 from ..views import Vocabulary, distinct_labels
 from . import tabular
 from .labels import TwoLabels
@@ -47,6 +50,8 @@ class OnlineClassifier(Parameters):
         All that is learned.
     n_features_in_ : int
         Width of the arrays learned from; absent when records came as dictionaries.
+    encoder_ : Encoder
+        How the records of files became rows; dictionaries are read the same way. Absent where no file was read.
     """
 
     task_column: Hashable | None
@@ -206,10 +211,9 @@ class OnlineClassifier(Parameters):
         self._check_parameters()
         x, task = self._split_record(x, task)
         labels = self._labels_with([y]) if not self.fitted or y not in self.labels_.inside else self.labels_
-        view = self._view()
-        rows = view.record(x, grow=self._dictionaries)
-        state = self._state_with([task], max(len(view), 1), dense=False)
-        self.labels_, self.view_ = labels, view
+        rows, features = self._record(x, learning=True)
+        state = self._state_with([task], features, dense=False)
+        self.labels_ = labels
         codes = np.array([state.tasks.numbers[task]])
         self._learner().update_many(state, rows, codes, np.array([labels.inside[y]]))
 
@@ -218,7 +222,7 @@ class OnlineClassifier(Parameters):
         if not self.fitted:
             return 0.0
         x, task = self._split_record(x, task)
-        rows = self._view().record(x, grow=False)
+        rows, _ = self._record(x, learning=False)
         return float(self._margins(rows, [task])[0])
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
@@ -273,6 +277,9 @@ class OnlineClassifier(Parameters):
         kept = {name: self.__dict__[name] for name in ("n_features_in_", "feature_names_in_") if name in self.__dict__}
         names = list(self.view_.numbers) if "view_" in self.__dict__ else None
         held = {"kept": kept, "view": names, "labels": self.labels_.inside, "tasks": self.state_.tasks.labels}
+        if "encoder_" in self.__dict__:
+            held["encoder"], encoded = self.encoder_.to_state()
+            arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
         return {"state": state} | held, arrays
 
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -283,6 +290,8 @@ class OnlineClassifier(Parameters):
             self.__dict__.update(data["kept"])
             if data["view"] is not None:
                 self.view_ = Vocabulary(data["view"])
+            if "encoder" in data:
+                self.encoder_ = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
         return self
 
     # -- inside ---------------------------------------------------------------------------------------------------
@@ -318,7 +327,7 @@ class OnlineClassifier(Parameters):
             raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
 
     def _forget(self) -> None:
-        for name in ("state_", "labels_", "view_", "n_features_in_", "feature_names_in_"):
+        for name in ("state_", "labels_", "view_", "n_features_in_", "feature_names_in_", "encoder_"):
             self.__dict__.pop(name, None)
 
     def _learner(self) -> Learner:
@@ -373,6 +382,17 @@ class OnlineClassifier(Parameters):
         if self.task_column not in x:
             raise ValueError(f"the record has no task_column {self.task_column!r}; it has {list(x)[:10]}")
         return {name: held for name, held in x.items() if name != self.task_column}, x[self.task_column]
+
+    def _record(self, x: Mapping[str, Any], learning: bool) -> tuple[Csr, int]:
+        """A dictionary as a block of one record, and how many features there are."""
+        if "encoder_" in self.__dict__:
+            features, values = self.encoder_.encode_one(x)
+            return Csr(values, features, np.array([0, len(values)], np.int64)), self.state_.features
+        view = self._view()
+        rows = view.record(x, grow=learning and self._dictionaries)
+        if learning:
+            self.view_ = view
+        return rows, max(len(view), 1)
 
     def _view(self) -> Vocabulary:
         if "view_" in self.__dict__:

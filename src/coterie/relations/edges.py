@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .matrices import check_label, label_of, labels_of, rows_of, some, square
+from .matrices import SYMMETRY, check_label, label_of, labels_of, rows_of, some
 
 if TYPE_CHECKING:
     from scipy.sparse import coo_array, csr_array
@@ -19,6 +19,8 @@ Ends = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 # Beyond it I + L holds too little of the I: the error of A^-1 is about this times 1e-16.
 LARGEST_WEIGHT = 1e8
+
+ADJACENCY = "edges as an adjacency matrix"
 
 
 def normalized(edges: Any, tasks: Iterable[Any] | None) -> tuple[tuple[Edge, ...], tuple[Any, ...] | None]:
@@ -109,48 +111,47 @@ def _check_simple(ends: NDArray[np.int64], tasks: tuple[Any, ...]) -> None:
 
 
 def _is_adjacency(edges: Any) -> bool:
+    """Sparse, or a square array of numbers: as edges, such an array that passes as an adjacency would hold loops."""
     from scipy.sparse import issparse
 
-    return bool(issparse(edges)) or (isinstance(edges, np.ndarray) and edges.ndim == 2 and len(set(edges.shape)) == 1)
+    if not isinstance(edges, np.ndarray):
+        return bool(issparse(edges))
+    return edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.dtype.kind in "biufc"
 
 
 def _from_adjacency(W: Any, tasks: Iterable[Any] | None) -> tuple[tuple[Edge, ...], tuple[Any, ...]]:
-    upper = _upper(W)
+    upper = _upper(_checked(W))
     labels = tuple(range(W.shape[0])) if tasks is None else labels_of(tasks)
     if len(labels) != W.shape[0]:
-        raise ValueError(f"tasks names {len(labels)} tasks, and the adjacency matrix has {W.shape[0]} rows")
+        raise ValueError(f"tasks names {len(labels)} tasks, and {ADJACENCY} has {W.shape[0]} rows")
     entries = zip(*(each.tolist() for each in (*upper.coords, upper.data)), strict=True)
     return tuple(edge_of(place, (labels[i], labels[j], weight)) for place, (i, j, weight) in enumerate(entries)), labels
 
 
-def _upper(W: Any) -> coo_array[Any]:
-    """The entries above the diagonal of an adjacency matrix that is found in order."""
-    from scipy.sparse import csr_array, triu
-
-    A = (
-        _checked_sparse(csr_array(square(W, "the adjacency matrix")))
-        if isinstance(W, np.ndarray)
-        else _checked_sparse(W)
-    )
-    if A.diagonal().any():
-        i = int(np.flatnonzero(A.diagonal())[0])
-        raise ValueError(f"the adjacency matrix joins task {i} to itself: its diagonal must be zero")
-    upper: coo_array[Any] = triu(A, k=1, format="coo")
-    upper.eliminate_zeros()
-    return upper
-
-
-def _checked_sparse(W: Any) -> csr_array[Any]:
+def _checked(W: Any) -> csr_array[Any]:
     from scipy.sparse import csr_array
 
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
-        raise ValueError(f"the adjacency matrix must be square, got shape {W.shape}")
-    A = csr_array(W, dtype=np.float64)
+        raise ValueError(f"{ADJACENCY} must be square, got shape {W.shape}")
+    A = csr_array(W)
+    if A.dtype.kind not in "biuf":
+        raise ValueError(f"{ADJACENCY} must hold real numbers, got dtype {A.dtype}")
+    if not np.isfinite(A.data).all():
+        raise ValueError(f"{ADJACENCY} must be finite, got {A.data[~np.isfinite(A.data)][0]}")
+    return csr_array(A, dtype=np.float64)
+
+
+def _upper(A: csr_array[Any]) -> coo_array[Any]:
+    """The entries above the diagonal of a matrix that is symmetric and zero on it."""
+    from scipy.sparse import triu
+
     gap = abs(A - A.T).tocoo()
-    worst = int(np.argmax(gap.data)) if gap.nnz else 0
-    if gap.nnz and not gap.data[worst] <= 1e-8 * abs(A).max():
-        i, j = (int(each[worst]) for each in gap.coords)
-        raise ValueError(
-            f"the adjacency matrix must be symmetric, and ({i}, {j}) is {A[i, j]:g} but ({j}, {i}) is {A[j, i]:g}"
-        )
-    return A
+    if gap.nnz and gap.data.max() > SYMMETRY * abs(A).max():
+        i, j = (int(each[np.argmax(gap.data)]) for each in gap.coords)
+        raise ValueError(f"{ADJACENCY} must be symmetric, and ({i}, {j}) is {A[i, j]:g} but ({j}, {i}) is {A[j, i]:g}")
+    if A.diagonal().any():
+        i = int(np.flatnonzero(A.diagonal())[0])
+        raise ValueError(f"{ADJACENCY} must be zero on the diagonal, and ({i}, {i}) is {A[i, i]:g}")
+    upper: coo_array[Any] = triu(A, k=1, format="coo")
+    upper.eliminate_zeros()
+    return upper

@@ -129,8 +129,10 @@ class TaskGraph:
     @cached_property
     def chosen_method(self) -> str:
         """What ``method`` comes to for this graph: "factor" or "push"."""
-        if self.method != "auto" or self.error < LEAST_PUSH_ERROR:
-            return "factor" if self.method == "auto" else self.method
+        if self.method != "auto":
+            return self.method
+        if self.error < LEAST_PUSH_ERROR:
+            return "factor"
         small = len(self.known_tasks) <= FACTOR_TASKS and fill_estimate(self._adjacency) <= FACTOR_ENTRIES
         return "factor" if small else "push"
 

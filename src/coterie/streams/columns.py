@@ -163,11 +163,12 @@ def texts(name: str, array: pa.Array, bits: int) -> Entries:
 
 
 def label_values(array: pa.Array) -> NDArray[Any]:
-    """Labels as numpy has them: strings as objects (equal ones are one object), numbers and truth values as they are."""
+    """Labels as numpy has them: strings as objects (equal ones are one), numbers and truth values as they are."""
     if is_string(array.type):
         coded = array.dictionary_encode()
         words = np.array(coded.dictionary.to_pylist(), dtype=object)
-        return words[coded.indices.to_numpy(zero_copy_only=False)]
+        labels: NDArray[Any] = words[coded.indices.to_numpy(zero_copy_only=False)]
+        return labels
     if is_number(array.type) or pa.types.is_boolean(array.type):
         values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
         return values

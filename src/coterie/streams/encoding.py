@@ -38,9 +38,9 @@ def _require(name: str, value: object, allowed: Sequence[object]) -> None:
 class Encoder:
     r"""Turns records into rows of features; the same rows from a column of a file as from a dictionary.
 
-    A feature has a key, and the key a column: where all features are numbers, the columns are the features in their order
-    (kind ``"named"``, dense rows); else the column is ``feature_hash(key, bits)`` (kind ``"hashed"``, sparse rows of
-    ``2**bits`` columns), and entries that meet in a column add up.
+    A feature has a key, and the key a column: where all features are numbers, the columns are the features in their
+    order (kind ``"named"``, dense rows); else the column is ``feature_hash(key, bits)`` (kind ``"hashed"``, sparse rows
+    of ``2**bits`` columns), and entries that meet in a column add up.
 
     ===========  ===================  ==================================================
     kind         key                  value
@@ -53,8 +53,8 @@ class Encoder:
     ===========  ===================  ==================================================
 
     Scaling ``"standard"`` replaces a number by its z-score over the records seen so far, this one included (0 while all
-    were equal, and for null); ``"unit"`` divides every row by its Euclidean norm, the constant included; ``"auto"`` does
-    both in this order.
+    were equal, and for null); ``"unit"`` divides every row by its Euclidean norm, the constant included; ``"auto"``
+    does both in this order.
 
     Parameters
     ----------

@@ -99,9 +99,9 @@ def require_column(name: str, names: Sequence[str], path: str | None = None) -> 
 
     Examples
     --------
-    >>> require_column("clic", ["click", "user", "price"], "a.csv")
+    >>> require_column("clic", ["click", "user"], "a.csv")
     Traceback (most recent call last):
-    coterie.streams.errors.InputError: a.csv: there is no column 'clic' among 'click', 'user', 'price'; did you mean 'click'?
+    coterie.streams.errors.InputError: a.csv: there is no column 'clic' among 'click', 'user'; did you mean 'click'?
     """
     if name in names:
         return

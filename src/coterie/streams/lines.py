@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -24,7 +25,8 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Records(NamedTuple):
+@dataclass(frozen=True)
+class Records:
     """Complete records ``data[start[i]:stop[i]]``, the line each begins on, and its number of fields (CSV)."""
 
     data: bytes
@@ -33,14 +35,12 @@ class Records(NamedTuple):
     line: NDArray[np.int64]
     fields: NDArray[np.int64]
 
-    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> Records:  # type: ignore[override]
-        """Some of the records, over the same data."""
-        return Records(self.data, *(column[rows] for column in (self.start, self.stop, self.line, self.fields)))
-
-    @property
-    def count(self) -> int:
-        """Number of records."""
+    def __len__(self) -> int:
         return len(self.start)
+
+    def pick(self, rows: slice | NDArray[np.bool_]) -> Records:
+        """Some of the records, over the same data."""
+        return Records(self.data, self.start[rows], self.stop[rows], self.line[rows], self.fields[rows])
 
     def record(self, row: int) -> bytes:
         """Bytes of one record."""
@@ -48,16 +48,16 @@ class Records(NamedTuple):
 
     def span(self) -> bytes:
         """Everything from the first record's beginning to the last one's end."""
-        return self.data[self.start[0] : self.stop[-1]] if self.count else b""
+        return self.data[self.start[0] : self.stop[-1]] if len(self) else b""
 
     def alone(self) -> Records:
         """These records over their own data, without what stands before and behind."""
-        first = self.start[0] if self.count else 0
-        return self._replace(data=self.span(), start=self.start - first, stop=self.stop - first)
+        first = self.start[0] if len(self) else 0
+        return replace(self, data=self.span(), start=self.start - first, stop=self.stop - first)
 
     def joined(self) -> bytes:
         """These records alone, one a line."""
-        return b"\n".join(self.record(row) for row in range(self.count))
+        return b"\n".join(self.record(row) for row in range(len(self)))
 
 
 class Splitter(Protocol):
@@ -77,7 +77,7 @@ def split_lines(data: bytes, final: bool) -> tuple[Records, int, int]:
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1] + 1])[: len(ends)]
     lines = np.arange(len(ends))
     records = Records(data, starts, ends, lines, lines)
-    return records[ends > starts], taken, breaks
+    return records.pick(ends > starts), taken, breaks
 
 
 def _decode(data: bytes, name: str) -> bytes:
@@ -100,8 +100,8 @@ def _all_records(source: Source, split: Splitter, faults: Faults, header: bool) 
     pending, line, final = _decode(source.read(PIECE_BYTES), source.name), 1, False
     while pending or not final:
         records, taken, breaks = split(pending, final)
-        if records.count:
-            yield records._replace(line=records.line + line)
+        if len(records):
+            yield replace(records, line=records.line + line)
             header = False
         pending, line = pending[taken:], line + breaks
         if pending and (final or len(pending) > LONGEST_RECORD):
@@ -119,14 +119,14 @@ def _only_utf8(records: Records, name: str, faults: Faults, header: bool) -> Rec
     span = records.span()
     if span.isascii() or _utf8_error(span) is None:
         return records
-    good = np.ones(records.count, dtype=bool)
-    for row in range(records.count):
+    good = np.ones(len(records), dtype=bool)
+    for row in range(len(records)):
         error = _utf8_error(records.record(row))
         if error is not None:
             good[row] = False
             message = f"is not UTF-8 text: byte 0x{records.record(row)[error]:02x} at position {error + 1}"
             (_STRICT if header and row == 0 else faults).report(message, name, records.line[row])
-    return records[good]
+    return records.pick(good)
 
 
 def _utf8_error(data: bytes) -> int | None:
@@ -149,5 +149,5 @@ def text_records(
     for records in _all_records(source, split, faults, header):
         good = _only_utf8(records, source.name, faults, header)
         header = False
-        for first in range(0, good.count, block_rows):
-            yield good[first : first + block_rows].alone()
+        for first in range(0, len(good), block_rows):
+            yield good.pick(slice(first, first + block_rows)).alone()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,26 +118,32 @@ def progressive_validation(
     >>> trace.mistakes, trace.prediction.tolist()
     (1, ['up', 'up', 'down', 'down'])
     """
-    if delay < 0:
-        raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
-    blocks = X
-    if y is not None:
-        whole = model.as_block(X, y, task)
-        blocks = whole.pieces(CHUNK if on_round else max(len(whole), 1))
-        tasks = [*(tasks or ()), *distinct_labels(whole.task)[0]]
-    stream = _Stream(model, tasks or (), delay)
+    blocks, tasks = blocks_of(model, X, y, task, tasks, CHUNK if on_round else None)
+    stream = Stream(model, tasks, delay)
     for block in blocks:
         stream.go(block)
         if on_round is not None and len(block):
-            on_round(_trace(model, stream.told[-1:], stream.moved[-1:]))
+            on_round(stream.latest())
     stream.finish()
-    return _trace(model, stream.told, stream.moved)
+    return stream.trace()
 
 
-class _Stream:
+def blocks_of(
+    model: Any, X: Any, y: Any, task: Any, tasks: Sequence[Hashable] | None, size: int | None
+) -> tuple[Iterable[Block], Sequence[Hashable]]:
+    """A stream as blocks of at most ``size`` records, and the tasks to know from its start."""
+    if y is None:
+        return X, tasks or ()
+    whole = model.as_block(X, y, task)
+    return whole.pieces(size or max(len(whole), 1)), [*(tasks or ()), *distinct_labels(whole.tasks)[0]]
+
+
+class Stream:
     """A model going along a stream, with the records whose labels have not come yet."""
 
     def __init__(self, model: Any, tasks: Sequence[Hashable], delay: int) -> None:
+        if delay < 0:
+            raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
         self.model, self.tasks, self.delay = model, tasks, delay
         self.told: list[tuple[Block, NDArray[np.float64]]] = []
         self.moved: list[NDArray[np.bool_]] = []
@@ -164,6 +170,15 @@ class _Stream:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
             self.moved.append(self.model.learn_block(self.waiting, tasks=self.tasks).updated)
+            self.waiting = None
+
+    def latest(self) -> Trace:
+        """The rounds of the last block; a record whose label has not come counts as not moved."""
+        return _trace(self.model, self.told[-1:], self.moved[-1:])
+
+    def trace(self) -> Trace:
+        """All rounds so far."""
+        return _trace(self.model, self.told, self.moved)
 
 
 def _trace(model: Any, told: Sequence[tuple[Block, NDArray[np.float64]]], moved: Sequence[NDArray[np.bool_]]) -> Trace:

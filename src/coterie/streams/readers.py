@@ -276,24 +276,24 @@ def read(
     encoder: Encoder | None = None,
     update: bool = True,
 ) -> Reader:
-    """Read records from files as blocks of feature rows, in bounded memory.
+    r"""Read records from files as blocks of feature rows, in bounded memory.
 
-    ==========  ======================================  ================================================================
-    format      extensions                              label and task
-    ==========  ======================================  ================================================================
-    csv, tsv    csv txt; tsv tab                        columns, read as strings; the delimiter of csv is found out
-    jsonl       jsonl ndjson json                       keys, with the type they have in the first block
-    parquet     parquet pq                              columns, with their type
-    arrow       arrow arrows feather ipc                columns, with their type (IPC files and streams)
-    svmlight    svm svmlight libsvm                     the row's first number; ``qid:``, a whole number
-    vw          vw                                      the row's first number; the first feature of the namespace `task`
-    ==========  ======================================  ================================================================
+    ==========  ========================  ==============================================================
+    format      extensions                label and task
+    ==========  ========================  ==============================================================
+    csv, tsv    csv txt; tsv tab          columns, read as strings; the delimiter of csv is found out
+    jsonl       jsonl ndjson json         keys, with the type they have in the first block
+    parquet     parquet pq                columns, with their type
+    arrow       arrow arrows feather ipc  columns, with their type (IPC files and streams)
+    svmlight    svm svmlight libsvm       the row's first number; ``qid:``, a whole number
+    vw          vw                        the row's first number; the first feature of the namespace `task`
+    ==========  ========================  ==============================================================
 
-    Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns are typed by the first block: numbers are numeric
-    features, strings and truth values categorical, lists of strings items (`Encoder` tells how each becomes features); in
-    CSV a column is numeric if more than half of its values are, and dates are strings. Keys of JSON that first appear after
-    the first block are not read. The indices of svmlight are the columns themselves; features of Vowpal Wabbit text are
-    hashed by ``namespace^feature``, and its importance weights are not used.
+    Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns are typed by the first block: numbers are
+    numeric features, strings and truth values categorical, lists of strings items (`Encoder` tells how each becomes
+    features); in CSV a column is numeric if more than half of its values are, and dates are strings. Keys of JSON that
+    first appear after the first block are not read. The indices of svmlight are the columns themselves; features of
+    Vowpal Wabbit text are hashed by ``namespace^feature``, and its importance weights are not used.
 
     Parameters
     ----------
@@ -315,15 +315,15 @@ def read(
     block_rows : int, default 8192
         Most records of a block; blocks of text are about a mebibyte at most.
     encoder : Encoder, optional
-        One made by an earlier reading, which this one goes on with (on a copy). The arguments that would shape a new one
-        are not used. Its task must be there; its label is read where it is there and not empty.
+        One made by an earlier reading, which this one goes on with (on a copy). The arguments that would shape a new
+        one are not used. Its task must be there; its label is read where it is there and not empty.
     update : bool, default True
         Whether running scales go on learning; with False they stay as the encoder has them.
 
     Returns
     -------
     Reader
-        Iterate over it for `Block`\\ s.
+        Iterate over it for `Block` after `Block`.
 
     Raises
     ------
@@ -337,7 +337,7 @@ def read(
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
-    >>> _ = path.write_text("user,price,click\\nann,2.5,yes\\nbob,1.5,no\\n")
+    >>> _ = path.write_text("user,price,click\nann,2.5,yes\nbob,1.5,no\n")
     >>> reader = read(path, label="click", task="user")
     >>> block = next(iter(reader))
     >>> block.X.tolist(), block.y.tolist(), block.task.tolist(), block.place.tolist()

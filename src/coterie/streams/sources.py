@@ -129,7 +129,7 @@ def _expand(path: str) -> list[str]:
         return [path]
     if Path(path).is_dir():
         raise InputError("is a folder; expected a file", path)
-    found = sorted(name for name in glob.glob(path, recursive=True) if Path(name).is_file())
+    found = sorted(name for name in glob.iglob(path, recursive=True) if Path(name).is_file())  # noqa: PTH207 - may be absolute
     if not found:
         # a named pipe or a device is no regular file, and is read all the same
         if Path(path).exists():

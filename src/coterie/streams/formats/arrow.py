@@ -58,7 +58,7 @@ class ParquetTable:
         """Rows of a block, fewer where they are long."""
         metadata = self._file.metadata
         size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-        longest = _BLOCK_BYTES * max(metadata.num_rows, 1) // max(size, 1)
+        longest: int = _BLOCK_BYTES * max(metadata.num_rows, 1) // max(size, 1)
         return max(1, min(self._block_rows, longest))
 
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:

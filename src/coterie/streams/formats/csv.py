@@ -1,7 +1,7 @@
 """CSV and its relatives, in pieces of complete records parsed by pyarrow.
 
-The records are found here rather than there: that is what gives a line number to every fault, and lets one bad record be
-left out of a piece.
+The records are found here rather than there: that is what gives a line number to every fault, and lets one bad record
+be left out of a piece.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class CsvTable:
         if first is None:
             raise InputError("is empty: expected a header line", source.name)
         self.names = self._header(first)
-        rest = chain([first[1:]], pieces)
-        self._pieces = (self._regular(records) for records in rest if records.count)
-        self._first = next(self._pieces, first[:0])
+        rest = chain([first.pick(slice(1, None))], pieces)
+        self._pieces = (self._regular(records) for records in rest if len(records))
+        self._first: Records = next(self._pieces, first.pick(slice(0)))
 
     def _header(self, records: Records) -> list[str]:
         table = pacsv.read_csv(
@@ -99,7 +99,7 @@ class CsvTable:
             fields = int(records.fields[row])
             message = f"the line has {fields} field{'s' * (fields != 1)}, the header {len(self.names)}"
             self._faults.report(message, self._path, records.line[row])
-        kept = records[good]
+        kept = records.pick(good)
         data = kept.joined()
         ends = np.cumsum(kept.stop - kept.start + 1) - 1
         return Records(data, ends - (kept.stop - kept.start), ends, kept.line, kept.fields)
@@ -119,14 +119,14 @@ class CsvTable:
                 check_utf8=False,
             ),
         )
-        if table.num_rows != records.count:
+        if table.num_rows != len(records):
             raise InputError("cannot be told apart into records", self._path, int(records.line[0]))
         columns = [column.combine_chunks() for column in table.columns]
         return pa.RecordBatch.from_arrays(columns, names=table.column_names)
 
     def kinds(self) -> Kinds:
         """Columns whose values are numbers for the most part are numeric, the others categorical."""
-        if not self._first.count:
+        if not len(self._first):
             return dict.fromkeys(self.names, ("categorical", ""))
         batch = self._parse(self._first, dict.fromkeys(self.names, pa.string()))
         return {name: self._kind(batch.column(name)) for name in self.names}
@@ -143,7 +143,7 @@ class CsvTable:
         """Parse piece after piece; numbers as numbers, all else as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
         for records in chain([self._first], self._pieces):
-            if not records.count:
+            if not len(records):
                 continue
             try:
                 yield Batch(self._parse(records, types), records.line)

@@ -1,4 +1,4 @@
-"""JSON Lines: one object a line, parsed by pyarrow; what it refuses is decoded again line by line, to find the place."""
+"""JSON Lines: one object a line, parsed by pyarrow; what it refuses is decoded line by line, to find the place."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class JsonTable:
     def _types(self, records: Records) -> dict[str, str]:
         """Most frequent type of each key's values in some records, a number before all if one is not whole."""
         seen: dict[str, Counter[str]] = {}
-        for row in range(records.count):
+        for row in range(len(records)):
             decoded = _decode(records.record(row))
             if isinstance(decoded, str):
                 self._refuse(records, row, decoded)
@@ -134,14 +134,14 @@ class JsonTable:
             )
         except pa.ArrowInvalid:
             return None
-        if table.num_rows != records.count:
+        if table.num_rows != len(records):
             return None
         columns = [table.column(name).combine_chunks() for name in schema.names]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _parse_doubtful(self, records: Records, types: Mapping[str, str]) -> Batch:
         """Decode line by line, report the bad ones, and keep the others."""
-        decoded = [_decode(records.record(row)) for row in range(records.count)]
+        decoded = [_decode(records.record(row)) for row in range(len(records))]
         found = [
             fault
             for row, value in enumerate(decoded)

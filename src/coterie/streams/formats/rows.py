@@ -96,6 +96,7 @@ class SvmlightParser:
     task: str | None = None
 
     def __call__(self, data: NDArray[np.uint8], records: Records) -> _Parsed:
+        """Parse; the task is the number after ``qid:``."""
         rows = parse_svmlight(data, records.start, records.stop, 1 << self.bits)
         entries = Entries(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
         return _Parsed(entries, rows.label, rows.query, rows.fault, rows.token)
@@ -110,6 +111,7 @@ class VowpalParser:
     habits: Habits
 
     def __call__(self, data: NDArray[np.uint8], records: Records) -> _Parsed:
+        """Parse; the task is a string."""
         name = as_bytes(encode_key(self.task or ""))
         rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits))
         entries = Entries(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])

@@ -1,0 +1,113 @@
+"""Several learners over one pass of the same stream."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..relations import Independent, Pooled
+from .block import Block
+from .progressive import CHUNK, Stream, Trace, blocks_of
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What several learners did on the same rounds.
+
+    Attributes
+    ----------
+    traces : dict of str to Trace
+        By the learner's name, all over the same rounds.
+    models : dict of str to online classifier
+        The learners after the pass, ready to predict or to be saved.
+    seconds : dict of str to float
+        CPU time each took, reading not counted.
+    """
+
+    traces: dict[str, Trace]
+    models: dict[str, Any]
+    seconds: dict[str, float]
+
+    @property
+    def best(self) -> str:
+        """The learner with the fewest mistakes; of several, the first."""
+        return min(self.traces, key=lambda name: self.traces[name].mistakes)
+
+
+def compare(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any = None,
+    *,
+    task: Any = None,
+    tasks: Sequence[Hashable] | None = None,
+    delay: int = 0,
+    on_round: Callable[[Mapping[str, Trace]], None] | None = None,
+) -> Comparison:
+    """Let several learners go along one stream side by side, each predicting every label before it sees it.
+
+    Parameters
+    ----------
+    models : mapping of name to online classifier
+        Changed in place. Learners ``"independent"`` and ``"pooled"`` are added if they are not there: what one has
+        without learning together is part of every comparison. They are made like the first learner given.
+    X, y, task, tasks, delay
+        As in :func:`progressive_validation`; blocks are read once for all learners.
+    on_round : callable, optional
+        Called with the traces of each stretch of rounds as it is finished.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
+    >>> found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users)
+    >>> {name: trace.mistakes for name, trace in found.traces.items()}
+    {'half': 1, 'independent': 2, 'pooled': 1}
+    """
+    models = with_baselines(models)
+    first = next(iter(models.values()))
+    blocks, tasks = blocks_of(first, X, y, task, tasks, CHUNK)
+    streams = {name: Stream(model, tasks, delay) for name, model in models.items()}
+    seconds = dict.fromkeys(models, 0.0)
+    for block in blocks:
+        _go(streams, seconds, block)
+        if on_round is not None and len(block):
+            on_round({name: stream.latest() for name, stream in streams.items()})
+    for name, stream in streams.items():
+        seconds[name] += _timed(stream.finish)
+    return Comparison({name: stream.trace() for name, stream in streams.items()}, models, seconds)
+
+
+def _go(streams: Mapping[str, Stream], seconds: dict[str, float], block: Block) -> None:
+    for name, stream in streams.items():
+        seconds[name] += _timed(lambda stream=stream: stream.go(block))
+
+
+def _timed(work: Callable[[], None]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def with_baselines(models: Mapping[str, Any]) -> dict[str, Any]:
+    """The learners, with ``independent`` and ``pooled`` ones like the first of them where they are missing.
+
+    Raises
+    ------
+    ValueError
+        If there is no learner to compare.
+    """
+    if not models:
+        raise ValueError("compare needs at least one learner")
+    like = next(iter(models.values()))
+    made = dict(models)
+    for name, relation in (("independent", Independent()), ("pooled", Pooled())):
+        if name not in made:
+            made[name] = type(like)(**{**like.get_params(), "relation": relation})
+    return made
