@@ -138,7 +138,7 @@ def _checked(W: Any) -> csr_array[Any]:
         raise ValueError(f"{ADJACENCY} must hold real numbers, got dtype {A.dtype}")
     if not np.isfinite(A.data).all():
         raise ValueError(f"{ADJACENCY} must be finite, got {A.data[~np.isfinite(A.data)][0]}")
-    return csr_array(A, dtype=np.float64)
+    return A.astype(np.float64)
 
 
 def _upper(A: csr_array[Any]) -> coo_array[Any]:
