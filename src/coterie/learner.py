@@ -1,8 +1,8 @@
 """The round: a learner joins a hypothesis, a relation and a rule, none of which knows the others.
 
-    m   = score(state, z)              the margin
-    tau = rule(m, y, ...)              how far to move; 0.0 means that nothing changes
-    state <- add(state, z, tau, M)     spread the move over the tasks through M
+m   = score(state, z)              the margin
+tau = rule(m, y, ...)              how far to move; 0.0 means that nothing changes
+state <- add(state, z, tau, M)     spread the move over the tasks through M
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class Learner:
         dense : bool
             Whether records come as dense arrays, so that storing every weight wastes nothing.
         """
-        return self._bound.start(self, tasks, features, dense)
+        state: State = self._bound.start(self, tasks, features, dense)
+        return state
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
@@ -145,7 +146,7 @@ class Learner:
 
     def relation_matrix(self, state: State) -> NDArray[np.float64]:
         """A⁻¹ on the paper's scale for the tasks known."""
-        return self._bound.relation_matrix(self.relation, state)
+        return np.asarray(self._bound.relation_matrix(self.relation, state))
 
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: what the relation says of them."""
@@ -177,9 +178,7 @@ class Learner:
         delay = len(codes) - last
         done = 0
         while True:
-            done = learn(
-                state.model, self._rule, rows, codes, y, done, last, delay, moves.margins, moves.taus
-            )
+            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves.margins, moves.taus)
             if done == last:
                 break
             self._bound.provide(state, int(codes[done]), _entries(rows, done))
@@ -231,7 +230,7 @@ class _ByLevels:
 
     @staticmethod
     def relation_matrix(relation: Any, state: State) -> NDArray[np.float64]:
-        return relation.relation_matrix(state.tasks.labels)  # type: ignore[no-any-return]
+        return np.asarray(relation.relation_matrix(state.tasks.labels))
 
 
 class _ByColumns:
@@ -273,7 +272,7 @@ class _ByColumns:
 
     @staticmethod
     def relation_matrix(relation: Any, state: State) -> NDArray[np.float64]:
-        return relation.relation_matrix()  # type: ignore[no-any-return]
+        return np.asarray(relation.relation_matrix())
 
 
 def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:

@@ -101,7 +101,7 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
         raise FileNotFoundError(f"there is no file {path}")
     try:
         with safe_open(path, framework="numpy") as file:
-            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in list(file.keys())}
     except SafetensorError as error:
         raise ValueError(f"{path} is not a whole coterie model: {error}") from None
 
@@ -110,7 +110,7 @@ def _checksum(described: str, tensors: Arrays) -> str:
     digest = hashlib.sha256(described.encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype.str} {tensors[name].shape}".encode())
-        digest.update(memoryview(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8)))
+        digest.update(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

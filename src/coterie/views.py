@@ -45,7 +45,9 @@ class Index:
         return numbers[places]
 
 
-def distinct_labels(labels: Sequence[Hashable] | NDArray[Any], what: str = "task") -> tuple[list[Hashable], NDArray[np.int64]]:
+def distinct_labels(
+    labels: Sequence[Hashable] | NDArray[Any], what: str = "task"
+) -> tuple[list[Hashable], NDArray[np.int64]]:
     """The distinct labels in order of first appearance, and for each record which of them it has.
 
     Raises
@@ -60,7 +62,7 @@ def distinct_labels(labels: Sequence[Hashable] | NDArray[Any], what: str = "task
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return _distinct_objects(labels, what)
     distinct = encoded.dictionary.to_pylist()
-    if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):  # noqa: PLR0124 - NaN differs from itself
+    if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):
         return _distinct_objects(labels, what)
     return distinct, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
@@ -69,7 +71,7 @@ def _distinct_objects(labels: Sequence[Hashable] | NDArray[Any], what: str) -> t
     numbers: dict[Hashable, int] = {}
     places = np.empty(len(labels), np.int64)
     for t, label in enumerate(labels):
-        if label is None or label != label:  # noqa: PLR0124
+        if label is None or label != label:
             raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
         places[t] = numbers.setdefault(label, len(numbers))
     return list(numbers), places
@@ -104,12 +106,13 @@ class Vocabulary:
             values, held = values[held >= 0], held[held >= 0]
         return Csr(values, held, np.array([0, len(held)], np.int64))
 
-
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
         """Several records, in order."""
         parts = [self.record(each, grow) for each in features]
         starts = np.cumsum([0, *(len(part.values) for part in parts)])
-        return Csr(np.concatenate([part.values for part in parts]), np.concatenate([part.features for part in parts]), starts)
+        return Csr(
+            np.concatenate([part.values for part in parts]), np.concatenate([part.features for part in parts]), starts
+        )
 
 
 def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:

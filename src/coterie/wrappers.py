@@ -43,13 +43,13 @@ class Averaged:
 
     def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> models.Averaged:
         """As the wrapped hypothesis, with a twin beside it."""
-        pair = [each.grouped(levels, groups, tasks, features, dense) for each in (self.hypothesis, self._twin)]
-        return models.Averaged(*pair, np.zeros(1))
+        model, twin = (each.grouped(levels, groups, tasks, features, dense) for each in (self.hypothesis, self._twin))
+        return models.Averaged(model, twin, np.zeros(1))
 
     def spread(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> models.Averaged:
         """As the wrapped hypothesis, with a twin beside it."""
-        pair = [each.spread(columns, tasks, features, dense) for each in (self.hypothesis, self._twin)]
-        return models.Averaged(*pair, np.zeros(1))
+        model, twin = (each.spread(columns, tasks, features, dense) for each in (self.hypothesis, self._twin))
+        return models.Averaged(model, twin, np.zeros(1))
 
     def fit(self, model: models.Averaged, groups: int, tasks: int, features: int, dense: bool) -> models.Averaged:
         """The model and its twin with room for so many groups, tasks and features."""
@@ -77,9 +77,7 @@ def _(model: models.Averaged) -> Levels:
 
 @linear.with_levels.register
 def _(model: models.Averaged, levels: Levels) -> models.Averaged:
-    return model._replace(
-        model=linear.with_levels(model.model, levels), twin=linear.with_levels(model.twin, levels)
-    )
+    return model._replace(model=linear.with_levels(model.model, levels), twin=linear.with_levels(model.twin, levels))
 
 
 @linear.with_columns.register
@@ -92,7 +90,7 @@ def _(model: models.Averaged, columns: Any) -> models.Averaged:
 @linear.weights.register
 def _(model: models.Averaged, tasks: int, features: int) -> Weights:
     rounds = float(model.clock[0])
-    return _MEANS[type(model.model)](model, tasks, features, rounds) / max(rounds, 1.0)
+    return np.asarray(_MEANS[type(model.model)](model, tasks, features, rounds) / max(rounds, 1.0))
 
 
 def _mean_grouped(model: models.Averaged, tasks: int, features: int, rounds: float) -> Weights:

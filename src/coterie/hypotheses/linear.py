@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import spec
-from ..numeric.models import Columns, Grouped, Levels, SparseColumns, Spread
+from coterie import spec
+from coterie.numeric.models import Columns, Grouped, Levels, SparseColumns, Spread
+
 from . import tables
 
 STORAGES = ("auto", "dense", "sparse", "hashed")

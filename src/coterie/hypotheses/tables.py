@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numeric.arrays import grown, roomy
-from ..numeric.tables import FeatureMajor, Hashed, RowMajor, Sparse, arena, compact, read_row, write_row
+from coterie.numeric.arrays import grown, roomy
+from coterie.numeric.tables import FeatureMajor, Hashed, RowMajor, Sparse, arena, compact, read_row, write_row
 
 Weights = NDArray[np.floating[Any]]
 
@@ -114,7 +114,7 @@ def enlarge(table: Sparse, rows: NDArray[np.int64], entries: int) -> Sparse:
 def to_sparse(table: RowMajor, rows: int) -> Sparse:
     """The same weights, only those that are not zero stored."""
     dense = table.values.reshape(-1, table.stride)[:rows]
-    made = sparse(rows, table.values.dtype.str, 2 * np.count_nonzero(dense) + 8 * rows + 512)
+    made = sparse(rows, table.values.dtype.str, 2 * int(np.count_nonzero(dense)) + 8 * rows + 512)
     for row in range(rows):
         write_row(made, row, dense[row])
     return made

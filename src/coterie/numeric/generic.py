@@ -34,7 +34,7 @@ def compiled(function: F) -> F:
     A cached function holds the bodies of what it calls, whichever module they are from, so it is outdated as soon as
     any module of this package changes; left to itself numba would look at the function's own file only.
     """
-    made = njit(cache=True, nogil=True)(function)
+    made: Any = njit(cache=True, nogil=True)(function)
     made._cache._cache_file._source_stamp = _STAMP
     return cast(F, made)
 

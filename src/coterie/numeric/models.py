@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .generic import compiled, generic, when
 from .records import begin, end, feature, value
-from .tables import FeatureMajor, axpy, claim, dot, reserve
+from .tables import FeatureMajor, axpy, dot, reserve
 
 
 class Levels(NamedTuple):

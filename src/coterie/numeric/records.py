@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-
 from .generic import compiled, generic, when
 
 

@@ -24,7 +24,7 @@ class HingeStep(NamedTuple):
 
 @generic
 def step(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    """tau >= 0 for y·margin = ``agreement``; 0.0 means that nothing changes."""
+    """Step tau >= 0 for y·margin = ``agreement``; 0.0 means that nothing changes."""
 
 
 @when(step, MistakeStep)

@@ -6,19 +6,20 @@ from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import persistence
-from ..hypotheses.linear import weights
-from ..learner import Learner, State
-from ..numeric.records import Csr
-from ..numeric.trees import below
-from ..streams.block import Block
-from ..streams.encoding import Encoder
-from ..views import Vocabulary, distinct_labels
+from coterie import persistence
+from coterie.hypotheses.linear import weights
+from coterie.learner import Learner, State
+from coterie.numeric.records import Csr
+from coterie.numeric.trees import below
+from coterie.streams.block import Block
+from coterie.streams.encoding import Encoder
+from coterie.views import Vocabulary, distinct_labels
+
 from . import tabular
 from .labels import TwoLabels
 from .parameters import Parameters
@@ -56,7 +57,12 @@ class OnlineClassifier(Parameters):
 
     task_column: Hashable | None
     new_task: str
-    dtype: str
+    dtype: Literal["float64", "float32"]
+    state_: State
+    labels_: TwoLabels
+    view_: Vocabulary
+    encoder_: Encoder
+    n_features_in_: int
 
     @abstractmethod
     def _make_learner(self) -> Learner:
@@ -168,6 +174,8 @@ class OnlineClassifier(Parameters):
         self._check_parameters()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
+        if block.y is None:
+            raise ValueError("records without labels can be predicted, not learned")
         labels = self._labels_with(block.y)
         made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late)
         if "view_" not in self.__dict__:
@@ -276,7 +284,7 @@ class OnlineClassifier(Parameters):
         state, arrays = self._learner().dump(self.state_)
         kept = {name: self.__dict__[name] for name in ("n_features_in_", "feature_names_in_") if name in self.__dict__}
         names = list(self.view_.numbers) if "view_" in self.__dict__ else None
-        held = {"kept": kept, "view": names, "labels": self.labels_.inside, "tasks": self.state_.tasks.labels}
+        held: dict[str, Any] = {"kept": kept, "view": names, "labels": self.labels_.inside, "tasks": self.state_.tasks.labels}
         if "encoder_" in self.__dict__:
             held["encoder"], encoded = self.encoder_.to_state()
             arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
@@ -376,7 +384,7 @@ class OnlineClassifier(Parameters):
         margins = self._learner().score_any(self.state_, rows, codes, [distinct[place] for place in places[codes < 0]])
         return self.labels_.orientation * margins
 
-    def _split_record(self, x: Mapping[str, Any], task: Hashable) -> tuple[Mapping[str, Any], Hashable]:
+    def _split_record(self, x: Mapping[Any, Any], task: Hashable) -> tuple[Mapping[Any, Any], Hashable]:
         if self.task_column is None:
             return x, ONLY_TASK if task is None else task
         if self.task_column not in x:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..views import distinct_labels
+from coterie.views import distinct_labels
 
 
 class TwoLabels:
@@ -79,7 +79,7 @@ class TwoLabels:
         classes = self.classes
         if len(classes) == 1:
             return np.repeat(classes, len(margins))
-        return classes[(margins >= 0).astype(np.int64)]  # type: ignore[no-any-return]
+        return classes[(margins >= 0).astype(np.int64)]
 
 
 def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashable, float]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Literal
 
-from .. import persistence
-from ..hypotheses import Linear
-from ..learner import Learner
-from ..relations import HalfUpdate
-from ..rules import Perceptron
-from ..wrappers import Averaged
+from coterie import persistence
+from coterie.hypotheses import Linear
+from coterie.learner import Learner
+from coterie.relations import HalfUpdate
+from coterie.rules import Perceptron
+from coterie.wrappers import Averaged
+
 from .base import OnlineClassifier
 
 
@@ -22,7 +23,7 @@ class MultitaskPerceptron(OnlineClassifier):
 
         w_j <- w_j + tau y M_ji x,        tau = 1 on a mistake (y·margin <= 0) for the Perceptron.
 
-    On any sequence the Perceptron makes at most L + c q + sqrt(c q L) mistakes, for every comparator u with hinge loss L,
+    On any sequence the Perceptron makes at most L + c q + sqrt(c q L) mistakes, for every comparator u of hinge loss L,
     where q = u'(A ⊗ I)u and c = max‖x‖² max_i M_ii (CCG08 Theorem 1).
 
     Parameters

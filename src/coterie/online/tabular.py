@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numeric.records import Csr, Dense
+from coterie.numeric.records import Csr, Dense
 
 Rows = Dense | Csr
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numeric.arrays import grown
-from ..numeric.models import Columns, SparseColumns
+from coterie.numeric.arrays import grown
+from coterie.numeric.models import Columns, SparseColumns
+
 from .sources import ColumnSource
 
 #: Columns kept at hand may take so many bytes; beyond that the oldest make room.

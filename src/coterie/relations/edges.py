@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Edge = tuple[Any, Any] | tuple[Any, Any, float]
 Ends = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
-# Beyond it I + L holds too little of the I: the error of A^-1 is about this times 1e-16.
-LARGEST_WEIGHT = 1e8
+# Beyond it rounding in I + L moves A^-1 by more than 1e-10, and a push goes to and fro over the edge for minutes.
+LARGEST_WEIGHT = 1e6
 
 ADJACENCY = "edges as an adjacency matrix"
 

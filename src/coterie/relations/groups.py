@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numeric.arrays import grown
-from ..numeric.models import Levels
+from coterie.numeric.arrays import grown
+from coterie.numeric.models import Levels
+
 from .levels import Group, LevelRelation
 
 

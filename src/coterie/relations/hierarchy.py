@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 
-from .. import spec
+from coterie import spec
+
 from .levels import Group, LevelRelation, check_b, check_share
 
 

@@ -1,9 +1,10 @@
 """Relations whose M is diagonal plus one block a level: O(nnz · levels) a record whatever the number of tasks.
 
 Every one of them is a penalty Σ_i ‖u_i‖² + Σ_l b_l Σ_i ‖u_i - mean of u over i's group at level l‖², the groups of a
-level lying inside those of the level before. With P_l the matrix that replaces each task by its group's mean,
+level lying inside those of the level before. With P_l the matrix that replaces each task by its group's mean and
+λ_l = 1 + b_0 + ... + b_{l-1},
 
-    A = I + Σ_l b_l (I - P_l),        M = A⁻¹ = I / λ_L + Σ_l (1/λ_l - 1/λ_{l+1}) P_l,      λ_l = 1 + b_0 + ... + b_{l-1},
+    A = I + Σ_l b_l (I - P_l),        M = A⁻¹ = I / λ_L + Σ_l (1/λ_l - 1/λ_{l+1}) P_l,
 
 because the P_l are nested projectors. A task's weights are w_i = own·g_i + Σ_l weight(group)·h_group with the raw sums
 g_i (the moves made at task i) and h_group (those made in a group), whatever the number of tasks.
@@ -21,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import spec
+from coterie import spec
 
 Group = Hashable
 Matrix = NDArray[np.float64]
@@ -67,11 +68,11 @@ class LevelRelation(ABC):
             The tasks that are known; groups count these and no others.
         """
         paths = [self.path(task) for task in tasks]
-        M = np.diag([self.own(len(path)) for path in paths])
+        M: Matrix = np.diag([self.own(len(path)) for path in paths])
         for level in range(self.depth):
             for members in _groups_at(paths, level).values():
                 M[np.ix_(members, members)] += self.shared(level, len(members))
-        return M * self._scales(paths)
+        return np.asarray(M * self._scales(paths))
 
     def _scales(self, paths: list[tuple[Group, ...]]) -> Any:
         sizes = [len(members) for members in _groups_at(paths, 0).values()]
@@ -253,7 +254,7 @@ class MeanRegularized(_BOrShare):
 
 @spec.part
 class Clusters(_BOrShare):
-    """Tasks are drawn to the mean of their group: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
+    """Tasks are drawn to their group's mean: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
 
     Parameters
     ----------

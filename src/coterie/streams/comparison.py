@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from ..relations import Independent, Pooled
+from coterie.relations import Independent, Pooled
+
 from .block import Block
 from .progressive import CHUNK, Stream, Trace, blocks_of
 
@@ -86,7 +88,7 @@ def compare(
 
 def _go(streams: Mapping[str, Stream], seconds: dict[str, float], block: Block) -> None:
     for name, stream in streams.items():
-        seconds[name] += _timed(lambda stream=stream: stream.go(block))
+        seconds[name] += _timed(partial(stream.go, block))
 
 
 def _timed(work: Callable[[], None]) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..views import distinct_labels
+from coterie.views import distinct_labels
+
 from .block import Block
 
 #: Rounds between two reports of progress when the whole stream is at hand.
