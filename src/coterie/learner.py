@@ -55,14 +55,6 @@ def _owner(array: NDArray[Any]) -> NDArray[Any]:
     return _owner(array.base) if isinstance(array.base, np.ndarray) else array
 
 
-@dataclass
-class Moves:
-    """What a run of rounds did: the margins told before each label, and how far each record moved the weights."""
-
-    margins: Margins
-    taus: Margins
-
-
 class Learner:
     """A hypothesis, a relation and a rule joined into one round.
 
@@ -144,6 +136,10 @@ class Learner:
         margins[new] = self.score_unseen(state, take(rows, new), unseen)
         return margins
 
+    def weights(self, state: State) -> NDArray[np.floating[Any]]:
+        """The weights that predictions use, one row a task, dense."""
+        return linear.weights(state.model, len(state.tasks), state.features)
+
     def relation_matrix(self, state: State) -> NDArray[np.float64]:
         """A⁻¹ on the paper's scale for the tasks known."""
         return np.asarray(self._bound.relation_matrix(self.relation, state))
@@ -173,12 +169,12 @@ class Learner:
         last : int, optional
             How many of the records have their labels by the end; the others come ``len(codes) - last`` rounds late.
         """
-        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)))
+        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
         delay = len(codes) - last
         done = 0
         while True:
-            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves.margins, moves.taus)
+            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves)
             if done == last:
                 break
             self._bound.provide(state, int(codes[done]), _entries(rows, done))

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from .generic import compiled
 from .models import add, ready, report, score, tick
 from .rules import step
+
+
+class Moves(NamedTuple):
+    """What a run of rounds did, one entry a record.
+
+    ``margins`` were told before the label; ``own`` is the margin of the current weights when the record was learned,
+    which differs where weights are averaged or labels come late; ``taus`` is how far it moved them.
+    """
+
+    margins: Any
+    own: Any
+    taus: Any
 
 
 @compiled
@@ -18,7 +30,7 @@ def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: A
 
 @compiled
 def learn(
-    model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, delay: int, margins: Any, taus: Any
+    model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, delay: int, moves: Any
 ) -> int:
     """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
 
@@ -29,13 +41,14 @@ def learn(
         i = tasks[s]
         margin = score(model, i, rows, s)
         if delay == 0:
-            margins[s] = report(model, i, rows, s, margin)
+            moves.margins[s] = report(model, i, rows, s, margin)
         elif s + delay < tasks.size:
-            predict(model, rows, tasks, s + delay, s + delay + 1, margins)
-        taus[s] = step(rule, model, i, rows, s, y[s] * margin)
-        if taus[s] > 0.0:
+            predict(model, rows, tasks, s + delay, s + delay + 1, moves.margins)
+        moves.own[s] = margin
+        moves.taus[s] = step(rule, model, i, rows, s, y[s] * margin)
+        if moves.taus[s] > 0.0:
             if not ready(model, i, rows, s):
                 return s
-            add(model, i, taus[s] * y[s], rows, s)
+            add(model, i, moves.taus[s] * y[s], rows, s)
         tick(model)
     return last

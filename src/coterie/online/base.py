@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
-from coterie.hypotheses.linear import weights
 from coterie.learner import Learner, State
 from coterie.numeric.records import Csr
 from coterie.numeric.trees import below
@@ -257,7 +256,7 @@ class OnlineClassifier(Parameters):
     def coef_(self) -> NDArray[Any]:
         """The weights that predictions use, positive for ``classes_[1]``: shape (n_tasks, n_features), dense."""
         self._check_fitted(AttributeError)
-        return self.labels_.orientation * weights(self.state_.model, len(self.state_.tasks), self.state_.features)
+        return self.labels_.orientation * self._learner().weights(self.state_)
 
     @property
     def relation_matrix_(self) -> NDArray[np.float64]:
