@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .hypotheses import linear
 from .numeric.models import Columns
 from .numeric.records import take
-from .numeric.stream import learn, predict
+from .numeric.stream import Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
