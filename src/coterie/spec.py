@@ -34,6 +34,7 @@ def part(cls: type[T]) -> type[T]:
     cls.__eq__ = _same  # type: ignore[method-assign]
     cls.__hash__ = _hash  # type: ignore[method-assign]
     cls.__repr__ = _show  # type: ignore[method-assign]
+    cls.__deepcopy__ = _itself  # type: ignore[attr-defined]
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
     _PARTS[cls.__name__] = made
     return made
@@ -141,6 +142,10 @@ def _same(self: Any, other: object) -> bool:
 
 def _hash(self: Any) -> int:
     return hash((type(self).__name__, repr(to_json(self))))
+
+
+def _itself(self: T, memo: dict[int, Any]) -> T:
+    return self  # frozen: a copy would only cost time
 
 
 def _show(self: Any) -> str:

@@ -37,5 +37,5 @@ def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: 
     loss = 1.0 - agreement
     if loss <= 0.0:
         return 0.0
-    length = diagonal(model, i) * sqnorm(rows, t) + rule.ridge
-    return min(rule.C, loss / length) if length > 0.0 else 0.0
+    length = diagonal(model, i) * sqnorm(rows, t)
+    return min(rule.C, loss / (length + rule.ridge)) if length > 0.0 else 0.0

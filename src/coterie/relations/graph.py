@@ -51,7 +51,7 @@ class TaskGraph:
     ----------
     edges : iterable of pairs or triples, or an adjacency matrix
         (task, task) or (task, task, weight), each edge once, in either direction, weights above 0 and up to 1e6. Or a
-        symmetric matrix of weights, sparse or a square numpy array, whose rows ``tasks`` names (without: 0, ..., K - 1).
+        symmetric matrix of weights, sparse or a square numpy array, whose rows ``tasks`` names (else 0, ..., K - 1).
     tasks : sequence of task labels, optional
         All tasks in the order of their rows, the isolated ones among them. Without: those that edges name, in order of
         first appearance.
@@ -92,7 +92,7 @@ class TaskGraph:
         object.__setattr__(self, "tasks", tasks)
         if not self.known_tasks:
             raise ValueError("TaskGraph has no tasks: give edges, or tasks, or both")
-        self._ends
+        _ = self._ends  # the edges are refused now or never
 
     def _check_options(self) -> None:
         if self.method not in METHODS:
@@ -171,7 +171,7 @@ class TaskGraph:
         """
         return self.source().max_diagonal()
 
-    def c_G(self) -> float:
+    def c_G(self) -> float:  # noqa: N802 - the paper's name
         """The constant of the bounds of CC12, max_i √((A^-1)_ii)."""
         return float(np.sqrt(self.max_diagonal()))
 

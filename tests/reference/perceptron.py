@@ -1,0 +1,100 @@
+"""The multitask Perceptron of CCG08 Fig. 1 and its passive-aggressive kin, Kronecker products written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Kernel = Callable[[Vector, Vector], float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened in each round, and what was learned."""
+
+    margins: Vector  # (n,), before the label
+    mistakes: NDArray[np.bool_]  # (n,), y·margin <= 0
+    updated: NDArray[np.bool_]  # (n,), tau > 0
+    taus: Vector  # (n,)
+    W: Matrix  # (K, d), after the last round
+    averaged_margins: Vector  # (n,), of the mean of the weights before each earlier round; 0 in the first round
+    averaged_weights: Matrix  # (K, d), mean of the weights before each round
+
+
+def inverse_interaction(A: Matrix | None, M: Matrix | None) -> Matrix:
+    """M = A^-1, or the M given."""
+    if (A is None) == (M is None):
+        raise ValueError("give either A or M")
+    return np.asarray(np.linalg.inv(A) if A is not None else M, dtype=np.float64)
+
+
+def step(rule: str, C: float, agreement: float, norm: float) -> float:
+    """tau for agreement y·margin and norm M_ii ‖x‖²; 0 for a record without length."""
+    if rule == "perceptron":
+        return 1.0 if agreement <= 0 else 0.0
+    loss = max(0.0, 1.0 - agreement)
+    if norm == 0.0:
+        return 0.0
+    return {"PA": loss / norm, "PA-I": min(C, loss / norm), "PA-II": loss / (norm + 1.0 / (2.0 * C))}[rule]
+
+
+def primal(
+    X: Matrix,
+    y: Sequence[float],
+    task: Sequence[int],
+    A: Matrix | None = None,
+    M: Matrix | None = None,
+    rule: str = "perceptron",
+    C: float = 1.0,
+) -> Run:
+    """w <- w + tau y (A ⊗ I_d)^-1 phi, phi being x in block i of R^(Kd), margin w · phi.
+
+    ``rule`` is one of "perceptron", "PA", "PA-I" and "PA-II"; the norm of the latter three is that of the multitask
+    instance, phi'(A ⊗ I_d)^-1 phi = M_ii ‖x‖². A zero margin is a mistake.
+    """
+    n, d = X.shape
+    n_tasks = len(A if A is not None else M if M is not None else ())
+    kronecker = np.linalg.inv(np.kron(A, np.eye(d))) if A is not None else np.kron(inverse_interaction(A, M), np.eye(d))
+    w, gathered = np.zeros(n_tasks * d), np.zeros(n_tasks * d)
+    margins, averaged, taus = np.zeros(n), np.zeros(n), np.zeros(n)
+    for t in range(n):
+        phi = np.kron(np.eye(n_tasks)[task[t]], X[t])
+        margins[t] = w @ phi
+        averaged[t] = (gathered / t) @ phi if t else 0.0
+        taus[t] = step(rule, C, y[t] * margins[t], float(phi @ kronecker @ phi))
+        gathered = gathered + w
+        w = w + taus[t] * y[t] * (kronecker @ phi)
+    return Run(
+        margins=margins,
+        mistakes=np.asarray(y) * margins <= 0,
+        updated=taus > 0,
+        taus=taus,
+        W=w.reshape(n_tasks, d),
+        averaged_margins=averaged,
+        averaged_weights=(gathered / n if n else gathered).reshape(n_tasks, d),
+    )
+
+
+def dual(
+    X: Matrix,
+    y: Sequence[float],
+    task: Sequence[int],
+    A: Matrix | None = None,
+    M: Matrix | None = None,
+    rule: str = "perceptron",
+    C: float = 1.0,
+    kernel: Kernel = np.dot,
+) -> tuple[Vector, Vector]:
+    """The margins and taus of the same rounds by sums over those moved on: sum_s tau_s y_s M_(i_s i_t) k(x_s, x_t)."""
+    inverse = inverse_interaction(A, M)
+    margins, taus = np.zeros(len(X)), np.zeros(len(X))
+    for t, (x, i) in enumerate(zip(X, task, strict=True)):
+        for s in range(t):
+            margins[t] += taus[s] * y[s] * inverse[task[s], i] * kernel(X[s], x)
+        taus[t] = step(rule, C, y[t] * margins[t], float(inverse[i, i] * kernel(x, x)))
+    return margins, taus

@@ -1,0 +1,579 @@
+"""Task graphs: closed forms, the facts and the corrected proposition of CC12 §3, factor against push, bad input."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coterie import spec
+from coterie.relations import graph as module
+from coterie.relations.graph import TaskGraph, fill_estimate
+from reference import interaction_matrices as matrices
+
+METHODS = ("factor", "push")
+both = pytest.mark.parametrize("method", METHODS)
+
+
+def complete(k):
+    return [(i, j) for i in range(k) for j in range(i)]
+
+
+def cycle(k):
+    return [(i, (i + 1) % k) for i in range(k)]
+
+
+def path(k):
+    return [(i, i + 1) for i in range(k - 1)]
+
+
+def star(k):
+    return [(0, i) for i in range(1, k)]
+
+
+def grid(side):
+    node = np.arange(side * side).reshape(side, side)
+    across, down = np.c_[node[:, :-1].ravel(), node[:, 1:].ravel()], np.c_[node[:-1].ravel(), node[1:].ravel()]
+    return np.r_[across, down]
+
+
+def random_tree(k, seed=0):
+    below = np.arange(1, k)
+    return np.c_[below, (np.random.default_rng(seed).random(k - 1) * below).astype(np.int64)]
+
+
+def random_graph(k, n_edges, seed=0):
+    ends = np.sort(np.random.default_rng(seed).integers(k, size=(n_edges, 2)), axis=1)
+    return np.unique(ends[ends[:, 0] < ends[:, 1]], axis=0)
+
+
+def scale_free(k, each=3, seed=0):
+    """Every new task joins a few old ones, those with many neighbors more often."""
+    rng = np.random.default_rng(seed)
+    ends, edges = list(range(each)), set()
+    for new in range(each, k):
+        for old in {ends[place] for place in rng.integers(len(ends), size=each)}:
+            edges.add((old, new))
+            ends += [old, new]
+    return sorted(edges)
+
+
+def numbered(k, edges, **options):
+    return TaskGraph(edges, tasks=range(k), **options)
+
+
+def cliques(sizes):
+    starts = np.cumsum([0, *sizes])
+    return [(int(start) + i, int(start) + j) for start, m in zip(starts, sizes, strict=False) for i, j in complete(m)]
+
+
+@st.composite
+def graphs(draw):
+    """A small graph, weighted or not: its number of tasks and its edges."""
+    k = draw(st.integers(1, 9))
+    pairs = draw(st.lists(st.sampled_from(complete(k)), unique=True)) if k > 1 else []
+    if draw(st.booleans()):
+        return k, [(*pair, draw(st.floats(1e-3, 1e3))) for pair in pairs]
+    return k, pairs
+
+
+def column(source, i):
+    rows, values = source.column(i)
+    assert rows.dtype == np.int64
+    assert values.dtype == np.float64
+    assert (np.diff(rows) > 0).all()
+    dense = np.zeros(source.n_tasks)
+    dense[rows] = values
+    return dense
+
+
+# -- closed forms ------------------------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_complete_graph_is_the_half_update(k, method):
+    M = numbered(k, complete(k), method=method).relation_matrix()
+    np.testing.assert_allclose(M, (np.eye(k) + 1) / (k + 1), atol=1e-9)
+
+
+@both
+def test_graph_without_edges_is_independent(method):
+    relation = TaskGraph([], tasks=range(4), method=method)
+    np.testing.assert_allclose(relation.relation_matrix(), np.eye(4), atol=1e-15)
+    assert relation.c_G() == 1.0
+
+
+@both
+def test_disjoint_cliques(method):
+    sizes = (1, 2, 5, 3)
+    expected = sp.block_diag([(np.eye(m) + 1) / (m + 1) for m in sizes]).toarray()
+    relation = numbered(sum(sizes), cliques(sizes), method=method)
+    np.testing.assert_allclose(relation.relation_matrix(), expected, atol=1e-9)
+    assert (relation.relation_matrix()[expected == 0] == 0).all()
+
+
+@both
+@pytest.mark.parametrize("k", [2, 3, 8])
+def test_star(k, method):
+    M = numbered(k, star(k), method=method).relation_matrix()
+    expected = np.full((k, k), 1 / (2 * (k + 1))) + np.eye(k) / 2
+    expected[0, :] = expected[:, 0] = 1 / (k + 1)
+    expected[0, 0] = 2 / (k + 1)
+    np.testing.assert_allclose(M, expected, atol=1e-9)
+
+
+@both
+@pytest.mark.parametrize("k", [3, 4, 11])
+def test_cycle(k, method):
+    r = (3 - np.sqrt(5)) / 2
+    distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    expected = (r**distance + r ** (k - distance)) / (np.sqrt(5) * (1 - r**k))
+    np.testing.assert_allclose(numbered(k, cycle(k), method=method).relation_matrix(), expected, atol=1e-9)
+
+
+@both
+@pytest.mark.parametrize("k", [1, 2, 3, 12])
+def test_path_by_fibonacci_numbers(k, method):
+    F = [0, 1]
+    while len(F) <= 2 * k:
+        F.append(F[-1] + F[-2])
+    expected = np.array(
+        [
+            [F[2 * min(i, j) - 1] * F[2 * (k - max(i, j)) + 1] / F[2 * k] for j in range(1, k + 1)]
+            for i in range(1, k + 1)
+        ]
+    )
+    np.testing.assert_allclose(numbered(k, path(k), method=method).relation_matrix(), expected, atol=1e-9)
+
+
+# -- facts -------------------------------------------------------------------------------------------------------------
+
+
+@given(graphs(), st.sampled_from(METHODS))
+def test_columns_are_those_of_the_inverse_of_the_literal_matrix(graph, method):
+    k, edges = graph
+    M = np.linalg.inv(matrices.graph(k, edges))
+    source = numbered(k, edges, method=method).source()
+    assert not source.dense
+    assert source.n_tasks == k
+    for i in range(k):
+        np.testing.assert_allclose(column(source, i), M[:, i], atol=2e-10)
+    np.testing.assert_allclose(source.diagonal(), np.diag(M), atol=2e-10)
+    assert source.max_diagonal() == pytest.approx(np.diag(M).max(), abs=2e-10)
+
+
+@given(graphs())
+def test_rows_sum_to_one_and_the_diagonal_is_largest(graph):
+    k, edges = graph
+    relation = numbered(k, edges, error=0.0)
+    M = relation.relation_matrix()
+    np.testing.assert_allclose(M.sum(axis=1), 1.0, atol=1e-10)
+    assert (M >= 0).all()
+    apart = M[~np.eye(k, dtype=bool)].reshape(k, k - 1)
+    assert (np.diag(M)[:, None] > apart).all()
+    touched = {node for edge in edges for node in edge[:2]}
+    isolated = np.array([i not in touched for i in range(k)])
+    assert np.array_equal(np.isclose(np.diag(M), 1.0, atol=1e-12), isolated)
+
+
+@given(graphs(), st.sampled_from(METHODS))
+def test_largest_diagonal_entry_lies_between_its_bounds(graph, method):
+    k, edges = graph
+    c_squared = numbered(k, [edge[:2] for edge in edges], method=method).max_diagonal()
+    assert 2 / (k + 1) - 1e-9 <= c_squared <= 1 + 1e-9
+    assert numbered(k, edges, method=method).c_G() ** 2 == pytest.approx(
+        np.diag(np.linalg.inv(matrices.graph(k, edges))).max(), abs=1e-9
+    )
+
+
+@given(graphs(), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_penalty_is_the_norms_and_the_differences_over_edges(graph, d, seed):
+    k, edges = graph
+    U = np.random.default_rng(seed).standard_normal((k, d))
+    weight = [edge[2] if len(edge) == 3 else 1.0 for edge in edges]
+    literal = (U**2).sum() + sum(
+        w * ((U[edge[0]] - U[edge[1]]) ** 2).sum() for edge, w in zip(edges, weight, strict=True)
+    )
+    assert numbered(k, edges).penalty(U) == pytest.approx(literal, rel=1e-10)
+
+
+@given(graphs())
+def test_laplacian_and_adjacency_are_the_literal_ones(graph):
+    k, edges = graph
+    relation, L = numbered(k, edges), matrices.laplacian(k, edges)
+    np.testing.assert_allclose(relation.laplacian().toarray(), L, atol=1e-12)
+    np.testing.assert_array_equal(relation.adjacency().toarray(), np.diag(np.diag(L)) - L)
+
+
+@given(graphs(), st.randoms())
+def test_permuting_the_tasks_permutes_the_matrix(graph, random):
+    k, edges = graph
+    order = random.sample(range(k), k)
+    flipped = [(edge[1], edge[0], *edge[2:]) for edge in random.sample(edges, len(edges))]
+    M, permuted = numbered(k, edges).relation_matrix(), TaskGraph(flipped, tasks=order).relation_matrix()
+    np.testing.assert_allclose(permuted, M[np.ix_(order, order)], atol=1e-9)
+
+
+def test_components_and_the_matrix_between_them():
+    relation = TaskGraph([("c", "a"), ("b", "d")], tasks=["a", "b", "c", "d", "e"])
+    assert relation.components() == (("a", "c"), ("b", "d"), ("e",))
+    np.testing.assert_array_equal(relation.relation_matrix(["a", "b", "e"]) != 0, np.eye(3, dtype=bool))
+
+
+# -- resistances and proposition 3.1 -----------------------------------------------------------------------------------
+
+
+def resistance_by_pseudo_inverse(L):
+    P = np.linalg.pinv(L)
+    return np.diag(P)[:, None] + np.diag(P) - 2 * P
+
+
+def augmented(k, edges):
+    """The graph with one more node, joined to every task by an edge of weight 1."""
+    return k + 1, [*edges, *((i, k) for i in range(k))]
+
+
+def by_resistances(R, k, coefficient):
+    """The right side of proposition 3.1 with that coefficient of ‖R‖_1."""
+    rows = R.sum(axis=1)[:k] / (2 * (k + 1))
+    return -R[:k, :k] / 2 + rows[:, None] + rows - coefficient * np.abs(R).sum() + (k + 2) / (k + 1) ** 2
+
+
+@given(graphs())
+def test_proposition_3_1_holds_as_corrected_and_not_as_printed(graph):
+    k, edges = graph
+    relation = numbered(k, edges, error=0.0)
+    R, M = relation.resistance_distances(augmented=True), np.linalg.inv(matrices.graph(k, edges))
+    np.testing.assert_allclose(by_resistances(R, k, 1 / (2 * (k + 1) ** 2)), M, atol=1e-9)
+    printed = by_resistances(R, k, 1 / (k + 1) ** 2)
+    assert np.abs(printed - M).min() > 1e-4  # ‖R‖_1 / (2 (k + 1)²) off in every entry
+
+
+@given(graphs())
+def test_augmented_resistances_are_those_of_the_augmented_graph(graph):
+    k, edges = graph
+    R = resistance_by_pseudo_inverse(matrices.laplacian(*augmented(k, edges)))
+    for method in METHODS:
+        relation = numbered(k, edges, method=method)
+        np.testing.assert_allclose(relation.resistance_distances(augmented=True), R, atol=1e-8)
+        for i in range(k):
+            np.testing.assert_allclose(relation.resistance_distances(i, augmented=True), R[i], atol=1e-8)
+
+
+@given(graphs())
+def test_resistances_within_components_are_those_of_the_laplacian(graph):
+    k, edges = graph
+    relation = numbered(k, edges, method="factor")
+    expected = np.full((k, k), np.inf)
+    for members in relation.components():
+        L = matrices.laplacian(k, edges)[np.ix_(members, members)]
+        expected[np.ix_(members, members)] = resistance_by_pseudo_inverse(L)
+    np.testing.assert_allclose(relation.resistance_distances(), expected, rtol=1e-6, atol=1e-9)
+    for i in range(k):
+        np.testing.assert_allclose(relation.resistance_distances(i), expected[i], rtol=1e-6, atol=1e-9)
+
+
+@given(graphs())
+def test_resistances_over_edges_sum_to_tasks_less_components(graph):
+    """Foster's theorem: sum over edges of w_ij R_ij = K - number of components."""
+    k, edges = graph
+    relation = numbered(k, edges)
+    R = relation.resistance_distances()
+    total = sum((edge[2] if len(edge) == 3 else 1.0) * R[edge[0], edge[1]] for edge in edges)
+    assert total == pytest.approx(k - len(relation.components()), abs=1e-6)
+
+
+def test_resistances_of_a_path_are_its_distances():
+    R = numbered(6, path(6)).resistance_distances()
+    np.testing.assert_allclose(R, np.abs(np.subtract.outer(np.arange(6), np.arange(6))), atol=1e-9)
+
+
+# -- push and factor ---------------------------------------------------------------------------------------------------
+
+LARGE = {
+    "path": (2000, path(2000)),
+    "grid": (1600, grid(40)),
+    "tree": (2000, random_tree(2000)),
+    "random": (2000, random_graph(2000, 5000)),
+    "scale-free": (2000, scale_free(2000)),
+    "cliques": (600, cliques([1, 2, 30, 60, 200, 307])),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("error", [1e-3, 1e-6, 1e-12])
+def test_push_keeps_its_error_bound(name, error):
+    k, edges = LARGE[name]
+    push = numbered(k, edges, method="push", error=error).source()
+    exact = numbered(k, edges, error=0.0, method="factor").source()
+    for i in np.random.default_rng(0).integers(k, size=10).tolist():
+        np.testing.assert_allclose(column(push, i), column(exact, i), rtol=0, atol=error * (1 + 1e-6) + 1e-15)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e2])
+def test_push_keeps_its_error_bound_with_weights(scale, seed):
+    edges = random_graph(300, 700, seed)
+    weight = scale * np.random.default_rng(seed).lognormal(sigma=2.0, size=len(edges))
+    edges = [(i, j, w) for (i, j), w in zip(edges.tolist(), weight.tolist(), strict=True)]
+    push, exact = (numbered(300, edges, method=method, error=1e-8).source() for method in ("push", "factor"))
+    for i in range(0, 300, 17):
+        np.testing.assert_allclose(column(push, i), column(exact, i), rtol=0, atol=2.1e-8)
+
+
+def test_push_stays_around_its_task():
+    source = numbered(40_000, grid(200), method="push").source()
+    rows, values = source.column(20_100)
+    assert len(rows) < 2000
+    assert values.sum() == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_push_leaves_nothing_behind():
+    source = numbered(1600, grid(40), method="push").source()
+    first = column(source, 820)
+    for i in (0, 821, 1599, 820):
+        column(source, i)
+    np.testing.assert_array_equal(column(source, 820), first)
+    fresh = numbered(1600, grid(40), method="push").source()
+    np.testing.assert_array_equal(column(fresh, 820), first)
+
+
+def test_factor_leaves_out_entries_up_to_the_error():
+    exact, trimmed = (numbered(500, path(500), error=error, method="factor").source() for error in (0.0, 1e-6))
+    full, (rows, values) = column(exact, 250), trimmed.column(250)
+    np.testing.assert_array_equal(rows, np.flatnonzero(full > 1e-6))
+    np.testing.assert_array_equal(values, full[rows])
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_diagonal_from_the_factor_is_that_of_the_inverse(name):
+    k, edges = LARGE[name]
+    relation = numbered(k, edges, method="factor")
+    M = np.linalg.inv((relation.laplacian() + sp.eye_array(k)).toarray())
+    np.testing.assert_allclose(relation.source().diagonal(), np.diag(M), rtol=1e-10)
+
+
+def test_factor_does_not_pivot():
+    source = numbered(*LARGE["random"], method="factor").source()
+    np.testing.assert_array_equal(source.factor.perm_r, source.factor.perm_c)
+
+
+def test_pushed_maximum_looks_at_few_tasks_when_it_can():
+    relation = numbered(4900, grid(70), method="push")
+    source = relation.source()
+    asked, solve = [], source.column
+    source.column = lambda task: asked.append(task) or solve(task)
+    assert source.max_diagonal() == pytest.approx(numbered(4900, grid(70), method="factor").max_diagonal(), abs=1e-9)
+    assert sorted(asked) == [0, 69, 4830, 4899]
+
+
+def test_method_is_chosen_by_size_and_fill(monkeypatch):
+    assert numbered(1000, path(1000)).chosen_method == "factor"
+    assert numbered(3, path(3), method="push").chosen_method == "push"
+    monkeypatch.setattr(module, "FACTOR_TASKS", 999)
+    assert numbered(1000, path(1000)).chosen_method == "push"
+    assert numbered(1000, path(1000), error=0.0).chosen_method == "factor"
+    assert numbered(1000, path(1000), method="factor").chosen_method == "factor"
+
+
+def test_a_graph_that_would_fill_in_is_pushed():
+    assert numbered(20_000, random_graph(20_000, 100_000)).chosen_method == "push"
+    assert numbered(20_000, random_tree(20_000)).chosen_method == "factor"
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_fill_estimate_is_not_below_the_fill(name):
+    k, edges = LARGE[name]
+    relation = numbered(k, edges, method="factor")
+    assert relation.source().factor.L.nnz <= fill_estimate(relation.adjacency())
+
+
+@pytest.mark.parametrize(
+    ("k", "edges"),
+    [(100_000, path(100_000)), (99_856, grid(316)), (100_000, random_tree(100_000))],
+    ids=["path", "grid", "tree"],
+)
+def test_a_hundred_thousand_tasks_take_seconds(k, edges):
+    started = time.perf_counter()
+    relation = numbered(k, edges)
+    assert relation.chosen_method == "factor"
+    source = relation.source()
+    for i in (0, k // 2, k - 1):
+        assert source.column(i)[1].sum() == pytest.approx(1.0, abs=1e-4)
+    assert time.perf_counter() - started < 30
+    by_push = numbered(k, edges, method="push").source()
+    np.testing.assert_allclose(column(by_push, k // 2), column(source, k // 2), rtol=0, atol=2.1e-10)
+
+
+# -- what is given -----------------------------------------------------------------------------------------------------
+
+
+def test_tasks_come_in_order_of_appearance_or_as_named():
+    assert TaskGraph([("b", "a"), ("c", "b")]).known_tasks == ("b", "a", "c")
+    relation = TaskGraph([("b", "a")], tasks=["a", "z", "b"])
+    assert relation.known_tasks == ("a", "z", "b")
+    assert [relation.index(task) for task in "azb"] == [0, 1, 2]
+
+
+def test_labels_of_numpy_are_those_of_python():
+    relation = TaskGraph(np.array([[3, 5], [5, 8], [8, 9]]))
+    assert relation.edges == ((3, 5), (5, 8), (8, 9))
+    assert all(type(task) is int for task in relation.known_tasks)
+    assert relation.index(np.int64(8)) == 2
+    assert TaskGraph(np.array([["a", "b"], ["b", "c"]])).known_tasks == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    "make", [np.asarray, sp.csr_array, sp.coo_matrix, sp.lil_array, lambda W: W.astype(np.float32)]
+)
+def test_adjacency_matrices_are_read_as_their_edges(make):
+    W = np.array([[0, 1, 0, 0], [1, 0, 2.5, 0], [0, 2.5, 0, 0], [0, 0, 0, 0]])
+    assert TaskGraph(make(W)) == TaskGraph([(0, 1), (1, 2, 2.5)], tasks=range(4))
+    assert TaskGraph(make(W), tasks=["a", "b", "c", "d"]).edges == (("a", "b"), ("b", "c", 2.5))
+
+
+def test_a_weight_of_one_is_no_weight():
+    assert TaskGraph([("a", "b", 1)]) == TaskGraph([("a", "b")])
+    assert TaskGraph([("a", "b", np.int64(2))]) == TaskGraph([("a", "b", 2.0)])
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        TaskGraph([("a", "b"), (("c", 1), "b", 0.5)]),
+        TaskGraph(np.ones((3, 3)) - np.eye(3), error=1e-6, method="push"),
+        TaskGraph([], tasks=[1, 2]),
+    ],
+    ids=["labels", "adjacency", "empty"],
+)
+def test_json_pickle_and_copy_give_the_same_graph(relation):
+    relation.max_diagonal()
+    for other in (
+        spec.from_json(json.loads(json.dumps(spec.to_json(relation)))),
+        pickle.loads(pickle.dumps(relation)),  # noqa: S301
+        copy.deepcopy(relation),
+    ):
+        assert other == relation
+        assert other.known_tasks == relation.known_tasks
+        np.testing.assert_array_equal(other.relation_matrix(), relation.relation_matrix())
+
+
+@both
+def test_sources_can_be_copied_and_pickled_in_use(method):
+    source = TaskGraph(path(9), method=method).source()
+    first = column(source, 4)
+    for other in (copy.deepcopy(source), pickle.loads(pickle.dumps(source))):  # noqa: S301
+        np.testing.assert_array_equal(column(other, 4), first)
+
+
+def test_what_is_given_is_not_changed():
+    relation = TaskGraph(path(3))
+    relation.adjacency().data[:] = 9.0
+    np.testing.assert_array_equal(relation.adjacency().data, 1.0)
+    with pytest.raises(AttributeError):
+        relation.error = 0.5
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([-1.0, 0.0, 0.5, float("nan"), 2.0]))),
+)
+@settings(max_examples=300)
+def test_any_list_of_edges_is_a_graph_or_refused_in_one_sentence(edges):
+    pairs = [frozenset(edge[:2]) for edge in edges]
+    good = edges and all(edge[0] != edge[1] and edge[2] > 0 for edge in edges) and len(set(pairs)) == len(pairs)
+    if good:
+        assert sum(map(len, TaskGraph(edges).components())) == len({node for pair in pairs for node in pair})
+    else:
+        with pytest.raises(ValueError, match=r"edge|TaskGraph has no tasks") as refused:
+            TaskGraph(edges)
+        assert "\n" not in str(refused.value)
+
+
+EYE = np.eye(3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"edges": []}, "TaskGraph has no tasks"),
+        ({"edges": "ab"}, "edges must be pairs or triples of tasks or an adjacency matrix, got 'ab'"),
+        ({"edges": {"a": "b"}}, "edges must be pairs or triples"),
+        ({"edges": 3}, "edges must be pairs or triples of tasks or an adjacency matrix, got 3"),
+        ({"edges": ["ab"]}, r"edges\[0\] must be \(task, task\) or \(task, task, weight\), got 'ab'"),
+        ({"edges": [(0, 1), (0,)]}, r"edges\[1\] must be .*, got \(0,\)"),
+        ({"edges": [(0, 1, 2, 3)]}, r"edges\[0\] must be"),
+        ({"edges": [7]}, r"edges\[0\] must be .*, got 7"),
+        ({"edges": [([1], 2)]}, r"a task label must be hashable, got \[1\]"),
+        ({"edges": [(float("nan"), 2)]}, "a task label must be equal to itself, got nan"),
+        ({"edges": [("a", "b", 0.0)]}, r"edge \('a', 'b'\) has weight 0.0: expected a number above 0"),
+        ({"edges": [("a", "b", -2)]}, "has weight -2"),
+        ({"edges": [("a", "b", float("nan"))]}, "has weight nan"),
+        ({"edges": [("a", "b", float("inf"))]}, "has weight inf"),
+        ({"edges": [("a", "b", 1e9)]}, r"has weight 1000000000.0: expected a number above 0, up to 1e\+06"),
+        ({"edges": [("a", "b", "heavy")]}, "has weight 'heavy'"),
+        ({"edges": [("a", "b"), ("c", "c")]}, r"edges\[1\] joins 'c' to itself"),
+        ({"edges": [("a", "b"), ("b", "a")]}, r"edges\[1\] gives \('b', 'a'\) a second time; both directions"),
+        ({"edges": [("a", "b"), ("a", "c"), ("a", "b", 2.0)]}, r"edges\[2\] gives \('a', 'b'\) a second time"),
+        (
+            {"edges": [("a", "z")], "tasks": list("abcdefg")},
+            r"edge \('a', 'z'\) names 'z', which is not among tasks: 'a'",
+        ),
+        ({"edges": [], "tasks": ["a", "a"]}, "tasks names 'a' twice"),
+        ({"edges": [], "tasks": "abc"}, "tasks must be a sequence of task labels"),
+        ({"edges": [], "tasks": 5}, "tasks must be a sequence of task labels, got 5"),
+        ({"edges": 1 - EYE, "tasks": ["a"]}, "tasks names 1 tasks, and edges as an adjacency matrix has 3 rows"),
+        ({"edges": EYE}, r"edges as an adjacency matrix must be zero on the diagonal, and \(0, 0\) is 1"),
+        ({"edges": EYE - 1}, r"edge \(0, 1\) has weight -1.0"),
+        ({"edges": np.triu(1 - EYE)}, r"must be symmetric, and \(0, 1\) is 1 but \(1, 0\) is 0"),
+        ({"edges": (1 - EYE) * np.nan}, "edges as an adjacency matrix must be finite, got nan"),
+        ({"edges": (1 - EYE) * 1j}, "edges as an adjacency matrix must hold real numbers, got dtype complex128"),
+        ({"edges": sp.csr_array(np.ones((2, 3)))}, r"edges as an adjacency matrix must be square, got shape \(2, 3\)"),
+        ({"edges": np.ones((4, 5))}, r"edges\[0\] must be \(task, task\)"),
+        ({"edges": path(3), "error": -1e-3}, "error must be a number from 0 to below 1, got -0.001"),
+        ({"edges": path(3), "error": float("nan")}, "error must be a number from 0 to below 1, got nan"),
+        ({"edges": path(3), "error": "small"}, "error must be a number from 0 to below 1, got 'small'"),
+        ({"edges": path(3), "error": 0.0, "method": "push"}, "error must be at least 1e-14 for method='push', got 0.0"),
+        ({"edges": path(3), "method": "cholesky"}, "method must be one of auto, factor, push, got 'cholesky'"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(arguments, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        TaskGraph(**arguments)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_task_that_is_no_node_is_refused_with_some_that_are():
+    relation = TaskGraph(path(9))
+    with pytest.raises(ValueError, match=r"^task 'x' is not a node of TaskGraph \(known: 0, 1, 2, 3, 4, … 9 in all\)$"):
+        relation.index("x")
+    with pytest.raises(ValueError, match="task 9 is not a node"):
+        relation.relation_matrix([0, 9])
+    with pytest.raises(ValueError, match="task 9 is not a node"):
+        relation.resistance_distances(9)
+
+
+def test_a_matrix_too_large_to_look_at_names_the_alternative():
+    relation = numbered(10_001, path(10_001))
+    for look in (relation.relation_matrix, relation.resistance_distances):
+        with pytest.raises(ValueError, match=r"10001 tasks is too large .*at most 10000.*source\(\)\.column\(row\)"):
+            look()
+    assert relation.relation_matrix([5, 7]).shape == (2, 2)
+
+
+def test_resistances_within_a_pushed_graph_name_the_alternatives():
+    with pytest.raises(ValueError, match="give method='factor', or augmented=True"):
+        TaskGraph(path(3), method="push").resistance_distances(0)
+
+
+@pytest.mark.parametrize("U", [np.zeros(3), np.zeros((2, 1))])
+def test_task_vectors_of_another_shape_are_refused(U):
+    with pytest.raises(ValueError, match=r"U must have one row a task, shape \(3, d\), got shape"):
+        TaskGraph(path(3)).penalty(U)

@@ -1,0 +1,283 @@
+"""Interaction matrices given whole, and the literal Perceptron that all relations are tested against."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coterie import spec
+from coterie.relations.interaction import Interaction
+from reference import interaction_matrices as matrices
+from reference import perceptron
+
+seeds = st.integers(0, 2**32 - 1)
+
+NAMED = {
+    "identity": matrices.identity(5),
+    "half-update": matrices.half_update(5),
+    "b = 3": matrices.mean_regularized(5, 3.0),
+    "b = -1/2": matrices.mean_regularized(5, -0.5),
+    "graph": matrices.graph(5, [(0, 1), (1, 2), (2, 0), (3, 4, 2.5)]),
+    "clusters": matrices.clusters("aabba", 2.0),
+    "hierarchy": matrices.hierarchy([("r", "a"), ("r", "a"), ("r", "b"), ("r",), ()], [1.0, 4.0]),
+}
+named = pytest.mark.parametrize("A", NAMED.values(), ids=NAMED.keys())
+
+
+def spd(seed, n_tasks=4):
+    B = np.random.default_rng(seed).standard_normal((n_tasks, n_tasks + 2))
+    return B @ B.T + 0.1 * np.eye(n_tasks)
+
+
+def stream(seed, n=60, d=3, n_tasks=5):
+    rng = np.random.default_rng(seed)
+    X, task = rng.standard_normal((n, d)), rng.integers(n_tasks, size=n)
+    y = np.where((rng.standard_normal((n_tasks, d))[task] * X).sum(axis=1) > 0, 1.0, -1.0)
+    return X, y, task
+
+
+# -- the relation ------------------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.integers(1, 8))
+def test_columns_are_those_of_the_inverse(seed, n_tasks):
+    A = spd(seed, n_tasks)
+    for relation in (Interaction(A), Interaction(inverse=np.linalg.inv(A))):
+        source = relation.source()
+        assert source.dense
+        assert source.n_tasks == n_tasks
+        for i in range(n_tasks):
+            rows, values = source.column(i)
+            assert rows.dtype == np.int64
+            np.testing.assert_array_equal(rows, np.arange(n_tasks))
+            np.testing.assert_allclose(values, np.linalg.inv(A)[:, i], rtol=1e-8, atol=1e-10)
+
+
+@given(seeds, st.integers(1, 6), st.integers(1, 4))
+def test_penalty_is_the_quadratic_form(seed, n_tasks, d):
+    A, U = spd(seed, n_tasks), np.random.default_rng(seed).standard_normal((n_tasks, d))
+    literal = U.ravel() @ np.kron(A, np.eye(d)) @ U.ravel()
+    assert Interaction(A).penalty(U) == pytest.approx(literal, rel=1e-10)
+    assert Interaction(inverse=np.linalg.inv(A)).penalty(U) == pytest.approx(literal, rel=1e-6)
+
+
+@named
+def test_named_matrices_are_accepted_and_inverted(A):
+    relation = Interaction(A)
+    np.testing.assert_allclose(relation.relation_matrix() @ A, np.eye(5), atol=1e-12)
+    assert relation.max_diagonal() == pytest.approx(np.diag(np.linalg.inv(A)).max())
+
+
+def test_tasks_name_the_rows():
+    M = np.array([[2.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 4.0]])
+    relation = Interaction(inverse=M, tasks=("a", ("b", 1), np.int64(7)))
+    assert relation.known_tasks == ("a", ("b", 1), 7)
+    assert [relation.index(task) for task in ("a", ("b", 1), 7)] == [0, 1, 2]
+    np.testing.assert_array_equal(relation.relation_matrix([7, "a"]), [[4.0, 0.5], [0.5, 2.0]])
+    np.testing.assert_array_equal(relation.relation_matrix(), M)
+    assert Interaction(M).known_tasks == (0, 1, 2)
+
+
+def test_a_task_without_a_row_is_refused_with_some_that_have_one():
+    relation = Interaction(np.eye(7), tasks=list("abcdefg"))
+    with pytest.raises(
+        ValueError, match=r"^task 'x' is not a row of Interaction \(known: 'a', 'b', 'c', 'd', 'e', … 7"
+    ):
+        relation.index("x")
+    with pytest.raises(ValueError, match=r"task \['a'\] is not a row"):
+        relation.index(["a"])
+
+
+def test_what_is_given_is_copied_and_cannot_be_changed():
+    A = np.eye(2)
+    relation = Interaction(A)
+    A[0, 0] = 9.0
+    assert relation.relation_matrix()[0, 0] == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        relation.matrix[0, 0] = 9.0
+    with pytest.raises(AttributeError):
+        relation.matrix = A
+
+
+def test_asymmetry_of_rounding_size_is_evened_out():
+    A = np.array([[2.0, 1.0 + 1e-12], [1.0, 2.0]])
+    M = Interaction(A).relation_matrix()
+    np.testing.assert_array_equal(M, M.T)
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [Interaction(spd(0)), Interaction(inverse=spd(1)), Interaction(np.eye(2), tasks=("a", 3))],
+    ids=["matrix", "inverse", "tasks"],
+)
+def test_json_pickle_and_copy_give_the_same_relation(relation):
+    for other in (
+        spec.from_json(json.loads(json.dumps(spec.to_json(relation)))),
+        pickle.loads(pickle.dumps(relation)),  # noqa: S301
+        copy.deepcopy(relation),
+    ):
+        assert other == relation
+        assert other.known_tasks == relation.known_tasks
+        np.testing.assert_array_equal(other.relation_matrix(), relation.relation_matrix())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "exactly one of matrix .* and inverse .*, got none"),
+        ({"matrix": np.eye(2), "inverse": np.eye(2)}, "exactly one .*, got both"),
+        ({"matrix": np.ones((2, 3))}, r"matrix must be a square matrix, got shape \(2, 3\)"),
+        ({"matrix": np.ones(4)}, r"matrix must be a square matrix, got shape \(4,\)"),
+        ({"matrix": np.zeros((0, 0))}, r"matrix must be a square matrix, got shape \(0, 0\)"),
+        ({"inverse": [["a", "b"], ["b", "a"]]}, "inverse must hold real numbers"),
+        ({"inverse": np.eye(2) * 1j}, "inverse must hold real numbers, got an array of complex128"),
+        ({"matrix": [[1.0, np.nan], [np.nan, 1.0]]}, r"matrix must be finite, and entry \(0, 1\) is nan"),
+        ({"matrix": [[1.0, 0.0], [0.0, np.inf]]}, r"entry \(1, 1\) is inf"),
+        ({"inverse": [[2.0, 1.0], [0.5, 2.0]]}, r"inverse must be symmetric, and \(0, 1\) is 1 but \(1, 0\) is 0.5"),
+        ({"matrix": [[1.0, 2.0], [2.0, 1.0]]}, "matrix must be positive definite, and its smallest eigenvalue is -1"),
+        ({"matrix": np.ones((3, 3))}, "matrix must be positive definite, and its smallest eigenvalue is"),
+        ({"matrix": np.zeros((2, 2))}, "matrix must be positive definite, and its smallest eigenvalue is 0"),
+        ({"matrix": np.eye(2), "tasks": ("a",)}, "tasks names 1 tasks, and matrix has 2 rows"),
+        ({"inverse": np.eye(2), "tasks": ("a", "a")}, "tasks names 'a' twice, as task 0 and as task 1"),
+        ({"inverse": np.eye(2), "tasks": (1, True)}, "tasks names True twice"),
+        ({"inverse": np.eye(2), "tasks": "ab"}, "tasks must be a sequence of task labels, got 'ab'"),
+        ({"inverse": np.eye(2), "tasks": ("a", [1])}, r"a task label must be hashable, got \[1\], a list"),
+        ({"inverse": np.eye(2), "tasks": (float("nan"), 1)}, "a task label must be equal to itself, got nan"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(arguments, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        Interaction(**arguments)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("U", [np.zeros(2), np.zeros((3, 1))])
+def test_task_vectors_of_another_shape_are_refused(U):
+    with pytest.raises(ValueError, match=r"U must have one row a task, shape \(2, d\), got shape"):
+        Interaction(np.eye(2)).penalty(U)
+
+
+# -- the literal matrices ----------------------------------------------------------------------------------------------
+
+
+def test_half_update_is_b_equal_to_the_number_of_tasks_and_the_complete_graph():
+    for K in (1, 2, 5):
+        complete = [(i, j) for i in range(K) for j in range(i)]
+        np.testing.assert_allclose(matrices.half_update(K), matrices.mean_regularized(K, K), atol=1e-12)
+        np.testing.assert_array_equal(matrices.half_update(K), matrices.graph(K, complete))
+        np.testing.assert_allclose(
+            np.linalg.inv(matrices.half_update(K)), (np.eye(K) + np.ones((K, K))) / (K + 1), atol=1e-12
+        )
+
+
+def test_b_zero_is_independent_and_b_without_end_is_pooled():
+    np.testing.assert_array_equal(matrices.mean_regularized(4, 0.0), matrices.identity(4))
+    np.testing.assert_allclose(np.linalg.inv(matrices.mean_regularized(4, 1e9)), matrices.pooled_inverse(4), atol=1e-8)
+
+
+@given(st.floats(-0.9, 50.0), st.integers(1, 7))
+def test_inverse_of_the_b_matrix_has_the_printed_entries(b, K):
+    M = np.linalg.inv(matrices.mean_regularized(K, b))
+    np.testing.assert_allclose(np.diag(M), (b + K) / ((1 + b) * K), rtol=1e-9)
+    np.testing.assert_allclose(M - np.diag(np.diag(M)), (1 - np.eye(K)) * b / ((1 + b) * K), rtol=1e-9, atol=1e-12)
+
+
+def test_hierarchies_of_one_level_are_clusters_or_the_b_matrix():
+    groups = list("abbab")
+    np.testing.assert_allclose(matrices.hierarchy([(g,) for g in groups], [3.0]), matrices.clusters(groups, 3.0))
+    np.testing.assert_allclose(matrices.hierarchy([("r",)] * 4, [3.0]), matrices.mean_regularized(4, 3.0))
+
+
+def test_hierarchy_penalizes_the_distance_to_each_mean():
+    paths = [("r", "a"), ("r", "a"), ("r", "b"), ("r", "b"), ("r",)]
+    u = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    inside = 0.5 * (1 - 2) ** 2 + 0.5 * (4 - 8) ** 2
+    literal = (u**2).sum() + 2.0 * ((u - u.mean()) ** 2).sum() + 3.0 * inside
+    assert u @ matrices.hierarchy(paths, [2.0, 3.0]) @ u == pytest.approx(literal)
+
+
+# -- the literal Perceptron --------------------------------------------------------------------------------------------
+
+
+@named
+@pytest.mark.parametrize("rule", ["perceptron", "PA", "PA-I", "PA-II"])
+def test_primal_equals_dual(A, rule):
+    X, y, task = stream(3)
+    run = perceptron.primal(X, y, task, A=A, rule=rule, C=0.3)
+    margins, taus = perceptron.dual(X, y, task, A=A, rule=rule, C=0.3)
+    np.testing.assert_allclose(run.margins, margins, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(run.taus, taus, rtol=1e-9, atol=1e-10)
+    by_inverse = perceptron.primal(X, y, task, M=np.linalg.inv(A), rule=rule, C=0.3)
+    np.testing.assert_allclose(run.W, by_inverse.W, rtol=1e-9, atol=1e-10)
+
+
+def test_one_task_is_the_perceptron():
+    X, y, task = stream(4, n_tasks=1)
+    run = perceptron.primal(X, y, task, A=np.eye(1))
+    w = np.zeros(3)
+    for x, label, margin in zip(X, y, run.margins, strict=True):
+        assert w @ x == pytest.approx(margin, abs=1e-12)
+        w += label * x if label * (w @ x) <= 0 else 0.0
+    np.testing.assert_allclose(run.W, [w], atol=1e-12)
+
+
+def test_half_update_moves_the_others_by_half():
+    run = perceptron.primal(np.ones((1, 2)), [1.0], [1], M=(np.eye(3) + 1) / 2)
+    np.testing.assert_array_equal(run.W, [[0.5, 0.5], [1.0, 1.0], [0.5, 0.5]])
+
+
+def test_a_first_round_has_margin_zero_and_is_a_mistake_for_either_label():
+    for label in (-1.0, 1.0):
+        run = perceptron.primal(np.ones((1, 1)), [label], [0], A=np.eye(1))
+        assert run.mistakes.all()
+        assert run.updated.all()
+
+
+def test_plain_passive_aggressive_reaches_margin_one():
+    X, y, task = stream(5)
+    A = NAMED["graph"]
+    run = perceptron.primal(X, y, task, A=A, rule="PA")
+    longer = perceptron.primal(np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(task, 2), A=A, rule="PA")
+    assert (np.repeat(y, 2) * longer.margins)[1::2] == pytest.approx(
+        np.maximum(1.0, (np.repeat(y, 2) * longer.margins)[::2])
+    )
+    assert (run.updated == (y * run.margins < 1)).all()
+
+
+@pytest.mark.parametrize("rule", ["PA", "PA-I", "PA-II"])
+def test_a_record_without_length_moves_nothing(rule):
+    run = perceptron.primal(np.zeros((2, 3)), [1.0, -1.0], [0, 1], A=matrices.half_update(2), rule=rule)
+    assert not run.updated.any()
+    assert not run.W.any()
+    assert run.mistakes.all()
+
+
+@named
+def test_averaged_margins_are_those_of_the_mean_of_the_weights_before_each_round(A):
+    X, y, task = stream(6, n=20)
+    run = perceptron.primal(X, y, task, A=A)
+    before = np.array([perceptron.primal(X[:t], y[:t], task[:t], A=A).W for t in range(20)])
+    np.testing.assert_allclose(run.averaged_weights, before.mean(axis=0), atol=1e-12)
+    for t in range(1, 20):
+        assert run.averaged_margins[t] == pytest.approx(before[:t].mean(axis=0)[task[t]] @ X[t], abs=1e-12)
+    assert run.averaged_margins[0] == 0.0
+
+
+@given(seeds, st.sampled_from(sorted(NAMED)))
+def test_mistake_bound_of_theorem_one(seed, name):
+    """m <= L + c q + sqrt(c q L) with c = X² max M_ii and q = u'(A ⊗ I)u, for any comparator (CCG08 theorem 1)."""
+    A = NAMED[name]
+    X, y, task = stream(seed)
+    mistaken = perceptron.primal(X, y, task, A=A).mistakes
+    c = (X**2).sum(axis=1).max() * np.diag(np.linalg.inv(A)).max()
+    for scale in (0.1, 1.0, 10.0):
+        U = scale * np.random.default_rng(seed + 1).standard_normal((5, 3))
+        L = np.maximum(0.0, 1.0 - y * (U[task] * X).sum(axis=1))[mistaken].sum()
+        cq = c * Interaction(A).penalty(U)
+        assert mistaken.sum() <= L + cq + np.sqrt(cq * L) + 1e-9
