@@ -211,7 +211,7 @@ def test_it_says_the_verdict_and_names_the_tasks():
     page = render(comparison, title="Flights", reading=samples.reading())
     result = verdict(comparison.traces["half-shared"], comparison.traces["independent"])
     assert result.sentence("half-shared").replace(" %", "&nbsp;%") in page
-    assert "Against one model for all tasks: Half-shared cut the error" in page
+    assert "Against one model for all tasks: half-shared cut the error" in page
     assert all(f"<bdi>{task}</bdi>" in page for task in result.hurt + result.helped)
     assert "<h1>Flights</h1>" in page
     assert "always 2013" in page

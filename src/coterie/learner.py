@@ -100,7 +100,7 @@ class Learner:
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
-        new = [task for task in tasks if task not in state.tasks.numbers]
+        new = [task for task in dict.fromkeys(tasks) if task not in state.tasks.numbers]
         if new or features > state.features:
             self._bound.extend(self, state, new, max(features, state.features))
 
@@ -140,9 +140,9 @@ class Learner:
         """The weights that predictions use, one row a task, dense."""
         return linear.weights(state.model, len(state.tasks), state.features)
 
-    def relation_matrix(self, state: State) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the tasks known."""
-        return np.asarray(self._bound.relation_matrix(self.relation, state))
+    def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
+        return np.asarray(self._bound.relation_matrix(self.relation, state, among))
 
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: what the relation says of them."""
@@ -225,8 +225,8 @@ class _ByLevels:
         return linear.with_levels(model, linear.levels_of(model)), GroupIndex(learner.relation, tasks)
 
     @staticmethod
-    def relation_matrix(relation: Any, state: State) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(state.tasks.labels))
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
+        return np.asarray(relation.relation_matrix(state.tasks.labels, among))
 
 
 class _ByColumns:
@@ -267,8 +267,8 @@ class _ByColumns:
         return linear.with_columns(model, cache.columns), cache
 
     @staticmethod
-    def relation_matrix(relation: Any, state: State) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix())
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
+        return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
 
 
 def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:

@@ -56,7 +56,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     tensors = {name: np.ascontiguousarray(array) for name, array in held.items()}
     described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params())}
     metadata = {"format": "coterie", "version": str(VERSION), "spec": msgspec.json.encode(described).decode()}
-    metadata["checksum"] = _checksum(metadata["spec"], tensors)
+    metadata["checksum"] = _checksum(metadata, tensors)
     with replacing(path) as file:
         file.write(pack(tensors, metadata))
 
@@ -83,9 +83,10 @@ def load(path: str | PathLike[str]) -> Any:
     metadata, tensors = _read(Path(path))
     if metadata.get("format") != "coterie":
         raise ValueError(f"{path} is not a coterie model: it is a safetensors file of another kind")
-    if int(metadata["version"]) > VERSION:
-        raise ValueError(f"{path} has format {metadata['version']}, and this version of coterie reads up to {VERSION}")
-    if metadata.get("checksum") != _checksum(metadata["spec"], tensors):
+    version = metadata.get("version", "")
+    if version.isdecimal() and int(version) > VERSION:
+        raise ValueError(f"{path} has format {version}, and this version of coterie reads up to {VERSION}")
+    if metadata.get("checksum") != _checksum(metadata, tensors):
         raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
     described = msgspec.json.decode(metadata["spec"])
     if described["class"] not in _ESTIMATORS:
@@ -106,8 +107,8 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
         raise ValueError(f"{path} is not a whole coterie model: {error}") from None
 
 
-def _checksum(described: str, tensors: Arrays) -> str:
-    digest = hashlib.sha256(described.encode())
+def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
+    digest = hashlib.sha256(f"{metadata.get('version')} {metadata.get('spec')}".encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype.str} {tensors[name].shape}".encode())
         digest.update(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8).data)

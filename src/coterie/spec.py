@@ -48,8 +48,10 @@ def to_json(value: Any) -> Any:
     TypeError
         If the value has no JSON form; the message names its type.
     """
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)  # numpy's strings and those of enumerations among them
     if isinstance(value, (int, np.integer)):
         return int(value)
     if isinstance(value, (float, np.floating)):
@@ -100,7 +102,6 @@ def _write_array(value: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 _WRITERS: list[tuple[type, Callable[[Any], Any]]] = [
     (np.bool_, bool),
-    (np.str_, str),
     (np.ndarray, _write_array),
     (tuple, lambda value: {"$tuple": [to_json(item) for item in value]}),
     (list, lambda value: [to_json(item) for item in value]),
@@ -108,12 +109,19 @@ _WRITERS: list[tuple[type, Callable[[Any], Any]]] = [
     (bytes, lambda value: {"$bytes": base64.b64encode(value).decode("ascii")}),
     (datetime.datetime, lambda value: {"$datetime": value.isoformat()}),
     (datetime.date, lambda value: {"$date": value.isoformat()}),
+    (np.datetime64, lambda value: to_json(value.item())),
 ]
 
 
 def _read_array(data: dict[str, Any]) -> np.ndarray[Any, Any]:
     raw = base64.b64decode(data["$array"])
     return np.frombuffer(raw, dtype=np.dtype(data["dtype"])).reshape(data["shape"]).copy()
+
+
+def _read_objects(data: dict[str, Any]) -> np.ndarray[Any, Any]:
+    objects = np.empty(len(data["$list"]), dtype=object)
+    objects[:] = [from_json(item) for item in data["$list"]]
+    return objects
 
 
 def _read_part(data: dict[str, Any]) -> Any:
@@ -128,7 +136,7 @@ _READERS: dict[str | None, Callable[[dict[str, Any]], Any]] = {
     "$array": _read_array,
     "$float": lambda data: float(data["$float"]),
     "$tuple": lambda data: tuple(from_json(item) for item in data["$tuple"]),
-    "$list": lambda data: np.array([from_json(item) for item in data["$list"]], dtype=object),
+    "$list": _read_objects,
     "$dict": lambda data: {from_json(key): from_json(value) for key, value in data["$dict"]},
     "$bytes": lambda data: base64.b64decode(data["$bytes"]),
     "$datetime": lambda data: datetime.datetime.fromisoformat(data["$datetime"]),
@@ -141,7 +149,14 @@ def _same(self: Any, other: object) -> bool:
 
 
 def _hash(self: Any) -> int:
-    return hash((type(self).__name__, repr(to_json(self))))
+    return hash((type(self).__name__, _hashable(to_json(self))))
+
+
+def _hashable(data: Any) -> Any:
+    """JSON data as nested tuples: what is equal hashes alike, 10 and 10.0 among them."""
+    if isinstance(data, dict):
+        return tuple((key, _hashable(held)) for key, held in data.items())
+    return tuple(map(_hashable, data)) if isinstance(data, list) else data
 
 
 def _itself(self: T, memo: dict[int, Any]) -> T:

@@ -59,7 +59,7 @@ def distinct_labels(
 
     try:
         encoded = pa.array(labels).dictionary_encode()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except (pa.ArrowException, TypeError, OverflowError):  # labels that Arrow has no type for
         return _distinct_objects(labels, what)
     distinct = encoded.dictionary.to_pylist()
     if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):
@@ -93,6 +93,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def shorten(self, names: int) -> None:
+        """Forget the names after the first so many."""
+        while len(self.numbers) > names:
+            self.numbers.popitem()
 
     def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
         """One record as a block of one; new names are added if it may grow, else left out."""

@@ -98,3 +98,44 @@ def dual(
             margins[t] += taus[s] * y[s] * inverse[task[s], i] * kernel(X[s], x)
         taus[t] = step(rule, C, y[t] * margins[t], float(inverse[i, i] * kernel(x, x)))
     return margins, taus
+
+
+def queued(
+    X: Matrix,
+    y: Sequence[float],
+    task: Sequence[int],
+    inverses: Sequence[Matrix],
+    rule: str = "perceptron",
+    C: float = 1.0,
+    delay: int = 0,
+) -> Run:
+    """The rounds where M changes, W = M Theta being formed anew from the raw sums, and where labels come late.
+
+    ``inverses[t]`` is the M of round t; its rows of tasks that have not come yet say what a task nobody has seen gets.
+    A record waits in a queue until ``delay`` further ones have been predicted; then it is learned.
+    """
+    n, d = X.shape
+    sums, gathered = np.zeros((len(inverses[0]), d)), np.zeros((len(inverses[0]), d))
+    margins, averaged, taus, own = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    learned, queue = 0, []
+    for t in range(n + delay):
+        M = inverses[min(t, n - 1)]
+        if t < n:
+            queue.append(t)
+            margins[t] = (M @ sums)[task[t]] @ X[t]
+            averaged[t] = gathered[task[t]] @ X[t] / learned if learned else 0.0
+        if len(queue) > delay or t >= n:
+            s = queue.pop(0)
+            own[s] = (M @ sums)[task[s]] @ X[s]
+            taus[s] = step(rule, C, y[s] * own[s], float(M[task[s], task[s]] * (X[s] @ X[s])))
+            gathered, learned = gathered + M @ sums, learned + 1
+            sums[task[s]] += taus[s] * y[s] * X[s]
+    return Run(
+        margins=margins,
+        mistakes=np.asarray(y) * margins <= 0,
+        updated=taus > 0,
+        taus=taus,
+        W=np.asarray(inverses[-1] @ sums),
+        averaged_margins=averaged,
+        averaged_weights=gathered / n if n else gathered,
+    )

@@ -138,7 +138,24 @@ def _(model: Grouped, i: int, entries: int) -> Grouped:
 
 @make_room.register
 def _(model: Spread, i: int, entries: int) -> Spread:
-    return model._replace(table=_roomy(model.table, np.arange(len(model.columns.slot)), entries))
+    return model._replace(table=_roomy(model.table, _reached(model.columns, i), entries))
+
+
+@singledispatch
+def _reached(columns: Any, i: int) -> NDArray[np.int64]:
+    """The rows that column i, which is at hand, is not zero in."""
+    raise TypeError(f"not columns of M: {type(columns).__name__}")
+
+
+@_reached.register
+def _(columns: Columns, i: int) -> NDArray[np.int64]:
+    return np.flatnonzero(columns.values[columns.slot[i]])
+
+
+@_reached.register
+def _(columns: SparseColumns, i: int) -> NDArray[np.int64]:
+    slot = columns.slot[i]
+    return np.asarray(columns.rows[columns.starts[slot] : columns.starts[slot + 1]])
 
 
 def _roomy(table: Any, rows: NDArray[np.int64], entries: int) -> Any:

@@ -19,7 +19,7 @@ DENSE_LIMIT = 2**28
 
 def row_major(rows: int, features: int, dtype: str) -> RowMajor:
     """An empty dense table, each row in one piece."""
-    return RowMajor(np.zeros(max(rows, 1) * max(features, 1), dtype), max(features, 1))
+    return RowMajor(np.zeros(rows * max(features, 1), dtype), max(features, 1))
 
 
 def feature_major(rows: int, features: int, dtype: str) -> FeatureMajor:
@@ -46,6 +46,15 @@ def rows_of(table: Any, rows: int, features: int) -> Weights:
     return weights
 
 
+def _lengthened(values: NDArray[Any], size: int) -> NDArray[Any]:
+    """The weights with exactly so many places, or as they are: a table always holds whole rows."""
+    if size <= values.size:
+        return values
+    longer = np.zeros(size, values.dtype)
+    longer[: values.size] = values
+    return longer
+
+
 def _restrided(table: Any, stride: int) -> NDArray[Any]:
     old = table.values.reshape(-1, table.stride)
     wider = np.zeros((old.shape[0], stride), old.dtype)
@@ -61,7 +70,8 @@ def fit_rows(table: Any, rows: int) -> Any:
 
 @fit_rows.register
 def _(table: RowMajor, rows: int) -> RowMajor:
-    return RowMajor(grown(table.values, roomy(table.values.size // table.stride, rows) * table.stride), table.stride)
+    have = table.values.size // table.stride
+    return RowMajor(_lengthened(table.values, roomy(have, rows) * table.stride), table.stride)
 
 
 @fit_rows.register
@@ -95,7 +105,7 @@ def _(table: RowMajor, features: int) -> RowMajor:
 @fit_features.register
 def _(table: FeatureMajor, features: int) -> FeatureMajor:
     have = table.values.size // table.stride
-    return FeatureMajor(grown(table.values, roomy(have, features) * table.stride), table.stride)
+    return FeatureMajor(_lengthened(table.values, roomy(have, features) * table.stride), table.stride)
 
 
 def enlarge(table: Sparse, rows: NDArray[np.int64], entries: int) -> Sparse:

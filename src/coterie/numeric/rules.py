@@ -23,19 +23,22 @@ class HingeStep(NamedTuple):
 
 
 @generic
+def calls(rule: Any, agreement: Any) -> Any:
+    """Whether the rule asks for a move at y·margin = ``agreement``."""
+
+
+@generic
 def step(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    """Step tau >= 0 for y·margin = ``agreement``; 0.0 means that nothing changes."""
+    """Step tau >= 0 where the rule asks for a move, task i being ready for it; 0.0 means that nothing changes."""
 
 
-@when(step, MistakeStep)
-def _step_on_mistake(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    return 1.0 if agreement <= rule.threshold else 0.0
+when(calls, MistakeStep)(lambda rule, agreement: agreement <= rule.threshold)
+when(calls, HingeStep)(lambda rule, agreement: agreement < 1.0)
+
+when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: 1.0)
 
 
 @when(step, HingeStep)
 def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    loss = 1.0 - agreement
-    if loss <= 0.0:
-        return 0.0
     length = diagonal(model, i) * sqnorm(rows, t)
-    return min(rule.C, loss / (length + rule.ridge)) if length > 0.0 else 0.0
+    return min(rule.C, (1.0 - agreement) / (length + rule.ridge)) if length > 0.0 else 0.0

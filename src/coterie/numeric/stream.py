@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from .generic import compiled
 from .models import add, ready, report, score, tick
-from .rules import step
+from .rules import calls, step
 
 
 class Moves(NamedTuple):
@@ -45,10 +45,12 @@ def learn(
         elif s + delay < tasks.size:
             predict(model, rows, tasks, s + delay, s + delay + 1, moves.margins)
         moves.own[s] = margin
-        moves.taus[s] = step(rule, model, i, rows, s, y[s] * margin)
-        if moves.taus[s] > 0.0:
-            if not ready(model, i, rows, s):
+        moves.taus[s] = 0.0
+        if calls(rule, y[s] * margin):
+            if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
                 return s
+            moves.taus[s] = step(rule, model, i, rows, s, y[s] * margin)
+        if moves.taus[s] > 0.0:
             add(model, i, moves.taus[s] * y[s], rows, s)
         tick(model)
     return last

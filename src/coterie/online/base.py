@@ -22,6 +22,7 @@ from coterie.views import Vocabulary, distinct_labels
 from . import tabular
 from .labels import TwoLabels
 from .parameters import Parameters
+from .refusal import all_or_nothing
 
 Margins = NDArray[np.float64]
 
@@ -153,20 +154,23 @@ class OnlineClassifier(Parameters):
         """
         self._check_parameters()
         X, task = tabular.split_task(X, task, self.task_column)
-        rows, features, y = self._rows(X, y)
-        labels = self._labels_with(y if classes is None else classes)
-        signs = labels.signs(y)
-        if whole and len(labels.inside) < 2:
-            raise ValueError(f"y must hold two classes, got one class only: {labels.ordered[0]!r}")
-        return self._learn(rows, features, labels, signs, tabular.task_labels(task, len(signs)), tasks or (), late)
+        with all_or_nothing(self):
+            rows, features, y = self._rows(X, y)
+            labels = self._labels_with(y if classes is None else classes)
+            signs = labels.signs(y)
+            if whole and len(labels.inside) < 2:
+                raise ValueError(f"y must hold two classes, got one class only: {labels.ordered[0]!r}")
+            return self._learn(rows, features, labels, signs, tabular.task_labels(task, len(signs)), tasks or (), late)
 
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
         """Records given in any form as a validated block, for :meth:`learn_block`."""
         self._check_parameters()
         X, task = tabular.split_task(X, task, self.task_column)
-        rows, features, y = self._rows(X, y)
-        y = np.asarray(y)
-        return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, len(y)), np.arange(1, len(y) + 1))
+        with all_or_nothing(self):
+            rows, features, y = self._rows(X, y)
+            self._labels_with(y)
+            y, n = np.asarray(y), tabular.length(rows)
+            return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, n), np.arange(1, n + 1))
 
     def learn_block(self, block: Block, late: int = 0, tasks: Sequence[Hashable] = ()) -> Rounds:
         """As :meth:`learn_rounds`, for a block that has been validated."""
@@ -175,8 +179,9 @@ class OnlineClassifier(Parameters):
         self._check_width(features)
         if block.y is None:
             raise ValueError("records without labels can be predicted, not learned")
-        labels = self._labels_with(block.y)
-        made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late)
+        with all_or_nothing(self):
+            labels = self._labels_with(block.y)
+            made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late)
         if "view_" not in self.__dict__:
             self.n_features_in_ = features
         return made
@@ -193,7 +198,7 @@ class OnlineClassifier(Parameters):
         self._check_fitted()
         X, task = tabular.split_task(X, task, self.task_column)
         rows, _, _ = self._rows(X)
-        return self._margins(rows, tabular.task_labels(task, tabular.length(rows)))
+        return self._margins(rows, *distinct_labels(tabular.task_labels(task, tabular.length(rows))))
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The predicted label of each record; a zero margin is ``classes_[1]``."""
@@ -205,7 +210,7 @@ class OnlineClassifier(Parameters):
         self._check_fitted()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
-        return self._margins(rows, block.tasks)
+        return self._margins(rows, *distinct_labels(block.tasks))
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The share of records predicted right, weighted where weights are given."""
@@ -218,8 +223,9 @@ class OnlineClassifier(Parameters):
         self._check_parameters()
         x, task = self._split_record(x, task)
         labels = self._labels_with([y]) if not self.fitted or y not in self.labels_.inside else self.labels_
-        rows, features = self._record(x, learning=True)
-        state = self._state_with([task], features, dense=False)
+        with all_or_nothing(self):
+            rows, features = self._record(x, learning=True)
+            state = self._state_with([task], features, dense=False)
         self.labels_ = labels
         codes = np.array([state.tasks.numbers[task]])
         self._learner().update_many(state, rows, codes, np.array([labels.inside[y]]))
@@ -230,7 +236,7 @@ class OnlineClassifier(Parameters):
             return 0.0
         x, task = self._split_record(x, task)
         rows, _ = self._record(x, learning=False)
-        return float(self._margins(rows, [task])[0])
+        return float(self._margins(rows, [task], np.zeros(1, np.int64))[0])
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None before anything is learned."""
@@ -263,6 +269,21 @@ class OnlineClassifier(Parameters):
         """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks)."""
         self._check_fitted(AttributeError)
         return self._learner().relation_matrix(self.state_)
+
+    def relation_among(self, tasks: Sequence[Hashable]) -> NDArray[np.float64]:
+        """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
+
+        Raises
+        ------
+        ValueError
+            For a task that is not known.
+        """
+        self._check_fitted()
+        numbers = self.state_.tasks.numbers
+        for task in tasks:
+            if task not in numbers:
+                raise ValueError(f"task {task!r} was never seen: the model knows {len(numbers)} tasks, see tasks_")
+        return self._learner().relation_matrix(self.state_, [numbers[task] for task in tasks])
 
     @property
     def memory_(self) -> int:
@@ -352,11 +373,13 @@ class OnlineClassifier(Parameters):
     def _learn(
         self, rows: Any, features: int, labels: TwoLabels, signs: Margins, task: Any, tasks: Any, late: int
     ) -> Rounds:
+        if late < 0:
+            raise ValueError(f"late must be at least 0 rounds, got {late!r}")
         distinct, places = distinct_labels(task)
         state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows))
         self.labels_ = labels
         codes = np.array([state.tasks.numbers[label] for label in distinct], np.int64)[places]
-        moves = self._learner().update_many(state, rows, codes, signs, len(signs) - late)
+        moves = self._learner().update_many(state, rows, codes, signs, max(len(signs) - late, 0))
         return Rounds(labels.orientation * moves.margins, moves.taus > 0)
 
     def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool) -> State:
@@ -374,8 +397,7 @@ class OnlineClassifier(Parameters):
         if unseen:
             raise ValueError(f"task {unseen[0]!r} was never seen and new_task is 'raise'")
 
-    def _margins(self, rows: Any, task: Sequence[Hashable] | NDArray[Any]) -> Margins:
-        distinct, places = distinct_labels(task) if len(task) != 1 else (list(task), np.zeros(1, np.int64))
+    def _margins(self, rows: Any, distinct: Sequence[Hashable], places: NDArray[np.int64]) -> Margins:
         if self.new_task == "raise":
             self._refuse_unseen(distinct)
         numbers = self.state_.tasks.numbers
@@ -385,16 +407,18 @@ class OnlineClassifier(Parameters):
 
     def _split_record(self, x: Mapping[Any, Any], task: Hashable) -> tuple[Mapping[Any, Any], Hashable]:
         if self.task_column is None:
-            return x, ONLY_TASK if task is None else task
+            return x, ONLY_TASK if task is None else tabular.one_task(task)
+        if task is not None:
+            raise ValueError(f"the task is given twice: as task= and as task_column={self.task_column!r}")
         if self.task_column not in x:
             raise ValueError(f"the record has no task_column {self.task_column!r}; it has {list(x)[:10]}")
-        return {name: held for name, held in x.items() if name != self.task_column}, x[self.task_column]
+        rest = {name: held for name, held in x.items() if name != self.task_column}
+        return rest, tabular.one_task(x[self.task_column])
 
     def _record(self, x: Mapping[str, Any], learning: bool) -> tuple[Csr, int]:
         """A dictionary as a block of one record, and how many features there are."""
         if "encoder_" in self.__dict__:
-            features, values = self.encoder_.encode_one(x)
-            return Csr(values, features, np.array([0, len(values)], np.int64)), self.state_.features
+            return tabular.encoded(self.encoder_, [x], learning), self.encoder_.n_features
         view = self._view()
         rows = view.record(x, grow=learning and self._dictionaries)
         if learning:
@@ -415,13 +439,17 @@ class OnlineClassifier(Parameters):
     def _rows(self, X: Any, y: Any = "no_validation") -> tuple[Any, int, Any]:
         """X validated, as compiled code takes it, its width, and y where there is one to learn from."""
         learning = not isinstance(y, str)
-        if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
-            return *self._dictionary_rows(X, learning), y
+        if tabular.is_records(X):
+            return *self._dictionary_rows(X, y, learning), y
         if self.fitted and self._dictionaries:
             raise ValueError("the model learned from dictionaries: give a list of dictionaries, not an array")
         return tabular.validated(self, X, y, reset=learning and not self.fitted)
 
-    def _dictionary_rows(self, X: Sequence[Mapping[str, Any]], learning: bool) -> tuple[Any, int]:
+    def _dictionary_rows(self, X: Sequence[Mapping[str, Any]], y: Any, learning: bool) -> tuple[Any, int]:
+        if learning and len(y) != len(X):
+            raise ValueError(f"y must hold one label a record: got {len(y)} for {len(X)} records")
+        if "encoder_" in self.__dict__:
+            return tabular.encoded(self.encoder_, X, learning), self.encoder_.n_features
         view = self._view()
         rows = view.records(X, grow=learning and self._dictionaries)
         if learning:

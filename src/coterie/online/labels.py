@@ -44,8 +44,8 @@ class TwoLabels:
 
     @property
     def orientation(self) -> float:
-        """+1 if the positive label is +1 inside, else -1."""
-        return self.inside[self.ordered[-1]] if len(self.inside) == 2 else 1.0
+        """+1 if the positive label, which is the only one while there is one, is +1 inside, else -1."""
+        return self.inside[self.ordered[-1]] if self.inside else 1.0
 
     def signs(self, y: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.float64]:
         """The labels as -1 and +1 of the inside, new ones learned.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.records import Csr, Dense
+from coterie.streams.encoding import Encoder
 
 Rows = Dense | Csr
 
@@ -25,8 +26,23 @@ def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
         return X, task
     if task is not None:
         raise ValueError(f"tasks are given twice: as task= and as task_column={column!r}")
+    if is_records(X):
+        return _split_records(X, column)
     names = getattr(X, "column_names", getattr(X, "columns", None))
     return _split_array(X, column) if names is None else _split_frame(X, column, list(names))
+
+
+def is_records(X: Any) -> bool:
+    """Whether records come as dictionaries."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def _split_records(X: Sequence[Mapping[Hashable, Any]], column: Hashable) -> tuple[Any, Any]:
+    for t, record in enumerate(X):
+        if column not in record:
+            raise ValueError(f"record {t} (from 0) has no task_column {column!r}; it has {list(record)[:10]}")
+    rest = [{name: held for name, held in record.items() if name != column} for record in X]
+    return rest, [record[column] for record in X]
 
 
 def _split_frame(X: Any, column: Hashable, names: list[Hashable]) -> tuple[Any, Any]:
@@ -126,6 +142,14 @@ def csr_rows(X: Any, dtype: str) -> Csr:
     )
 
 
+def encoded(encoder: Encoder, records: Sequence[Mapping[str, Any]], learning: bool) -> Csr:
+    """Dictionaries as the rows that the encoder makes of such records in files."""
+    parts = [encoder.encode_one(record, update=learning) for record in records]
+    starts = np.cumsum([0, *(len(values) for _, values in parts)])
+    features, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Csr(values, features, starts)
+
+
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only array would make numba compile everything once more."""
     return array if array.flags.writeable else array.copy()
@@ -137,15 +161,28 @@ def task_labels(task: Any, n: int) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If there are not as many tasks as records.
+        If there is not one task a record.
     """
     if task is None:
         return np.zeros(n, np.int64)
     labels = task.to_pylist() if hasattr(task, "to_pylist") else task
     labels = _objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
-    if len(labels) != n:
-        raise ValueError(f"task must name one task a record: got {len(labels)} for {n} records")
+    if labels.shape != (n,):
+        raise ValueError(f"task must name one task a record: got shape {labels.shape} for {n} records")
     return labels
+
+
+def one_task(task: Hashable) -> Hashable:
+    """The label of one task, NumPy's numbers and strings turned into Python's.
+
+    Raises
+    ------
+    ValueError
+        If it is missing (None or NaN).
+    """
+    if task is None or task != task:
+        raise ValueError(f"the task of the record is missing: {task!r}")
+    return task.item() if isinstance(task, np.generic) else task
 
 
 def _objects(labels: Sequence[Hashable]) -> NDArray[Any]:

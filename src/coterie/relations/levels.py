@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,24 +59,30 @@ class LevelRelation(ABC):
         """What the streamed M is multiplied with to give A⁻¹, for a group of so many tasks."""
         return 1.0
 
-    def relation_matrix(self, tasks: Sequence[Hashable]) -> Matrix:
+    def relation_matrix(self, tasks: Sequence[Hashable], among: Sequence[int] | None = None) -> Matrix:
         """A⁻¹ on the paper's scale for these tasks, shape (K, K): O(K² · levels); for looking at, never for learning.
 
         Parameters
         ----------
         tasks : sequence of task labels
             The tasks that are known; groups count these and no others.
+        among : sequence of int, optional
+            Places of the tasks whose rows and columns are wanted, where all would be too many.
         """
         paths = [self.path(task) for task in tasks]
-        M: Matrix = np.diag([self.own(len(path)) for path in paths])
+        chosen = list(range(len(paths)) if among is None else among)
+        shown = [paths[i] for i in chosen]
+        M: Matrix = np.diag([self.own(len(path)) for path in shown])
         for level in range(self.depth):
-            for members in _groups_at(paths, level).values():
-                M[np.ix_(members, members)] += self.shared(level, len(members))
-        return np.asarray(M * self._scales(paths))
+            groups = _groups_at(paths, level)
+            for group, members in _groups_at(shown, level).items():
+                M[np.ix_(members, members)] += self.shared(level, len(groups[group]))
+        return np.asarray(M * self._scales(paths)[chosen, None])
 
-    def _scales(self, paths: list[tuple[Group, ...]]) -> Any:
+    def _scales(self, paths: list[tuple[Group, ...]]) -> NDArray[np.float64]:
+        """What each task's row is multiplied with."""
         sizes = [len(members) for members in _groups_at(paths, 0).values()]
-        return self.scale(max(sizes, default=1))
+        return np.full(len(paths), self.scale(max(sizes, default=1)))
 
 
 def _groups_at(paths: Sequence[tuple[Group, ...]], level: int) -> dict[Group, list[int]]:
@@ -292,7 +298,6 @@ class Clusters(_BOrShare):
             raise ValueError(f"task {task!r} has no group in Clusters: give it one in groups")
         return (self.groups[task],)
 
-    def _scales(self, paths: list[tuple[Group, ...]]) -> Any:
+    def _scales(self, paths: list[tuple[Group, ...]]) -> NDArray[np.float64]:
         groups = _groups_at(paths, 0)
-        each = np.array([self.scale(len(groups[path])) for path in paths])
-        return each[:, None]
+        return np.array([self.scale(len(groups[path])) for path in paths])

@@ -9,8 +9,9 @@ import numpy as np
 from coterie.report import figures, markup
 from coterie.report.clustering import MOST, clustered
 from coterie.streams.metrics import evaluate
+from coterie.streams.summary import conclusions
 from coterie.streams.verdict import verdict
-from coterie.streams.wording import NONE, counted, digits_for, listed, percent, points
+from coterie.streams.wording import NONE, SPOKEN, counted, digits_for, listed, percent, points, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 ALONE = "independent"
 ONE = "pooled"
-_SPOKEN = {ALONE: "one model per task", ONE: "one model for all tasks"}
 _ROWS = 25
 _FOLDED = 1000
 _LISTED = 30
@@ -94,21 +94,17 @@ def story(comparison: Comparison, learner: str | None = None) -> Story:
     return Story(comparison, chosen, verdicts[chosen], verdicts)
 
 
-def spoken(name: str) -> str:
-    """What a learner is called in a sentence."""
-    return _SPOKEN.get(name, name)
-
-
 def headline(told: Story) -> Part:
     """What to do, and the counts behind it."""
-    lead = told.verdict.sentence(spoken(told.learner), spoken(ALONE))
+    lead, *beside = conclusions(told.learner, told.verdict, _against_pooled(told))
     outcome = told.verdict.outcome
     counts = [
         ("examples", f"{told.verdict.overall.n:,}"),
         ("tasks", f"{len(told.verdict.tasks):,}"),
         *((name, f"{(outcome == key).sum():,}") for name, key in _COUNTED),
     ]
-    body = markup.paragraph(lead, "lead") + markup.paragraph(_beside_pooled(told)) + markup.facts(counts, "counts")
+    said = markup.paragraph(lead, "lead") + "".join(map(markup.paragraph, beside))
+    body = said + markup.facts(counts, "counts")
     return Part(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
 
 
@@ -125,7 +121,7 @@ def learners(told: Story) -> Part:
     content = markup.Table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {_SPOKEN[name]}" for name in measured if name in _SPOKEN]
+    names = [f"{name} is {SPOKEN[name]}" for name in measured if name in SPOKEN]
     note = f"{', '.join(names).capitalize()}. Gain, helped and hurt are against {spoken(ALONE)}."
     return Part(markup.section("learners", "Learners", markup.table(content), markup.paragraph(note, "note")), {})
 
@@ -212,14 +208,12 @@ def read(reading: Reading | None) -> Part:
     return Part(markup.section("read", "What was read", *parts), {})
 
 
-def _beside_pooled(told: Story) -> str:
+def _against_pooled(told: Story) -> Verdict | None:
     """The same learner against one model for all, where it is not that itself."""
     pooled = told.comparison.traces.get(ONE)
     if pooled is None or told.learner == ONE:
-        return ""
-    result = verdict(told.comparison.traces[told.learner], pooled)
-    advice = told.verdict.overall.low > 0
-    return f"Against {spoken(ONE)}: {result.sentence(spoken(told.learner), spoken(ONE), advice=advice)}"
+        return None
+    return verdict(told.comparison.traces[told.learner], pooled)
 
 
 def _learner_row(told: Story, name: str, metrics: Metrics, losses: bool) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -73,21 +73,33 @@ def compare(
     {'half': 1, 'independent': 2, 'pooled': 1}
     """
     models = with_baselines(models)
-    first = next(iter(models.values()))
-    blocks, tasks = blocks_of(first, X, y, task, tasks, CHUNK)
+    rounds, tasks = _rounds(models, X, y, task, tasks)
     streams = {name: Stream(model, tasks, delay) for name, model in models.items()}
     seconds = dict.fromkeys(models, 0.0)
-    for block in blocks:
-        _go(streams, seconds, block)
-        if on_round is not None and len(block):
+    for blocks in rounds:
+        _go(streams, seconds, blocks)
+        if on_round is not None and len(blocks[0]):
             on_round({name: stream.latest() for name, stream in streams.items()})
     for name, stream in streams.items():
         seconds[name] += _timed(stream.finish)
     return Comparison({name: stream.trace() for name, stream in streams.items()}, models, seconds)
 
 
-def _go(streams: Mapping[str, Stream], seconds: dict[str, float], block: Block) -> None:
-    for name, stream in streams.items():
+def _rounds(
+    models: Mapping[str, Any], X: Any, y: Any, task: Any, tasks: Sequence[Hashable] | None
+) -> tuple[Iterable[Sequence[Block]], Sequence[Hashable]]:
+    """The stream in blocks, one for each learner, and the tasks to know from its start.
+
+    Blocks of a reader are the same for all. Of arrays every learner takes note itself: of names and types.
+    """
+    if y is None:
+        return ([block] * len(models) for block in X), tasks or ()
+    read = [blocks_of(model, X, y, task, tasks, CHUNK) for model in models.values()]
+    return zip(*(blocks for blocks, _ in read), strict=True), read[0][1]
+
+
+def _go(streams: Mapping[str, Stream], seconds: dict[str, float], blocks: Sequence[Block]) -> None:
+    for (name, stream), block in zip(streams.items(), blocks, strict=True):
         seconds[name] += _timed(partial(stream.go, block))
 
 

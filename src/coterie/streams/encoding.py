@@ -177,11 +177,11 @@ class Encoder:
         """Refuse a table that lacks a column, or has one of a type that does not fit."""
         from coterie.streams.columns import fits
 
+        types = dict(zip(schema.names, schema.types, strict=True))
         for name, kind in self.columns:
-            require_column(name, schema.names, path)
-            found = schema.field(name).type
-            if not fits(found, kind):
-                raise InputError(f"it holds {found}; expected what fits a {kind} feature", path, column=name)
+            require_column(name, types, path)
+            if not fits(types[name], kind):
+                raise InputError(f"it holds {types[name]}; expected what fits a {kind} feature", path, column=name)
 
     def encode(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
         """Encode the rows of an Arrow batch or table.
@@ -301,6 +301,16 @@ class Encoder:
         """Replace a number by its z-score, where the scale asks for it."""
         if kind != "numeric" or not self.standardised:
             return key, value
-        out = np.empty(1)
-        standardise(np.array([value]), np.ones(1, np.bool_), self.moments[self._numeric[key]], update, out)
-        return key, float(out[0])
+        return key, _z_score(self.moments[self._numeric[key]], value, update)
+
+
+def _z_score(moments: NDArray[np.float64], value: float, update: bool) -> float:
+    """One step of `standardise`, without the cost of a call into compiled code."""
+    count, mean, squares = moments.tolist()
+    if update:
+        count += 1.0
+        deviation = value - mean
+        mean += deviation / count
+        squares += deviation * (value - mean)
+        moments[:] = count, mean, squares
+    return (value - mean) / math.sqrt(squares / count) if squares > 0.0 else 0.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from coterie.streams.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -78,7 +80,7 @@ def reading(path: str) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, pa.ArrowException, EOFError, MemoryError) as error:
+    except (OSError, pa.ArrowException, EOFError, MemoryError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
         raise InputError(f"cannot be read: {reason}", path) from error
 
@@ -94,7 +96,14 @@ def shown(word: str | bytes) -> str:
     return repr(clipped(word))
 
 
-def require_column(name: str, names: Sequence[str], path: str | None = None) -> None:
+def require_distinct(names: Sequence[str], path: str, line: int | None = None) -> None:
+    """Refuse columns of the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"two columns are called {name!r}", path, line)
+
+
+def require_column(name: str, names: Collection[str], path: str | None = None) -> None:
     """Refuse a name that is not among the columns, with the columns there are and the near ones.
 
     Examples
@@ -105,7 +114,7 @@ def require_column(name: str, names: Sequence[str], path: str | None = None) -> 
     """
     if name in names:
         return
-    listed = ", ".join(map(repr, names[:_MOST_NAMES])) + (", …" if len(names) > _MOST_NAMES else "")
+    listed = ", ".join(map(repr, islice(names, _MOST_NAMES))) + (", …" if len(names) > _MOST_NAMES else "")
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise InputError(f"there is no column {name!r} among {listed}{hint}", path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from coterie.numeric.fields import LARGEST_VALUE
 from coterie.numeric.hashing import encode_key
 from coterie.streams.errors import InputError
-from coterie.streams.faults import shown
+from coterie.streams.faults import clipped, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ def _items(name: str, value: Any) -> Iterator[tuple[str, float]]:
 
 def _text(name: str, value: Any) -> Iterator[tuple[str, float]]:
     if value is not None and not isinstance(value, str):
-        raise InputError(f"a {type(value).__name__} is not a text", column=name)
+        raise InputError(f"{clipped(repr(value))} is not a text", column=name)
     tokens = _TOKEN.findall(encode_key(value or "").lower())
     for token, count in Counter(tokens).items():
         yield f"{name}^{token.decode('utf-8', 'surrogatepass')}", math.log(1.0 + count)

@@ -50,14 +50,23 @@ class Records:
         """Everything from the first record's beginning to the last one's end."""
         return self.data[self.start[0] : self.stop[-1]] if len(self) else b""
 
+    def parts(self, rows: int) -> Iterator[Records]:
+        """Cut into runs of at most so many records, each over data of its own."""
+        for first in range(0, len(self), rows):
+            yield self.pick(slice(first, first + rows)).alone()
+
     def alone(self) -> Records:
         """These records over their own data, without what stands before and behind."""
         first = self.start[0] if len(self) else 0
         return replace(self, data=self.span(), start=self.start - first, stop=self.stop - first)
 
-    def joined(self) -> bytes:
-        """These records alone, one a line."""
-        return b"\n".join(self.record(row) for row in range(len(self)))
+    def only(self, good: NDArray[np.bool_]) -> Records:
+        """The good ones of the records, with nothing between them but line breaks."""
+        kept = self.pick(good)
+        data = b"\n".join(kept.record(row) for row in range(len(kept)))
+        length = kept.stop - kept.start
+        stop = np.cumsum(length + 1) - 1
+        return replace(kept, data=data, start=stop - length, stop=stop)
 
 
 class Splitter(Protocol):
@@ -126,7 +135,7 @@ def _only_utf8(records: Records, name: str, faults: Faults, header: bool) -> Rec
             good[row] = False
             message = f"is not UTF-8 text: byte 0x{records.record(row)[error]:02x} at position {error + 1}"
             (_STRICT if header and row == 0 else faults).report(message, name, records.line[row])
-    return records.pick(good)
+    return records.only(good)
 
 
 def _utf8_error(data: bytes) -> int | None:
@@ -138,10 +147,8 @@ def _utf8_error(data: bytes) -> int | None:
     return None
 
 
-def text_records(
-    source: Source, split: Splitter, faults: Faults, block_rows: int, header: bool = False
-) -> Iterator[Records]:
-    """Yield the records of a text, at most `block_rows` and about a mebibyte at a time.
+def text_records(source: Source, split: Splitter, faults: Faults, header: bool = False) -> Iterator[Records]:
+    """Yield the records of a text, about a mebibyte at a time.
 
     Reports records that are not UTF-8, that do not end within 16 MiB, and quoted fields never closed; a fault of the
     first record is never skipped if it is a `header`.
@@ -149,5 +156,5 @@ def text_records(
     for records in _all_records(source, split, faults, header):
         good = _only_utf8(records, source.name, faults, header)
         header = False
-        for first in range(0, len(good), block_rows):
-            yield good.pick(slice(first, first + block_rows)).alone()
+        if len(good):
+            yield good

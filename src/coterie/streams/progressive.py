@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +139,14 @@ def blocks_of(
     return whole.pieces(size or max(len(whole), 1)), [*(tasks or ()), *distinct_labels(whole.tasks)[0]]
 
 
+class Told(NamedTuple):
+    """What is kept of a block that was predicted: not its features, so that a stream may be longer than the memory."""
+
+    label: NDArray[Any] | None
+    task: NDArray[Any]
+    margin: NDArray[np.float64]
+
+
 class Stream:
     """A model going along a stream, with the records whose labels have not come yet."""
 
@@ -146,7 +154,7 @@ class Stream:
         if delay < 0:
             raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
         self.model, self.tasks, self.delay = model, tasks, delay
-        self.told: list[tuple[Block, NDArray[np.float64]]] = []
+        self.told: list[Told] = []
         self.moved: list[NDArray[np.bool_]] = []
         self.waiting: Block | None = None
 
@@ -164,7 +172,7 @@ class Stream:
             margin[self.delay :] = rounds.margin[self.delay :] * self.model.orientation
             self.moved.append(rounds.updated[:learned])
             self.tasks = ()
-        self.told.append((block, margin[before:]))
+        self.told.append(Told(block.y, block.tasks, margin[before:]))
         self.waiting = joined.piece(learned, len(joined)) if self.delay else None
 
     def finish(self) -> None:
@@ -175,20 +183,21 @@ class Stream:
 
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""
-        return _trace(self.model, self.told[-1:], self.moved[-1:])
+        learned = len(self.told[-1].margin) - (len(self.waiting) if self.waiting is not None else 0)
+        return _trace(self.model, self.told[-1:], [self.moved[-1][-learned:]] if learned > 0 else [])
 
     def trace(self) -> Trace:
         """All rounds so far."""
         return _trace(self.model, self.told, self.moved)
 
 
-def _trace(model: Any, told: Sequence[tuple[Block, NDArray[np.float64]]], moved: Sequence[NDArray[np.bool_]]) -> Trace:
+def _trace(model: Any, told: Sequence[Told], moved: Sequence[NDArray[np.bool_]]) -> Trace:
     """The rounds as the user sees them; margins were kept with the sign of the model's inside."""
-    margin = model.orientation * np.concatenate([np.zeros(0), *(each for _, each in told)])
-    label = _joined([block.y for block, _ in told])
-    tasks, task = distinct_labels(_joined([block.tasks for block, _ in told]))
+    margin = model.orientation * np.concatenate([np.zeros(0), *(rounds.margin for rounds in told)])
+    label = _joined([rounds.label for rounds in told])
+    tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))
     classes = model.classes_ if model.fitted else np.zeros(0)
-    sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(0)
+    sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(len(margin))
     updated = np.zeros(len(margin), bool)
     flags = np.concatenate([np.zeros(0, bool), *moved])[: len(margin)]
     updated[: len(flags)] = flags

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from coterie.streams.block import Block
 from coterie.streams.encoding import Encoder
 from coterie.streams.errors import InputError
-from coterie.streams.faults import Fault, Faults, reading, require_column
+from coterie.streams.faults import Fault, Faults, reading, require_column, require_distinct
 from coterie.streams.schema import Wishes, decide
-from coterie.streams.sources import STDIN, Source, find_paths, format_suffix, total_size
+from coterie.streams.sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,15 @@ _SUFFIXES = {
     "libsvm": "svmlight",
     "vw": "vw",
 }
-_NO_ROWS = "there is no record in it"
+_EXPECTED = {
+    "csv": "a header line",
+    "tsv": "a header line",
+    "jsonl": "a JSON object on each line",
+    "parquet": "Parquet data",
+    "arrow": "Arrow IPC data",
+    "svmlight": "a record on each line",
+    "vw": "a record on each line",
+}
 
 
 def detect_format(path: str, given: str | None) -> str:
@@ -135,6 +143,16 @@ class Reader:
         self.dropped: dict[str, str] = {}
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files, as messages call them."""
+        return tuple(STDIN_NAME if path == STDIN else path for path in self._paths)
+
+    @property
+    def path(self) -> str:
+        """The file being read, the last one after the end."""
+        return self.paths[-1] if self._source is None else self._source.name
+
+    @property
     def skipped(self) -> int:
         """Records left out."""
         return self._faults.skipped
@@ -153,18 +171,20 @@ class Reader:
         self._restart()
         for path, kind in zip(self._paths, self._formats, strict=True):
             self._require_unread(path)
-            with reading(path if path != STDIN else "<stdin>"), Source(path) as source:
+            with reading(STDIN_NAME if path == STDIN else path), Source(path) as source:
                 self._source = source
+                if source.stream.empty:
+                    raise InputError(f"is empty: expected {_EXPECTED[kind]}", source.name)
                 for block in self._table_blocks(kind, source) if kind in TABLES else self._row_blocks(kind, source):
                     self.rows += len(block)
                     yield block
                 self._bytes_before, self._source = self.bytes_read, None
         if not self.rows and not self.skipped:
-            raise InputError(f"{_NO_ROWS}", self._paths[-1])
+            raise InputError("there is no record in it", self.paths[-1])
 
     def _require_unread(self, path: str) -> None:
         if path == STDIN and self._stdin_read:
-            raise InputError("standard input can be read once only", "<stdin>")
+            raise InputError("standard input can be read once only", STDIN_NAME)
         self._stdin_read = self._stdin_read or path == STDIN
 
     def _require_kind(self, path: str, source: str) -> None:
@@ -177,11 +197,12 @@ class Reader:
     def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
         self._require_kind(source.name, "columns")
         table = _open_table(kind, source, self._faults, self._block_rows)
-        for name in table.names:
-            if table.names.count(name) > 1:
-                raise InputError(f"two columns are called {name!r}", source.name)
+        require_distinct(table.names, source.name)
         if self.encoder is None:
-            self.encoder, self.dropped = decide(table.kinds(), self._wishes, source.name)
+            kinds = table.kinds()
+            if not kinds:
+                return
+            self.encoder, self.dropped = decide(kinds, self._wishes, source.name)
         wanted = self._wanted(self.encoder, table.names, source.name)
         self.columns = wanted
         for batch in table.batches(wanted):
@@ -189,11 +210,12 @@ class Reader:
 
     def _wanted(self, encoder: Encoder, names: Sequence[str], path: str) -> dict[str, str]:
         """Use of each column to be read; a label that only the encoder names may be missing."""
-        label = self._wishes.label or (encoder.label if encoder.label in names else None)
+        there = dict.fromkeys(names)
+        label = self._wishes.label or (encoder.label if encoder.label in there else None)
         roles = [(label, "label"), (self._wishes.task or encoder.task, "task")]
         wanted = {name: role for name, role in roles if name is not None} | dict(encoder.columns)
         for name in wanted:
-            require_column(name, names, path)
+            require_column(name, there, path)
         return wanted
 
     def _encode(self, encoder: Encoder, batch: Batch, wanted: Mapping[str, str], path: str) -> Iterator[Block]:
@@ -208,7 +230,7 @@ class Reader:
             role: list(label_faults(name, role, plain(batch.columns.column(name)))) for role, name in roles.items()
         }
         if self._wishes.label is None and len(missing.get("label", ())) == len(batch.place):
-            del roles["label"], missing["label"]
+            roles.pop("label", None), missing.pop("label", None)
         found: list[Fault] = [*encoder.faults(batch.columns), *chain(*missing.values())]
         good = self._faults.reject(found, path, batch.place)
         columns = batch.columns if good.all() else batch.columns.filter(pa.array(good))
@@ -282,17 +304,17 @@ def read(
     format      extensions                label and task
     ==========  ========================  ==============================================================
     csv, tsv    csv txt; tsv tab          columns, read as strings; the delimiter of csv is found out
-    jsonl       jsonl ndjson json         keys, with the type they have in the first block
+    jsonl       jsonl ndjson json         keys, with the type they have in the first mebibyte
     parquet     parquet pq                columns, with their type
     arrow       arrow arrows feather ipc  columns, with their type (IPC files and streams)
     svmlight    svm svmlight libsvm       the row's first number; ``qid:``, a whole number
     vw          vw                        the row's first number; the first feature of the namespace `task`
     ==========  ========================  ==============================================================
 
-    Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns are typed by the first block: numbers are
-    numeric features, strings and truth values categorical, lists of strings items (`Encoder` tells how each becomes
-    features); in CSV a column is numeric if more than half of its values are, and dates are strings. Keys of JSON that
-    first appear after the first block are not read. The indices of svmlight are the columns themselves; features of
+    Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns of text are typed by the first mebibyte:
+    numbers are numeric features, strings and truth values categorical, lists of strings items (`Encoder` tells how each
+    becomes features); in CSV a column is numeric if more than half of its values are, and dates are strings. Keys of
+    JSON that first appear later are not read. The indices of svmlight are the columns themselves; features of
     Vowpal Wabbit text are hashed by ``namespace^feature``, and its importance weights are not used.
 
     Parameters

@@ -76,7 +76,7 @@ def decide(kinds: Kinds, wishes: Wishes, path: str | None = None) -> tuple[Encod
     """
     named = (*filter(None, (wishes.label, wishes.task)), *(wishes.chosen or ()), *wishes.ignored, *wishes.named_kinds)
     for name in named:
-        require_column(name, list(kinds), path)
+        require_column(name, kinds, path)
     columns, dropped = [], {}
     for name, (kind, reason) in kinds.items():
         used = wishes.named_kinds.get(name, kind)

@@ -32,6 +32,11 @@ class _Counted(io.RawIOBase):
         self.position = 0
         self._ahead = file.read(_LONGEST_MAGIC) or b""
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to read; to be asked before any is read."""
+        return not self._ahead
+
     def begins_with(self, magic: bytes) -> bool:
         """Whether these are the first bytes; to be asked before any is read."""
         return self._ahead.startswith(magic)
@@ -78,7 +83,7 @@ class Source:
             self._raw = _Counted(file)
             codec = next((codec for codec, magic in _CODECS.items() if self._raw.begins_with(magic)), None)
             promised = _SUFFIXES.get(Path(path).suffix.lower())
-            if promised not in (None, codec):
+            if promised not in (None, codec) and not self._raw.empty:
                 raise InputError(f"is not {promised} data, though its name says so", self.name)
             self.stream = self._raw if codec is None else _Counted(_decompressed(self._raw, codec))
             self.local = path if codec is None and path != STDIN and Path(path).is_file() else None
@@ -129,7 +134,7 @@ def _expand(path: str) -> list[str]:
         return [path]
     if Path(path).is_dir():
         raise InputError("is a folder; expected a file", path)
-    found = sorted(name for name in glob.iglob(path, recursive=True) if Path(name).is_file())  # noqa: PTH207 - may be absolute
+    found = sorted(name for name in glob.iglob(path, recursive=True) if Path(name).is_file())  # noqa: PTH207
     if not found:
         # a named pipe or a device is no regular file, and is read all the same
         if Path(path).exists():

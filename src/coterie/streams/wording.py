@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
 NONE = "–"
+SPOKEN = {
+    "together": "learning together",
+    "independent": "one model per task",
+    "pooled": "one model for all tasks",
+}
 _NAMED = 5
 
 
@@ -52,6 +57,15 @@ def counted(n: int, thing: str) -> str:
 def none_for_nan(value: float) -> float | None:
     """The value, None for nan."""
     return None if isnan(value) else value
+
+
+def spoken(learner: str) -> str:
+    """What a learner is called in a sentence.
+
+    >>> spoken("pooled"), spoken("share=0.25")
+    ('one model for all tasks', 'share=0.25')
+    """
+    return SPOKEN.get(learner, learner)
 
 
 def digits_for(difference: float) -> int:

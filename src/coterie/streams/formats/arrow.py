@@ -25,6 +25,11 @@ _FILE_MAGIC = b"ARROW1\0\0"
 _STREAM_MAGIC = b"\xff\xff\xff\xff"
 
 
+def _rows_at_once(block_rows: int, columns: int) -> int:
+    """Rows of a block, fewer where there are many columns."""
+    return max(1, min(block_rows, _BLOCK_BYTES // (8 * max(columns, 1))))
+
+
 def _blocks(batch: pa.RecordBatch, before: int, block_rows: int) -> Iterator[Batch]:
     """Cut a batch into blocks whose rows are counted from the file's first; refuses what is not what it says."""
     batch.validate(full=True)
@@ -54,25 +59,25 @@ class ParquetTable:
         """What the types of the columns say."""
         return schema_kinds(self._schema)
 
-    def _rows_at_once(self) -> int:
-        """Rows of a block, fewer where they are long."""
+    def _longest_block(self, columns: int) -> int:
+        """Rows of a block, fewer where they are long or wide."""
         metadata = self._file.metadata
         size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
         longest: int = _BLOCK_BYTES * max(metadata.num_rows, 1) // max(size, 1)
-        return max(1, min(self._block_rows, longest))
+        return max(1, min(_rows_at_once(self._block_rows, columns), longest))
 
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
         """Read batch after batch, of the columns wanted only."""
-        row = 0
-        for batch in self._file.iter_batches(self._rows_at_once(), columns=list(wanted), use_threads=False):
-            yield from _blocks(_pick(batch, wanted), row, self._block_rows)
+        row, rows = 0, self._longest_block(len(wanted))
+        for batch in self._file.iter_batches(rows, columns=list(wanted), use_threads=False):
+            yield from _blocks(_pick(batch, wanted), row, rows)
             row += batch.num_rows
             self._source.advance(row / max(self._file.metadata.num_rows, 1))
 
 
 def _spooled(source: Source) -> Any:
     """Copy a stream into a temporary file, since Parquet is read from its end; the file goes when it is closed."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the source
     source.hold(file)
     while piece := source.read(_PIECE_BYTES):
         file.write(piece)
@@ -106,7 +111,13 @@ class ArrowTable:
         if is_file:
             self._source.read(len(_FILE_MAGIC))
         reader = pa.ipc.open_stream(pa.PythonFile(self._source.stream, mode="r"))
-        return reader.schema, iter(reader)
+        return reader.schema, self._stream_batches(reader)
+
+    def _stream_batches(self, reader: pa.ipc.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
+        yield from reader
+        # a file has a footer behind its stream, which whoever writes into a pipe wants to get rid of
+        while self._source.read(_PIECE_BYTES):
+            pass
 
     def kinds(self) -> Kinds:
         """What the types of the columns say."""
@@ -114,7 +125,7 @@ class ArrowTable:
 
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
         """Read batch after batch as they were written, and cut them into blocks."""
-        row = 0
+        row, rows = 0, _rows_at_once(self._block_rows, len(wanted))
         for batch in self._batches:
-            yield from _blocks(_pick(batch, wanted), row, self._block_rows)
+            yield from _blocks(_pick(batch, wanted), row, rows)
             row += batch.num_rows

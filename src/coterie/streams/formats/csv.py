@@ -19,7 +19,7 @@ import pyarrow.csv as pacsv
 from coterie.numeric.csv_records import split_csv
 from coterie.numeric.hashing import as_bytes
 from coterie.streams.errors import InputError
-from coterie.streams.faults import Fault, Faults, shown
+from coterie.streams.faults import Fault, Faults, require_distinct, shown
 from coterie.streams.formats.table import Batch
 from coterie.streams.lines import Records, text_records
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DELIMITERS = ",\t;|"
 # What stands for no value in a column of numbers; "nan" does not: it is refused as a number.
 NULLS = ("", "NA", "N/A", "#N/A", "n/a", "null", "NULL", "None")
-_NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:nan|inf|infinity))\s*$"
+_NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))[ \t]*$"
 
 
 def sniff_delimiter(header: bytes) -> str:
@@ -63,16 +63,16 @@ class CsvTable:
     """One CSV file with a header line."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int, delimiter: str | None = None) -> None:
-        self._path, self._faults = source.name, faults
+        self._path, self._faults, self._block_rows = source.name, faults, block_rows
         self._split = _Splitter(delimiter)
-        pieces = text_records(source, self._split, faults, block_rows, header=True)
+        pieces = text_records(source, self._split, faults, header=True)
         first = next(pieces, None)
         if first is None:
             raise InputError("is empty: expected a header line", source.name)
         self.names = self._header(first)
-        rest = chain([first.pick(slice(1, None))], pieces)
-        self._pieces = (self._regular(records) for records in rest if len(records))
-        self._first: Records = next(self._pieces, first.pick(slice(0)))
+        regular = map(self._regular, chain([first.pick(slice(1, None))], pieces))
+        self._pieces = (records for records in regular if len(records))
+        self._first = next(self._pieces, None)
 
     def _header(self, records: Records) -> list[str]:
         table = pacsv.read_csv(
@@ -82,9 +82,7 @@ class CsvTable:
             pacsv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(records.fields[0])}),
         )
         names = [column[0].as_py().strip() for column in table.columns]
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"two columns are called {name!r}", self._path, int(records.line[0]))
+        require_distinct(names, self._path, int(records.line[0]))
         return names
 
     def _parse_options(self) -> pacsv.ParseOptions:
@@ -99,10 +97,7 @@ class CsvTable:
             fields = int(records.fields[row])
             message = f"the line has {fields} field{'s' * (fields != 1)}, the header {len(self.names)}"
             self._faults.report(message, self._path, records.line[row])
-        kept = records.pick(good)
-        data = kept.joined()
-        ends = np.cumsum(kept.stop - kept.start + 1) - 1
-        return Records(data, ends - (kept.stop - kept.start), ends, kept.line, kept.fields)
+        return records.only(good)
 
     def _parse(self, records: Records, types: Mapping[str, pa.DataType]) -> pa.RecordBatch:
         """Parse some columns; raises ``pyarrow.ArrowInvalid`` where a number is none."""
@@ -126,8 +121,8 @@ class CsvTable:
 
     def kinds(self) -> Kinds:
         """Columns whose values are numbers for the most part are numeric, the others categorical."""
-        if not len(self._first):
-            return dict.fromkeys(self.names, ("categorical", ""))
+        if self._first is None:
+            return {}
         batch = self._parse(self._first, dict.fromkeys(self.names, pa.string()))
         return {name: self._kind(batch.column(name)) for name in self.names}
 
@@ -142,9 +137,8 @@ class CsvTable:
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
         """Parse piece after piece; numbers as numbers, all else as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
-        for records in chain([self._first], self._pieces):
-            if not len(records):
-                continue
+        pieces = chain([self._first] if self._first is not None else [], self._pieces)
+        for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
             try:
                 yield Batch(self._parse(records, types), records.line)
             except pa.ArrowInvalid:
@@ -170,7 +164,7 @@ def _numbers(name: str, words: pa.Array) -> tuple[pa.Array, list[Fault]]:
     values: list[float | None] = []
     faults = []
     for row, word in enumerate(words.to_pylist()):
-        is_number = re.match(_NUMBER, word) is not None
+        is_number = re.fullmatch(_NUMBER, word) is not None
         values.append(float(word) if is_number else None)
         if not is_number and word not in NULLS:
             faults.append(Fault(row, name, f"{shown(word)} is not a number"))

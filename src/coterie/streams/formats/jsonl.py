@@ -1,14 +1,17 @@
-"""JSON Lines: one object a line, parsed by pyarrow; what it refuses is decoded line by line, to find the place."""
+"""JSON Lines: one object a line, decoded by msgspec into the columns wanted.
+
+Not by pyarrow, whose JSON parser (26.0) ends the process on some lines that are no JSON, such as ``null, "a": 1}``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.json as pajson
 
 from coterie.streams.errors import InputError
 from coterie.streams.faults import Fault, Faults, clipped, shown
@@ -16,7 +19,7 @@ from coterie.streams.formats.table import Batch
 from coterie.streams.lines import Records, split_lines, text_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from coterie.streams.schema import Kinds
     from coterie.streams.sources import Source
@@ -37,6 +40,13 @@ _WORDS = {
     "list": "a list of strings",
 }
 _LARGEST_INT = 1 << 63
+_CHECKED: dict[str, Any] = {
+    "bool": bool,
+    "int": Annotated[int, msgspec.Meta(ge=-_LARGEST_INT, le=_LARGEST_INT - 1)],
+    "float": float,
+    "str": str,
+    "list": list[str | None],
+}
 
 
 def _type_of(value: object) -> str:
@@ -45,7 +55,7 @@ def _type_of(value: object) -> str:
     if name == "int":
         return "int" if -_LARGEST_INT <= value < _LARGEST_INT else "float"  # type: ignore[operator]
     if name == "list":
-        return "list" if all(isinstance(item, str) for item in value) else "other"  # type: ignore[attr-defined]
+        return "list" if all(item is None or isinstance(item, str) for item in value) else "other"  # type: ignore[attr-defined]
     return name if name in _TYPES else "other"
 
 
@@ -54,35 +64,36 @@ def _decode(line: bytes) -> dict[str, Any] | str:
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        return f"is not JSON: {str(error) or 'too deeply nested'}"
+        hint = " (NaN and Infinity are no numbers of JSON)" if b"NaN" in line or b"Infinity" in line else ""
+        return f"is not JSON: {str(error) or 'too deeply nested'}{hint}"
     if isinstance(value, dict):
         return value
     return f"{shown(line)} is not a JSON object"
 
 
 class JsonTable:
-    """One file of JSON Lines; keys that first appear after the first block are not read."""
+    """One file of JSON Lines; keys that first appear after its first mebibyte are not read."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
-        self._path, self._faults = source.name, faults
-        self._pieces = text_records(source, split_lines, faults, block_rows)
-        self._first = next(self._pieces, None)
-        if self._first is None:
+        self._path, self._faults, self._block_rows = source.name, faults, block_rows
+        self._pieces = text_records(source, split_lines, faults)
+        first = next(self._pieces, None)
+        if first is None:
             raise InputError("is empty: expected a JSON object on each line", source.name)
+        self._first = first
         self._seen = self._types(self._first)
         self.names = list(self._seen)
         if not self._seen:
-            raise InputError("has no JSON object with a key in its first lines", source.name)
+            message = _decode(self._first.record(0))
+            raise InputError(message if isinstance(message, str) else "the object has no key", source.name, 1)
 
-    def _types(self, records: Records) -> dict[str, str]:
+    @staticmethod
+    def _types(records: Records) -> dict[str, str]:
         """Most frequent type of each key's values in some records, a number before all if one is not whole."""
         seen: dict[str, Counter[str]] = {}
         for row in range(len(records)):
             decoded = _decode(records.record(row))
-            if isinstance(decoded, str):
-                self._refuse(records, row, decoded)
-                continue
-            for key, value in decoded.items():
+            for key, value in decoded.items() if isinstance(decoded, dict) else ():
                 counts = seen.setdefault(key, Counter())
                 if value is not None and value != []:
                     counts[_type_of(value)] += 1
@@ -90,11 +101,6 @@ class JsonTable:
             if counts["float"]:
                 counts["float"] += counts.pop("int", 0)
         return {key: max(counts, key=lambda name: counts[name], default="null") for key, counts in seen.items()}
-
-    def _refuse(self, records: Records, row: int, message: str) -> None:
-        """Stop at a line that is no object; where faults are skipped it will be met, and counted, again."""
-        if self._faults.stop and records.record(row).strip():
-            self._faults.report(message, self._path, records.line[row])
 
     def kinds(self) -> Kinds:
         """Numbers are numeric, strings and truth values categorical, lists of strings items."""
@@ -117,27 +123,11 @@ class JsonTable:
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
         """Parse piece after piece; the label and the task keep the type that they have in the first block."""
         types = {name: self._wanted_type(name, use) for name, use in wanted.items()}
-        schema = pa.schema([(name, _TYPES[kind]) for name, kind in types.items()])
-        for records in chain([self._first] if self._first else [], self._pieces):
-            batch = self._parse(records, schema)
-            yield Batch(batch, records.line) if batch is not None else self._parse_doubtful(records, types)
-
-    @staticmethod
-    def _parse(records: Records, schema: pa.Schema) -> pa.RecordBatch | None:
-        """Parse some columns; None where pyarrow refuses the piece, or reads other records than there are lines."""
-        data = records.span()
-        try:
-            table = pajson.read_json(
-                pa.BufferReader(data),
-                pajson.ReadOptions(use_threads=False, block_size=len(data) + 1),
-                pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-            )
-        except pa.ArrowInvalid:
-            return None
-        if table.num_rows != len(records):
-            return None
-        columns = [table.column(name).combine_chunks() for name in schema.names]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        decode = _column_decoder(types)
+        pieces = chain([self._first], self._pieces)
+        for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
+            columns = decode(records)
+            yield Batch(columns, records.line) if columns is not None else self._parse_doubtful(records, types)
 
     def _parse_doubtful(self, records: Records, types: Mapping[str, str]) -> Batch:
         """Decode line by line, report the bad ones, and keep the others."""
@@ -171,3 +161,26 @@ def _array(values: list[Any], kind: str) -> pa.Array:
     if kind == "float":
         values = [None if value is None else float(value) for value in values]
     return pa.array(values, _TYPES[kind])
+
+
+def _column_decoder(types: Mapping[str, str]) -> Callable[[Records], pa.RecordBatch | None]:
+    """Make what decodes a piece at once; it gives None where a line is not an object of these types."""
+    attributes = [f"f{i}" for i in range(len(types))]
+    fields = [(name, _CHECKED[kind] | None, None) for name, kind in zip(attributes, types.values(), strict=True)]
+    try:
+        record = msgspec.defstruct("Record", fields, rename=dict(zip(attributes, types, strict=True)), gc=False)
+    except ValueError:
+        # a key with a quote or a backslash in it: line by line, then
+        return lambda records: None
+    decoder = msgspec.json.Decoder(record)
+
+    def decode(records: Records) -> pa.RecordBatch | None:
+        try:
+            rows = decoder.decode_lines(records.span())
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        columns = [list(map(attrgetter(name), rows)) for name in attributes]
+        arrays = [pa.array(values, _TYPES[kind]) for values, kind in zip(columns, types.values(), strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, names=list(types)) if len(rows) == len(records) else None
+
+    return decode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +13,6 @@ from coterie.numeric.hashing import as_bytes, bit_mask, encode_key
 from coterie.numeric.svmlight import NO_QUERY, parse_svmlight
 from coterie.numeric.vowpal import parse_vowpal
 from coterie.streams.columns import Entries
-from coterie.streams.errors import InputError
 from coterie.streams.faults import Fault, Faults, shown
 from coterie.streams.lines import Records, split_lines, text_records
 
@@ -133,17 +133,14 @@ class VowpalParser:
 
 def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser, habits: Habits) -> Iterator[Rows]:
     """Yield the rows of a file, block after block; blank lines and comments are none."""
-    empty = True
-    for records in text_records(source, split_lines, faults, block_rows):
-        empty = False
+    pieces = text_records(source, split_lines, faults)
+    for records in chain.from_iterable(piece.parts(block_rows) for piece in pieces):
         parsed = parse(as_bytes(records.data), records)
         _settle(habits, parsed)
         found = [*_parser_faults(parsed, records, parse), *_habit_faults(habits, parsed)]
         good = faults.reject(found, source.name, records.line) & (parsed.fault == fields.GOOD)
         if good.any():
             yield _good_rows(parsed, records, good, habits)
-    if empty:
-        raise InputError("is empty: expected a record on each line", source.name)
 
 
 def _settle(habits: Habits, parsed: _Parsed) -> None:

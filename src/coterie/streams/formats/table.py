@@ -32,7 +32,7 @@ class Table(Protocol):
         """The columns there are."""
 
     def kinds(self) -> Kinds:
-        """What the first records suggest that each column is."""
+        """What the first records suggest that each column is; nothing where there is no record."""
 
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
         """Yield all records; `wanted` gives each column's use: a kind of feature, `LABEL` or `TASK`."""

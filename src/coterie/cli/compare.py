@@ -1,0 +1,51 @@
+"""``coterie compare``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from coterie.cli.options import Columns, Delay, Files, Learning
+from coterie.cli.outputs import Outputs, finish
+from coterie.cli.progress import watching
+from coterie.cli.spreading import spread
+
+DEFAULT = ("half", "share=0.25", "share=0.75")
+
+Learner = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SPEC",
+        help="A learner in one word, parts with commas between: a relation, a rule, average, no-average, or name=value "
+        "with an option's name (share=0.3,pa2,C=0.1). May be repeated.  [default: half, share=0.25, share=0.75]",
+    ),
+]
+
+
+@spread
+def compare(
+    files: Files, columns: Columns, learning: Learning, outputs: Outputs, learner: Learner = None, delay: Delay = 0
+) -> None:
+    """Let several learners go along the same records, in one pass.
+
+    One model per task and one model for all tasks always run beside them. The other options hold for every learner
+    that does not say otherwise; --model saves the first.
+
+    \b
+    Examples:
+      coterie compare clicks.csv --task user --label click --report report.html
+      coterie compare sales.csv --task shop --label sold --learner half --learner groups=regions.csv,share=0.5
+      coterie compare mail.jsonl --task user --label spam --learner pa1,C=0.1 --learner pa1,C=1 --learner perceptron
+    """
+    from coterie.cli.specs import parse
+    from coterie.streams.job import learn
+
+    outputs.require_folders()
+    base = learning.choice()
+    choices = {spec: parse(spec, base) for spec in learner or DEFAULT}
+    columns.require_named(files)
+    reader = columns.reader(files)
+    with watching(reader, outputs.quiet) as on_round:
+        outcome = learn(reader, choices, delay=delay, on_round=on_round)
+    finish("compare", outcome, outputs)

@@ -1,0 +1,70 @@
+"""From what goes wrong to one line on standard error and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import typer
+
+OTHER, BAD_INPUT, CLOSED_PIPE, INTERRUPTED = 1, 2, 141, 130
+DEBUG = "COTERIE_DEBUG"
+
+# typer shows neither class under a name of its own in all its versions
+UsageError = typer.BadParameter.__mro__[1]
+ClickException = UsageError.__mro__[1]
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what is raised inside into a message and an exit; with COTERIE_DEBUG=1 a traceback is let through."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (typer.Exit, typer.Abort):
+        raise
+    except BaseException as error:
+        if os.environ.get(DEBUG) == "1" and not isinstance(error, ClickException):
+            raise
+        code = complain(error)
+        _silence()
+        raise typer.Exit(code) from None
+
+
+def complain(error: BaseException) -> int:
+    """Say what went wrong where that helps; the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return CLOSED_PIPE
+    tell(f"error: {_message(error)}")
+    return BAD_INPUT if isinstance(error, (ClickException, ValueError, FileNotFoundError)) else OTHER
+
+
+def tell(message: str) -> None:
+    """One line on standard error; nobody may be listening."""
+    with suppress(OSError):
+        print(f"coterie: {message}", file=sys.stderr, flush=True)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, ClickException):
+        return " ".join(str(error.format_message()).split())  # type: ignore[attr-defined]
+    if isinstance(error, OSError) and error.strerror:
+        return ": ".join(str(part) for part in (error.filename, error.strerror) if part is not None)
+    text = " ".join(str(error).split())
+    known = isinstance(error, (ValueError, ImportError, OSError))
+    return text if known else f"{type(error).__name__}: {text} (set {DEBUG}=1 to see where)"
+
+
+def _silence() -> None:
+    """Standard output may be closed or full: what is still to be written there must not raise at the end."""
+    with suppress(OSError, ValueError):
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EFBIG):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,100 @@
+"""``coterie learn``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.options import Columns, Delay, Files, Learning, refuse_learning
+from coterie.cli.outputs import Outputs, finish
+from coterie.cli.progress import watching
+from coterie.cli.spreading import spread
+
+if TYPE_CHECKING:
+    from coterie.streams.job import Outcome
+
+From = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="MODEL", help="Go on learning with this saved model, and nothing beside it."),
+]
+Alone = Annotated[
+    bool, typer.Option("--alone", help="Learn this model only, without one per task and one for all beside it: faster.")
+]
+NewTask = Annotated[
+    str | None,
+    typer.Option(metavar="grow|raise", help="Whether the saved model takes tasks it has never seen, or refuses them."),
+]
+
+
+@spread
+def learn(
+    files: Files,
+    columns: Columns,
+    learning: Learning,
+    outputs: Outputs,
+    from_: From = None,
+    alone: Alone = False,
+    new_task: NewTask = None,
+    delay: Delay = 0,
+) -> None:
+    """Learn from files in one pass: one model per task, each learning from the others.
+
+    Every record is predicted before it is learned from, so the errors shown are errors of predictions. Beside the
+    learner asked for run one model per task and one model for all tasks: the summary says whether learning together
+    helps, and for whom.
+
+    \b
+    Examples:
+      coterie learn clicks.csv --task user --label click --model clicks.coterie
+      coterie learn 'logs/*.parquet' --task sensor --label fault --report report.html
+      zcat new.csv.gz | coterie learn - --format csv --from clicks.coterie --model clicks.coterie
+      coterie learn mail.jsonl --task user --label spam --text subject --share 0.3
+      coterie learn sales.csv --task shop --label sold --groups regions.csv
+    """
+    _check(outputs, from_, alone, new_task)
+    if from_ is None:
+        outcome = learn_new(files, columns, learning, outputs.quiet, delay, alone)
+    else:
+        outcome = _go_on(files, columns, learning, _loaded(from_, new_task), outputs.quiet, delay)
+    if new_task is not None:
+        outcome.model.set_params(new_task=new_task)
+    finish("learn", outcome, outputs)
+
+
+def learn_new(files: list[str], columns: Columns, learning: Learning, quiet: bool, delay: int, alone: bool) -> Outcome:
+    """The main job: a new learner beside the two baselines."""
+    from coterie.streams.job import BASELINES, TOGETHER
+    from coterie.streams.job import learn as run
+
+    choice = learning.choice()
+    columns.require_named(files)
+    reader = columns.reader(files)
+    name = choice.kind if choice.kind in BASELINES else TOGETHER
+    with watching(reader, quiet) as on_round:
+        return run(reader, {name: choice}, delay=delay, alone=alone, on_round=on_round)
+
+
+def _go_on(files: list[str], columns: Columns, learning: Learning, model: Any, quiet: bool, delay: int) -> Outcome:
+    from coterie.streams.job import go_on
+
+    refuse_learning(learning)
+    reader = columns.continued(files, model)
+    with watching(reader, quiet) as on_round:
+        return go_on(reader, model, delay=delay, on_round=on_round)
+
+
+def _loaded(path: Path, new_task: str | None) -> Any:
+    from coterie.cli.models import load_model
+
+    model = load_model(path)
+    return model if new_task is None else model.set_params(new_task=new_task)
+
+
+def _check(outputs: Outputs, from_: Path | None, alone: bool, new_task: str | None) -> None:
+    if outputs.report is not None and (alone or from_ is not None):
+        raise typer.BadParameter("--report compares learners, so it does not go with --alone or --from")
+    if new_task not in (None, "grow", "raise"):
+        raise typer.BadParameter(f"--new-task is {new_task!r}; expected grow or raise")
+    outputs.require_folders()

@@ -1,0 +1,25 @@
+"""Saved models as commands take them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def load_model(path: Path) -> Any:
+    """A saved model that learned from files.
+
+    Raises
+    ------
+    InputError
+        It learned from arrays, so that nothing says how to read a file for it.
+    """
+    from coterie import load
+    from coterie.streams.errors import InputError
+
+    model = load(path)
+    if "encoder_" not in vars(model):
+        raise InputError("this model did not learn from a file, so it does not know how to read one", str(path))
+    return model

@@ -1,0 +1,191 @@
+"""The options that commands share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from coterie.streams.choices import Choice
+    from coterie.streams.readers import Reader
+
+_TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Files to read one after the other; '-' is standard input. CSV, TSV, JSON Lines, Parquet, Arrow IPC, "
+        "svmlight or Vowpal Wabbit text, also compressed (gz, bz2, zst, lz4).",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="csv, tsv, jsonl, parquet, arrow, svmlight or vw, where the name does not tell."),
+]
+OnError = Annotated[
+    str, typer.Option(metavar="stop|skip", help="Stop at the first bad record, or leave bad records out and count them.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors, and the JSON that --json asks for.")]
+Report = Annotated[
+    Path | None, typer.Option(metavar="OUT.html", help="Write a report: one HTML page that works offline.")
+]
+Model = Annotated[Path | None, typer.Option(metavar="OUT", help="Save the learned model here.")]
+Delay = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Labels come N records late, as where an outcome takes time to be known.")
+]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What to read of the records, and how."""
+
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="The column that says whose record it is (a user, a sensor). vw: a namespace."
+        ),
+    ] = None
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column to predict; it holds two different values.")
+    ] = None
+    features: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Use this column and no others but those named so; may be repeated."),
+    ] = None
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.")
+    ] = None
+    text: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Split this column into words; may be repeated.")
+    ] = None
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="auto (the default: numbers to z-scores, records to length one), standard, unit or none.",
+        ),
+    ] = None
+    bits: Annotated[
+        int | None, typer.Option(metavar="N", help="Hash words and categories into 2^N features.  [default: 18]")
+    ] = None
+    format: Format = None
+    on_error: OnError = "stop"
+
+    def reader(self, files: list[str]) -> Reader:
+        """A reader that makes its own encoder."""
+        from coterie.streams.readers import read
+
+        shaped = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
+        return read(files, **self._said(), **shaped)  # type: ignore[arg-type]
+
+    def continued(self, files: list[str], model: Any) -> Reader:
+        """A reader that goes on with the encoder of a model."""
+        from coterie.streams.readers import read
+
+        refuse(("features", "ignore", "text", "scale", "bits"), asdict(self), "the model reads as it first did")
+        return read(files, encoder=model.encoder_, **self._said())  # type: ignore[arg-type]
+
+    def require_named(self, files: list[str]) -> None:
+        """Refuse tables of which nobody says where the label and the task are."""
+        from coterie.streams.readers import detect_format
+        from coterie.streams.sources import find_paths
+
+        for path in find_paths(files):
+            if detect_format(path, self.format) in _TABLES:
+                for name, what in (("label", "to predict"), ("task", "that says whose record it is")):
+                    if getattr(self, name) is None:
+                        raise typer.BadParameter(f"--{name} is missing: name the column {what}")
+
+    def _said(self) -> dict[str, Any]:
+        said = {name: getattr(self, name) for name in ("label", "task", "format", "on_error")}
+        return said | {"features": self.features or None, "ignore": self.ignore or (), "text": self.text or ()}
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Which learner."""
+
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How tasks share: half (the default: half of every step goes to all), mean, clusters, hierarchy, "
+            "graph, matrix, independent or pooled.",
+        ),
+    ] = None
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S", help="How much is shared, 0 (independent) to 1 (pooled); a hierarchy may have S,S,... by level."
+        ),
+    ] = None
+    b: Annotated[str | None, typer.Option("--b", metavar="B", help="The same as the strength b of the papers.")] = None
+    groups: Annotated[
+        str | None, typer.Option(metavar="FILE", help="CSV of task,group: tasks share inside their group.")
+    ] = None
+    parents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|CHAR",
+            help="CSV of node,parent, or the character that separates levels in a task's name, as / in fr/paris.",
+        ),
+    ] = None
+    graph: Annotated[
+        str | None, typer.Option(metavar="FILE", help="CSV of task,task or task,task,weight: neighbours share.")
+    ] = None
+    matrix: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="CSV of an interaction matrix, its first line the tasks of the rows."),
+    ] = None
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="pa1 (the default), pa2 or pa (passive-aggressive), or perceptron."
+        ),
+    ] = None
+    C: Annotated[
+        float | None,
+        typer.Option("--C", metavar="C", help="How far one record may move a passive-aggressive learner.  [default: 1]"),
+    ] = None
+    average: Annotated[
+        bool, typer.Option("--average/--no-average", help="Predict by the mean of all weights so far, or by the last.")
+    ] = True
+    storage: Annotated[
+        str | None, typer.Option(metavar="HOW", help="Keep weights auto (the default), dense, sparse or hashed.")
+    ] = None
+    storage_bits: Annotated[
+        int | None, typer.Option(metavar="N", help="For hashed weights: 2^N of them in all.  [default: 22]")
+    ] = None
+
+    def choice(self) -> Choice:
+        """The learner asked for."""
+        from coterie.cli.specs import numbers
+        from coterie.streams.choices import Choice
+
+        said = {name: value for name, value in asdict(self).items() if value is not None}
+        return Choice(**said | {name: numbers(name, said[name]) for name in ("share", "b") if name in said})
+
+
+def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:
+    """Refuse options that do not go with --from."""
+    for name in names:
+        if given[name] is not None and given[name] != []:
+            raise typer.BadParameter(f"--{name.replace('_', '-')} cannot be given with --from: {why}")
+
+
+def refuse_learning(learning: Learning) -> None:
+    """Refuse options that would change a learner that has begun."""
+    given = asdict(learning) | {"average": None if learning.average else False}
+    refuse(tuple(field.name for field in fields(Learning)), given, "the model goes on as the learner it is")
+
+
+def require_folder(**paths: Path | None) -> None:
+    """Refuse, before an hour of learning, to write where there is no folder."""
+    for name, path in paths.items():
+        if path is not None and not path.absolute().parent.is_dir():
+            raise typer.BadParameter(f"--{name}: there is no folder {str(path.parent)!r}")

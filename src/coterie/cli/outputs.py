@@ -1,0 +1,96 @@
+"""What comes out of a pass over files: a model, a report, and a summary for people or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.options import Json, Quiet
+
+if TYPE_CHECKING:
+    from coterie.streams.job import Outcome
+    from coterie.streams.summary import Summary
+
+_DRAWN_TASKS = 200
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where to, and how much is said."""
+
+    model: Annotated[Path | None, typer.Option(metavar="OUT", help="Save the learned model here.")] = None
+    report: Annotated[
+        Path | None, typer.Option(metavar="OUT.html", help="Write a report: one HTML page that works offline.")
+    ] = None
+    json: Json = False
+    quiet: Quiet = False
+
+    def require_folders(self) -> None:
+        """Refuse, before an hour of learning, to write where there is no folder."""
+        for name, path in (("model", self.model), ("report", self.report)):
+            if path is not None and not path.absolute().parent.is_dir():
+                raise typer.BadParameter(f"--{name}: there is no folder {str(path.parent)!r}")
+
+
+def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title: str | None = None) -> None:
+    """Save, write and print what was asked for; `notes` end the summary."""
+    from coterie.streams.summary import summarize
+
+    summary = summarize(outcome.comparison, outcome.learner)
+    if outputs.model is not None:
+        with naming(outputs.model):
+            outcome.model.save(outputs.model)
+    if outputs.report is not None:
+        _write_report(outputs.report, outcome, summary, title)
+    if outputs.json:
+        _print_json(command, outcome, summary, outputs)
+    elif not outputs.quiet:
+        _print_text(outcome, summary, outputs, notes)
+
+
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Give an error of the operating system the name of the file it is about."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _write_report(path: Path, outcome: Outcome, summary: Summary, title: str | None) -> None:
+    from coterie.report import write_report
+
+    titled = {} if title is None else {"title": title}
+    relation = outcome.relation(summary.learner, _DRAWN_TASKS)
+    write_report(
+        path, outcome.comparison, reading=outcome.reading, relation=relation, learner=summary.learner, **titled
+    )
+
+
+def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outputs) -> None:
+    from coterie import __version__
+    from coterie.cli.printing import print_json
+
+    written = {name: None if path is None else str(path) for name, path in vars(outputs).items() if name in _WRITTEN}
+    told: dict[str, Any] = {"command": command, "version": __version__} | summary.to_json()
+    parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
+    print_json(told | {"parameters": parameters, "reading": vars(outcome.reading), "seconds": outcome.seconds} | written)
+
+
+_WRITTEN = ("model", "report")
+
+
+def _print_text(outcome: Outcome, summary: Summary, outputs: Outputs, notes: tuple[str, ...]) -> None:
+    from coterie.cli.printing import paragraph, print_lines, reading_lines, saved_line, summary_lines
+
+    saved = [] if outputs.model is None else [saved_line(outputs.model, outcome.model)]
+    drawn = [] if outputs.report is None else [f"Report: {outputs.report} (open it in a browser)"]
+    said = [line for note in notes for line in paragraph(note)]
+    print_lines(summary_lines(summary), reading_lines(outcome.reading), saved + drawn, said)

@@ -1,0 +1,102 @@
+"""``coterie predict``."""
+
+from __future__ import annotations
+
+import csv
+import json as jsonlib
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.options import Format, OnError
+
+if TYPE_CHECKING:
+    from coterie.streams.predicting import Predictions
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="Records to predict, as for learn; '-' is standard input.")]
+Model = Annotated[Path, typer.Option(metavar="MODEL", help="The saved model.")]
+Output = Annotated[str, typer.Option(metavar="OUT.csv|-", help="Where to; '-' is standard output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON Lines instead of CSV.")]
+Task = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="The column of the task, where it has another name than in learning.")
+]
+
+
+def predict(
+    file: File,
+    model: Model,
+    output: Output = "-",
+    task: Task = None,
+    format: Format = None,
+    on_error: OnError = "stop",
+    json: AsJson = False,
+) -> None:
+    """Predict records with a saved model, in bounded memory.
+
+    Writes a line for each record: its place in the file (line or row), its task, the label predicted, and the margin,
+    positive for the larger of the two labels. A label in the file is not looked at. A task that the model has never
+    seen is predicted by what its relation says of it, or refused, as the model was told when it was learned.
+
+    \b
+    Examples:
+      coterie predict today.csv --model clicks.coterie --output predicted.csv
+      tail -n +2 today.csv | coterie predict - --format csv --model clicks.coterie --json
+    """
+    from coterie.cli.models import load_model
+    from coterie.streams.predicting import predict_records
+    from coterie.streams.readers import read
+
+    learned = load_model(model)
+    encoder = learned.encoder_
+    reader = read(file, task=task, format=format, on_error=on_error, encoder=encoder, update=False)
+    with _opened(output) as out:
+        (_write_json if json else _write_csv)(predict_records(learned, reader), out)
+    if reader.skipped:
+        typer.echo(f"coterie: skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}", err=True)
+
+
+def _write_csv(predictions: Iterable[Predictions], out: IO[str]) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    head: list[str] = []
+    for block in predictions:
+        columns = _columns(block)
+        if not head:
+            head = list(columns)
+            writer.writerow(head)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _write_json(predictions: Iterable[Predictions], out: IO[str]) -> None:
+    for block in predictions:
+        columns = _columns(block)
+        for row in zip(*columns.values(), strict=True):
+            out.write(jsonlib.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+
+
+def _columns(block: Predictions) -> dict[str, list[Any]]:
+    """Named columns of plain values, those that are there."""
+    return {name: column.tolist() for name, column in block._asdict().items() if column is not None}
+
+
+@contextmanager
+def _opened(output: str) -> Iterator[IO[str]]:
+    """Standard output; a device or pipe as it is; or a file that is there whole at the end or not at all."""
+    from coterie.cli.outputs import naming
+    from coterie.persistence import replacing
+
+    if output == "-":
+        yield sys.stdout
+        return
+    path = Path(output)
+    with naming(path):
+        held = path.open("wb") if path.exists() and not path.is_file() else replacing(path)
+        with held as file:
+            text = TextIOWrapper(file, encoding="utf-8", newline="")  # type: ignore[arg-type]
+            yield text
+            text.flush()
+            text.detach()

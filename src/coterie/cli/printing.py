@@ -1,0 +1,135 @@
+"""Summaries as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from coterie.streams.metrics import Metrics
+    from coterie.streams.reading import Reading
+    from coterie.streams.summary import Summary
+    from coterie.streams.verdict import Verdict
+
+_SHOWN_TASKS = 5
+
+
+def print_json(data: Any) -> None:
+    """Data as JSON on standard output."""
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """What a task or label is where JSON has no form of it: a number of numpy's, else its text."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def summary_lines(summary: Summary) -> Iterator[str]:
+    """What happened, in words and tables."""
+    for sentence in summary.sentences:
+        yield from paragraph(sentence)
+    yield ""
+    yield from learner_table(summary)
+    told = summary.verdicts.get(summary.learner)
+    for outcome, title in (("helped", "Tasks helped most"), ("hurt", "Tasks hurt most")):
+        if told is not None and len(told.tasks) > 1:
+            yield from _tasks(told, outcome, title)
+
+
+def learner_table(summary: Summary) -> Iterator[str]:
+    """One line a learner."""
+    losses = any(metrics.defined["log_loss"] for metrics in summary.metrics.values())
+    heads = ["learner", "error", "F1", "AUC", *(["log loss"] if losses else []), "examples/s"]
+    yield from table(heads, [_row(summary, name, metrics, losses) for name, metrics in summary.metrics.items()])
+
+
+def reading_lines(reading: Reading) -> Iterator[str]:
+    """What was skipped and what was not used; nothing where all was used."""
+    if reading.skipped:
+        yield f"Skipped {reading.skipped:,} of {reading.skipped + reading.rows:,} records:"
+        yield from (f"  {example}" for example in reading.skipped_examples)
+        if reading.skipped > len(reading.skipped_examples):
+            yield "  ..."
+    for name, reason in reading.dropped.items():
+        yield f"Not used: {name} ({reason})"
+
+
+def saved_line(path: Path, model: Any) -> str:
+    """Where the model is and how to go on with it."""
+    return f"Model: {path} ({_bytes(path.stat().st_size)}, {len(model.tasks_):,} tasks). Next: coterie predict FILE --model {path}"
+
+
+def paragraph(text: str) -> list[str]:
+    """Text in lines that fit the terminal."""
+    return textwrap.wrap(text, min(shutil.get_terminal_size().columns, 100), break_long_words=False) or [""]
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:
+    """Columns in line, all but the first ``words`` of them to the right.
+
+    >>> print(*table(["learner", "error"], [["pooled", "9.1 %"], ["half", "10.2 %"]]), sep="\\n")
+    learner   error
+    pooled    9.1 %
+    half     10.2 %
+    """
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        cells = zip(row, widths, range(len(row)), strict=True)
+        yield "  ".join(f"{cell:<{width}}" if i < words else f"{cell:>{width}}" for cell, width, i in cells).rstrip()
+
+
+def print_lines(*groups: Any) -> None:
+    """Groups of lines on standard output with a blank line between, empty groups left out."""
+    text = "\n\n".join(filter(None, ("\n".join(group) for group in groups)))
+    print(text, file=sys.stdout)
+
+
+def _row(summary: Summary, name: str, metrics: Metrics, losses: bool) -> list[str]:
+    from coterie.streams.wording import NONE, percent
+
+    speed = summary.examples_a_second(name)
+    values = [metrics.micro[measure] for measure in ("f1", "auc", *(["log_loss"] if losses else []))]
+    numbers = (NONE if value != value else f"{value:.3f}" for value in values)
+    return [name, percent(metrics.micro["error"], 2), *numbers, NONE if speed is None else f"{speed:,.0f}"]
+
+
+def _tasks(told: Verdict, outcome: str, title: str) -> Iterator[str]:
+    """The tasks of one outcome with the largest differences."""
+    from coterie.streams.wording import percent, points
+
+    chosen = told.ordered(outcome)
+    if not len(chosen):
+        return
+    heads = ["task", "examples", "alone", "together", "gain in points", "95 % interval"]
+    rows = [
+        [
+            str(told.tasks[i]),
+            f"{told.n[i]:,}",
+            percent(told.error_against[i]),
+            percent(told.error[i]),
+            points(told.gain[i]),
+            f"{points(told.low[i])} to {points(told.high[i])}",
+        ]
+        for i in chosen[:_SHOWN_TASKS]
+    ]
+    yield from ("", f"{title} ({len(rows)} of {len(chosen):,})" if len(chosen) > len(rows) else title)
+    yield from (f"  {line}" for line in table(heads, rows))
+
+
+def _bytes(size: float) -> str:
+    """A size for people.
+
+    >>> _bytes(999), _bytes(1_234_567)
+    ('999 B', '1.2 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError("no size is larger than every unit")

@@ -1,0 +1,88 @@
+"""What a command shows while it runs: a line at every doubling of the examples, and a bar on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coterie.streams.job import OnRound
+    from coterie.streams.progressive import Trace
+    from coterie.streams.readers import Reader
+    from coterie.streams.totals import Totals
+
+Write = Callable[[str], None]
+
+
+@contextmanager
+def watching(reader: Reader, quiet: bool) -> Iterator[OnRound | None]:
+    """What to call after each block of a reader; None where nothing is to be shown."""
+    if quiet:
+        yield None
+        return
+    with _bar(reader) as (write, advance):
+        lines = _Lines(write)
+
+        def on_round(traces: Mapping[str, Trace]) -> None:
+            lines.add(traces)
+            advance()
+
+        yield on_round
+        lines.finish()
+
+
+class _Lines:
+    """Running totals as lines of a table, its columns known from the first block on."""
+
+    def __init__(self, write: Write) -> None:
+        from coterie.streams.totals import RunningTotals
+
+        self._write, self._totals = write, RunningTotals()
+        self._last = 0
+
+    def add(self, traces: Mapping[str, Trace]) -> None:
+        if not self._last:
+            names = [name if len(name) <= 12 else name[:11] + "…" for name in traces]
+            self._write(_line("examples", "tasks", "since last", *names))
+        for told in self._totals.add(traces):
+            self._tell(told)
+
+    def finish(self) -> None:
+        told = self._totals.now()
+        if told.examples > self._last:
+            self._tell(told)
+
+    def _tell(self, told: Totals) -> None:
+        self._last = told.examples
+        first = next(iter(told.since.values()))
+        errors = (f"{100 * error:.2f} %" for error in (first, *told.error.values()))
+        self._write(_line(f"{told.examples:,}", f"{told.tasks:,}", *errors))
+
+
+def _line(*cells: str) -> str:
+    return "".join(f"{cell:>13}" for cell in cells)
+
+
+@contextmanager
+def _bar(reader: Reader) -> Iterator[tuple[Write, Callable[[], None]]]:
+    """How to write a line, and how to move the bar: it is there on a terminal if the size of the files is known."""
+    if not (sys.stderr.isatty() and reader.bytes_total):
+        yield lambda line: print(line, file=sys.stderr, flush=True), lambda: None
+        return
+    bar: Any = _rich_bar()
+    with bar:
+        task = bar.add_task("", total=reader.bytes_total)
+        yield (
+            lambda line: bar.console.print(line, markup=False, highlight=False),
+            lambda: bar.update(task, completed=reader.bytes_read),
+        )
+
+
+def _rich_bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)

@@ -1,0 +1,222 @@
+"""The main job: learners go along the records of files in one pass, each record predicted before it is learned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.streams.comparison import Comparison, compare
+from coterie.streams.errors import InputError
+from coterie.streams.progressive import Trace, progressive_validation
+from coterie.streams.reading import Reading
+from coterie.views import distinct_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coterie.streams.block import Block
+    from coterie.streams.choices import Choice
+    from coterie.streams.readers import Reader
+
+#: Name of the learner that is not one of the baselines.
+TOGETHER = "together"
+BASELINES = ("independent", "pooled")
+
+OnRound = Callable[[Mapping[str, Trace]], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a pass over files.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        The learners' traces, the learners and their seconds; one learner only where nothing was compared.
+    learner : str
+        The learner that was asked for, the first of several.
+    reading : Reading
+        What was read and what was not used.
+    seconds : float
+        Wall time of all.
+    """
+
+    comparison: Comparison
+    learner: str
+    reading: Reading
+    seconds: float
+
+    @property
+    def model(self) -> Any:
+        """The learner that was asked for, ready to be saved."""
+        return self.comparison.models[self.learner]
+
+    @property
+    def trace(self) -> Trace:
+        """Its rounds."""
+        return self.comparison.traces[self.learner]
+
+
+def learn(
+    reader: Reader,
+    choices: Mapping[str, Choice],
+    *,
+    delay: int = 0,
+    alone: bool = False,
+    on_round: OnRound | None = None,
+) -> Outcome:
+    """Let new learners go along the records of files, beside one model per task and one model for all.
+
+    Parameters
+    ----------
+    reader : Reader
+        Read once, in bounded memory; what is kept of a record is its prediction.
+    choices : mapping of name to Choice
+        The learners.
+    delay : int
+        Labels come after so many further records have been predicted.
+    alone : bool
+        Leave out the two baselines; of one learner only.
+    on_round : callable, optional
+        Called with the traces of each block, to show progress.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    InputError
+        With file and line, for records that cannot be read or learned: no label, a third label, one label only, a task
+        that the relation does not know.
+    """
+    stream = _Stream(reader)
+    models = {name: choice.make(stream.naming) for name, choice in choices.items()}
+    return _go(stream, models, delay, alone, on_round)
+
+
+def go_on(reader: Reader, model: Any, *, delay: int = 0, on_round: OnRound | None = None) -> Outcome:
+    """Let a model that has learned before go on, by itself: a model that starts now could not be compared with it.
+
+    The reader must have been made with the model's encoder; see `learn` for the rest. The records of two files give the
+    same model, bit for bit, whether they are learned in one pass or one after the other.
+    """
+    return _go(_Stream(reader), {TOGETHER: model}, delay, True, on_round)
+
+
+def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_round: OnRound | None) -> Outcome:
+    started = time.perf_counter()
+    first = next(iter(models))
+    stream.guard(models.values())
+    compared = _alone(first, models[first], stream, delay, on_round) if alone else None
+    comparison = compared or compare(models, stream, delay=delay, on_round=on_round)
+    stream.require_two_labels()
+    for model in comparison.models.values():
+        model.encoder_ = stream.reader.encoder
+    return Outcome(comparison, first, Reading.of(stream.reader), time.perf_counter() - started)
+
+
+def _alone(name: str, model: Any, stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
+    def told(trace: Trace) -> None:
+        if on_round is not None:
+            on_round({name: trace})
+
+    before = time.process_time()
+    trace = progressive_validation(model, stream, delay=delay, on_round=told)
+    return Comparison({name: trace}, {name: model}, {name: time.process_time() - before})
+
+
+class _Stream:
+    """The blocks of a reader; what no learner could learn is refused with its place before any learner sees it."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self._blocks = iter(reader)
+        self._labels: dict[Hashable, None] = {}
+        self._tasks: set[Hashable] = set()
+        self._allowed: list[Callable[[Hashable], Any]] = []
+
+    @cached_property
+    def _first(self) -> Block:
+        block = next(self._blocks, None)
+        if block is None:
+            first = next(iter(self.reader.skipped_examples), "")
+            raise InputError(f"no record could be used, {self.reader.skipped:,} were skipped; the first: {first}")
+        return block
+
+    @property
+    def naming(self) -> Callable[[str], Any]:
+        """What makes a task's label of its text in a file: tasks may be whole numbers."""
+        task = self._first.task
+        return int if task is not None and task.dtype.kind in "iu" else str
+
+    def guard(self, models: Any) -> None:
+        """Refuse records that one of these models would refuse."""
+        for model in models:
+            if model.fitted:
+                self._labels.update(dict.fromkeys(model.labels_.inside))
+            self._allowed += _allowing(model)
+
+    def __iter__(self) -> Iterator[Block]:
+        for block in chain([self._first], self._blocks):
+            self._check_labels(block)
+            self._check_tasks(block)
+            yield block
+
+    def require_two_labels(self) -> None:
+        """Refuse a stream that is over and had one label only."""
+        if len(self._labels) < 2:
+            only = next(iter(self._labels))
+            message = f"all {self.reader.rows:,} records have the label {only!r}; expected two labels"
+            raise InputError(message, self.reader.path, column=_role(self.reader, "label"))
+
+    def _check_labels(self, block: Block) -> None:
+        if block.y is None:
+            raise InputError("has no labels to learn from: name their column as the label", self.reader.path)
+        distinct, codes = distinct_labels(block.y, "label")
+        for code, label in enumerate(distinct):
+            if label not in self._labels and len(self._labels) == 2:
+                known = " and ".join(map(repr, self._labels))
+                raise self._error(f"{label!r} is a third label, after {known}", "label", block, codes == code)
+            self._labels[label] = None
+
+    def _check_tasks(self, block: Block) -> None:
+        distinct, codes = distinct_labels(block.tasks)
+        for code, task in enumerate(distinct):
+            if task not in self._tasks:
+                try:
+                    for allow in self._allowed:
+                        allow(task)
+                except ValueError as error:
+                    raise self._error(str(error), "task", block, codes == code) from None
+                self._tasks.add(task)
+
+    def _error(self, message: str, role: str, block: Block, rows: NDArray[np.bool_]) -> InputError:
+        line = int(block.place[np.argmax(rows)])
+        return InputError(message, self.reader.path, line, _role(self.reader, role))
+
+
+def _allowing(model: Any) -> list[Callable[[Hashable], Any]]:
+    """What raises ValueError for a task that a model would refuse."""
+    checks: list[Callable[[Hashable], Any]] = []
+    if model.relation is not None:
+        checks.append(model.relation.path if model.relation.form == "levels" else model.relation.index)
+    if model.fitted and model.new_task == "raise":
+        known = set(model.tasks_)
+
+        def seen(task: Hashable) -> None:
+            if task not in known:
+                raise ValueError(f"task {task!r} was never seen, and the model refuses new tasks")
+
+        checks.append(seen)
+    return checks
+
+
+def _role(reader: Reader, role: str) -> str | None:
+    return next((name for name, held in reader.columns.items() if held == role), None)

@@ -1,0 +1,83 @@
+"""Predictions for the records of files, block by block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from coterie.streams.block import Block
+    from coterie.streams.readers import Reader
+
+
+class Predictions(NamedTuple):
+    """What a model says of n consecutive records.
+
+    Attributes
+    ----------
+    place : ndarray of int64, shape (n,)
+        Line or row of each record.
+    task : ndarray, shape (n,)
+        Its task.
+    prediction : ndarray, shape (n,)
+        The label predicted.
+    margin : ndarray of float64, shape (n,)
+        Positive for the second of the model's classes.
+    probability : ndarray of float64, shape (n,), or None
+        Of the second class, where the model has one.
+    """
+
+    place: NDArray[np.int64]
+    task: NDArray[Any]
+    prediction: NDArray[Any]
+    margin: NDArray[np.float64]
+    probability: NDArray[np.float64] | None = None
+
+
+def predict_records(model: Any, reader: Reader) -> Iterator[Predictions]:
+    """Predict the records of files with a model that learned from files; nothing is learned.
+
+    Parameters
+    ----------
+    model : online classifier
+        With its encoder.
+    reader : Reader
+        Made with the model's encoder and ``update=False``.
+
+    Yields
+    ------
+    Predictions
+        One for each block of the reader, in bounded memory.
+
+    Raises
+    ------
+    InputError
+        With file and line, for a record that cannot be read, or a task that the model refuses.
+    """
+    for block in reader:
+        yield _predicted(model, block, reader)
+
+
+def _predicted(model: Any, block: Block, reader: Reader) -> Predictions:
+    try:
+        margin = model.decide_block(block)
+    except ValueError as error:
+        raise _placed(model, block, reader, error) from None
+    return Predictions(block.place, block.tasks, model.labels_.labels(margin), margin)
+
+
+def _placed(model: Any, block: Block, reader: Reader, error: ValueError) -> ValueError:
+    """The same refusal with the place of the first record that meets it."""
+    from coterie.streams.errors import InputError
+
+    for i in range(len(block)):
+        try:
+            model.decide_block(block.piece(i, i + 1))
+        except ValueError as first:
+            column = next((name for name, role in reader.columns.items() if role == "task"), None)
+            return InputError(str(first), reader.path, int(block.place[i]), column)
+    return error

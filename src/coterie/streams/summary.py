@@ -1,0 +1,152 @@
+"""What a pass over a stream says: how each learner did, whether learning together helped, and for whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from coterie.streams.metrics import Metrics, evaluate
+from coterie.streams.verdict import Verdict, verdict
+from coterie.streams.wording import counted, percent, spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coterie.streams.comparison import Comparison
+
+ALONE = "independent"
+ONE = "pooled"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Learners over one stream, measured and judged.
+
+    Attributes
+    ----------
+    learner : str
+        The one it is about.
+    metrics : dict of str to Metrics
+        By learner.
+    seconds : dict of str to float
+        By learner, as in `Comparison`.
+    verdicts : dict of str to Verdict
+        Of each learner but ``"independent"`` against that one; empty where it did not run.
+    against_pooled : Verdict or None
+        Of ``learner`` against ``"pooled"``, where that is another and did run.
+    """
+
+    learner: str
+    metrics: dict[str, Metrics]
+    seconds: dict[str, float]
+    verdicts: dict[str, Verdict]
+    against_pooled: Verdict | None
+
+    @property
+    def examples(self) -> int:
+        """How many there were."""
+        return int(self.metrics[self.learner].counts.sum())
+
+    @property
+    def tasks(self) -> int:
+        """How many there were."""
+        return len(self.metrics[self.learner].tasks)
+
+    @property
+    def sentences(self) -> list[str]:
+        """A few sentences that a person can act on."""
+        if self.learner not in self.verdicts:
+            error = percent(self.metrics[self.learner].micro["error"])
+            over = f"{counted(self.examples, 'example')} of {counted(self.tasks, 'task')}"
+            return [f"{error} error over {over}. Nothing was learned beside it to compare with."]
+        return conclusions(self.learner, self.verdicts[self.learner], self.against_pooled)
+
+    def examples_a_second(self, name: str) -> float | None:
+        """Examples per CPU second of one learner; None where no time was measured."""
+        return self.examples / self.seconds[name] if self.seconds.get(name, 0.0) > 0 else None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it for JSON."""
+        told = self.verdicts.get(self.learner)
+        return {
+            "examples": self.examples,
+            "tasks": self.tasks,
+            "learner": self.learner,
+            "learners": {name: self._measured(name) for name in self.metrics},
+            "verdict": told.to_json() if told else None,
+            "against_pooled": self.against_pooled.to_json() if self.against_pooled else None,
+            "sentences": self.sentences,
+        }
+
+    def _measured(self, name: str) -> dict[str, Any]:
+        speed = {"seconds": self.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
+        return self.metrics[name].to_json() | speed
+
+
+def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
+    """Measure and judge every learner of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Learners over one stream of n rounds and K tasks.
+    learner : str, optional
+        The learner it is about; where it is not given or is ``"independent"``, the best of the others.
+
+    Returns
+    -------
+    Summary
+        In O(n log n + K) time a learner.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
+    >>> summary = summarize(ct.compare({"together": ct.MultitaskPerceptron()}, X, y, task=users))
+    >>> summary.learner, summary.examples, sorted(summary.verdicts)
+    ('together', 4, ['pooled', 'together'])
+    """
+    traces = comparison.traces
+    chosen = _chosen(comparison, learner)
+    judged = [name for name in traces if name != ALONE] if ALONE in traces else []
+    pooled = verdict(traces[chosen], traces[ONE]) if ONE in traces and chosen != ONE else None
+    return Summary(
+        learner=chosen,
+        metrics={name: evaluate(trace) for name, trace in traces.items()},
+        seconds=dict(comparison.seconds),
+        verdicts={name: verdict(traces[name], traces[ALONE]) for name in judged},
+        against_pooled=pooled,
+    )
+
+
+def conclusions(learner: str, against_alone: Verdict, against_pooled: Verdict | None) -> list[str]:
+    """A learner's verdicts in words, with one piece of advice among them all.
+
+    The advice is to keep one model for all tasks where that is better than the learner and no worse than one model per
+    task; else it is what the verdict against one model per task says.
+    """
+    keep_one = against_pooled is not None and _pooled_is_best(against_alone, against_pooled)
+    told = [against_alone.sentence(spoken(learner), spoken(ALONE), advice=not keep_one)]
+    if against_pooled is not None:
+        said = against_pooled.sentence(spoken(learner), spoken(ONE), advice=keep_one)
+        told.append(f"Against {spoken(ONE)}: {said[:1].lower()}{said[1:]}")
+    return told
+
+
+def _pooled_is_best(against_alone: Verdict, against_pooled: Verdict) -> bool:
+    pooled, alone = against_pooled.overall, against_alone.overall
+    return pooled.high < 0 and pooled.error_against <= alone.error_against
+
+
+def _chosen(comparison: Comparison, learner: str | None) -> str:
+    if learner not in (None, ALONE) or len(comparison.traces) == 1:
+        return learner or next(iter(comparison.traces))
+    others = {name: trace.mistakes for name, trace in comparison.traces.items() if name != ALONE}
+    return min(others, key=others.__getitem__)
+
+
+def largest_tasks(summary: Summary, most: int) -> Sequence[Any]:
+    """The tasks with most examples, the largest first, ties to the one that came first."""
+    metrics = summary.metrics[summary.learner]
+    order = sorted(range(len(metrics.tasks)), key=lambda i: -int(metrics.counts[i]))
+    return [metrics.tasks[i] for i in order[:most]]

@@ -1,0 +1,102 @@
+"""Running totals of learners that go along a stream, told at every doubling of the number of examples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from coterie.streams.progressive import Trace
+
+
+class Totals(NamedTuple):
+    """Where a stream stands after some examples.
+
+    Attributes
+    ----------
+    examples, tasks : int
+        How many have come.
+    error : dict of str to float
+        Mistakes an example since the start, by learner.
+    since : dict of str to float
+        The same since the totals told before.
+    """
+
+    examples: int
+    tasks: int
+    error: dict[str, float]
+    since: dict[str, float]
+
+
+class RunningTotals:
+    """Adds up the traces of consecutive stretches of one stream; O(1) memory but for the set of tasks.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> stretch = SimpleNamespace(mistake=np.array([True, False, False]), task=np.array([0, 1, 0]), tasks=("a", "b"))
+    >>> totals = RunningTotals()
+    >>> [(told.examples, told.tasks, told.error["together"]) for told in totals.add({"together": stretch})]
+    [(1, 1, 1.0), (2, 2, 0.5)]
+    >>> totals.now().examples
+    3
+    """
+
+    def __init__(self) -> None:
+        self._examples = 0
+        self._next = 1
+        self._tasks: set[Hashable] = set()
+        self._mistakes: dict[str, int] = {}
+        self._told_at = 0
+        self._told: dict[str, int] = {}
+
+    def add(self, traces: Mapping[str, Trace]) -> Iterator[Totals]:
+        """Take in the next stretch of every learner; yields the totals at each doubling within it.
+
+        Parameters
+        ----------
+        traces : mapping of name to Trace
+            All over the same rounds, the same names each time. O(rounds) time.
+        """
+        trace = next(iter(traces.values()))
+        n, arrivals = len(trace.mistake), self._arrivals(trace)
+        sums = {name: np.cumsum(each.mistake, dtype=np.int64) for name, each in traces.items()}
+        while self._next <= self._examples + n:
+            yield self._tell(self._next - self._examples, sums, arrivals)
+            self._next *= 2
+        self._mistakes = {name: self._upto(name, counts, n) for name, counts in sums.items()}
+        self._tasks.update(trace.tasks)
+        self._examples += n
+
+    def now(self) -> Totals:
+        """The totals of all that was added."""
+        zeros = np.zeros(0, np.int64)
+        return self._tell(0, dict.fromkeys(self._mistakes, zeros), zeros)
+
+    def _arrivals(self, trace: Trace) -> NDArray[np.int64]:
+        """The rounds at which a task comes for the first time, ascending."""
+        _, first = np.unique(trace.task, return_index=True)
+        new = [task not in self._tasks for task in trace.tasks]
+        return np.sort(first[np.array(new, bool)])
+
+    def _upto(self, name: str, counts: NDArray[np.int64], rounds: int) -> int:
+        return self._mistakes.get(name, 0) + (int(counts[rounds - 1]) if rounds else 0)
+
+    def _tell(self, rounds: int, sums: Mapping[str, NDArray[np.int64]], arrivals: NDArray[np.int64]) -> Totals:
+        examples, before = self._examples + rounds, self._told
+        tasks = len(self._tasks) + int(np.searchsorted(arrivals, rounds))
+        mistakes = {name: self._upto(name, counts, rounds) for name, counts in sums.items()}
+        error = {name: _rate(count, examples) for name, count in mistakes.items()}
+        fresh = {name: count - before.get(name, 0) for name, count in mistakes.items()}
+        since = {name: _rate(count, examples - self._told_at) for name, count in fresh.items()}
+        self._told_at, self._told = examples, mistakes
+        return Totals(examples, tasks, error, since)
+
+
+def _rate(count: int, n: int) -> float:
+    return count / n if n else float("nan")

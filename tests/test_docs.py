@@ -1,0 +1,167 @@
+"""The documentation names everything there is, nothing that is not there, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+import coterie
+from coterie import cli
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXT = {path: path.read_text(encoding="utf-8") for path in PAGES}
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<(?:img|source)[^>]*\bsrc(?:set)?=\"([^\"]+)\"")
+SUFFIXES = {".py", ".md", ".toml", ".yaml", ".yml", ".html", ".js", ".css", ".cfg", ".txt", ".json", ""}
+
+
+def command_tree():
+    """Each command of the command line by its words, with its options."""
+    app = next(value for value in vars(cli).values() if isinstance(value, typer.Typer))
+    return dict(walk(typer.main.get_command(app), ("coterie",)))
+
+
+def walk(command, words):
+    yield " ".join(words), {option for parameter in command.params for option in options_of(parameter)}
+    for name, below in getattr(command, "commands", {}).items():
+        yield from walk(below, (*words, name))
+
+
+def options_of(parameter):
+    return (each for each in (*parameter.opts, *parameter.secondary_opts) if each.startswith("-"))
+
+
+COMMANDS = command_tree()
+COMMON = {"--help", "--version", "--install-completion", "--show-completion"}
+
+
+def shown_commands():
+    """Each `coterie ...` line of a fenced block, with its page."""
+    for path, text in TEXT.items():
+        for language, block in FENCED.findall(text):
+            if language in ("bash", "console", "sh", "shell"):
+                joined = block.replace("\\\n", " ")
+                for line in re.findall(r"^(?:\$ )?(?:.*\| *)?(coterie .*)$", joined, re.MULTILINE):
+                    yield pytest.param(line, id=f"{path.name}: {line[:60]}")
+
+
+def anchors(text):
+    """The anchors that headings make, as GitHub spells them."""
+    headings = re.findall(r"^#+ +(.+?)\s*$", FENCED.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def block_after(mark):
+    found = re.search(
+        rf"<!-- setup: {mark} -->\n+```\w*\n(.*?)^```", TEXT[ROOT / "README.md"], re.MULTILINE | re.DOTALL
+    )
+    return found[1].strip() if found else ""
+
+
+def repository_files():
+    """What git would commit; where there is no git, as in a source distribution, all text files but caches."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listed.returncode == 0:
+        return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+    hidden = re.compile(r"/(\.\w[^/]*|__pycache__|build|dist)/")
+    return [path for path in ROOT.rglob("*") if path.is_file() and not hidden.search(f"/{path.relative_to(ROOT)}")]
+
+
+@pytest.mark.parametrize("name", coterie.__all__)
+def test_every_public_name_is_documented(name):
+    docs = "\n".join(text for path, text in TEXT.items() if path.parent.name == "docs")
+    assert re.search(rf"`{name}\b", docs)
+
+
+@pytest.mark.parametrize("name", coterie.__all__)
+def test_every_public_name_has_an_example(name):
+    documented = getattr(coterie, name).__doc__
+    records = ("Trace", "Comparison")  # what functions return; theirs have the example
+    assert ">>>" in documented or name in records
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "coterie"])
+def test_every_command_and_option_is_documented(command):
+    page = TEXT[ROOT / "docs" / "cli.md"]
+    assert command in page
+    for option in COMMANDS[command] - COMMON:
+        assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", page), option
+
+
+@pytest.mark.parametrize("line", shown_commands())
+def test_every_command_shown_exists(line):
+    words = shlex.split(re.split(r" [|>] ", line)[0], comments=True)
+    command = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else "coterie"
+    assert command != "coterie" or words[1].startswith("-"), words
+    known = COMMANDS[command] | COMMON
+    for word in words:
+        assert not re.match(r"--?[a-zA-Z]", word) or word.partition("=")[0] in known, word
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    for target in (first or second for first, second in LINK.findall(FENCED.sub("", TEXT[path]))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        place, _, anchor = target.partition("#")
+        aim = (path.parent / place).resolve() if place else path
+        assert aim.exists(), target
+        if anchor:
+            assert anchor in anchors(aim.read_text(encoding="utf-8")), target
+
+
+def test_every_page_is_in_the_index():
+    index = TEXT[ROOT / "docs" / "index.md"]
+    for path in (ROOT / "docs").glob("*.md"):
+        assert path.name == "index.md" or f"({path.name})" in index, path.name
+
+
+def test_the_set_up_commands_are_there():
+    assert "pip install" in block_after("run")
+    assert "coterie " in block_after("run")
+    assert block_after("test").splitlines()[-1] == "tools/check"
+    assert os.access(ROOT / "tools" / "check", os.X_OK)
+
+
+def test_nothing_names_a_path_of_one_machine():
+    machine = re.compile(r"/(?:root|work|home/\w+|Users/\w+|tmp)/(?=\w)")
+    for path in repository_files():
+        if path.suffix not in SUFFIXES or path == Path(__file__):
+            continue
+        found = machine.search(path.read_text(encoding="utf-8"))
+        assert not found, f"{path.relative_to(ROOT)}: {found}"
+
+
+def test_the_rule_of_the_guide_works(tmp_path):
+    """In a process of its own, since it registers bodies for compiled functions."""
+    guide = next(block for language, block in FENCED.findall(TEXT[ROOT / "CONTRIBUTING.md"]) if language == "py")
+    before = (
+        "from typing import NamedTuple\nfrom coterie import MultitaskPerceptron, progressive_validation, spec\n"
+        "from coterie.numeric.generic import when\nfrom coterie.numeric.rules import calls, step\n"
+    )
+    after = (
+        "model = MultitaskPerceptron(rule=LargeMargin(wanted=2.0))\n"
+        "trace = progressive_validation(model, [[1.0]] * 4, [1, 1, 1, 0], task=['a'] * 4)\n"
+        "assert trace.updated.tolist() == [True, True, False, True], trace\n"
+    )
+    script = tmp_path / "guide.py"
+    script.write_text(f"{before}\n\n{guide}\n\n{after}", encoding="utf-8")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, script], check=True, env=environment)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_run(path, tmp_path):
+    ran = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout

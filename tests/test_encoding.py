@@ -1,0 +1,341 @@
+"""The encoder: its keys, its scales, its state; columns equal dictionaries."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coterie.numeric.hashing import feature_hash
+from coterie.streams.encoding import Encoder
+from coterie.streams.errors import InputError
+from coterie.streams.schema import Wishes, decide, schema_kinds
+from reference import text as reference
+
+settings.register_profile("compiling", deadline=None)
+settings.load_profile("compiling")
+
+COLUMNS = [("price", "numeric"), ("shop", "categorical"), ("title", "text"), ("tags", "items"), ("n", "numeric")]
+SCHEMA = pa.schema(
+    [
+        ("price", pa.float64()),
+        ("shop", pa.string()),
+        ("title", pa.string()),
+        ("tags", pa.list_(pa.string())),
+        ("n", pa.int32()),
+    ]
+)
+SHORT = st.text(max_size=8)
+RECORDS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "price": st.none() | st.floats(-1e6, 1e6),
+            "shop": st.none() | SHORT,
+            "title": st.none() | st.text("ab C\u00e9,", max_size=20),
+            "tags": st.none() | st.lists(st.none() | SHORT, max_size=3),
+            "n": st.none() | st.integers(-9, 9),
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def dense(X: Any) -> np.ndarray:
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def one_by_one(encoder: Encoder, records: list[dict[str, Any]]) -> np.ndarray:
+    rows = np.zeros((len(records), encoder.n_features))
+    for row, record in zip(rows, records, strict=True):
+        indices, values = encoder.encode_one(record)
+        assert len(set(indices.tolist())) == len(indices)
+        row[indices] = values
+    return rows
+
+
+@given(RECORDS, st.sampled_from(["none", "standard", "unit", "auto"]), st.booleans(), st.sampled_from([3, 12]))
+def test_columns_equal_dictionaries(records: list[dict[str, Any]], scale: str, constant: bool, bits: int) -> None:
+    encoder = Encoder(COLUMNS, bits=bits, scale=scale, constant=constant)
+    one = encoder.copy()
+    batch = pa.RecordBatch.from_pylist(records, SCHEMA)
+    X = encoder.encode(batch)
+    assert X.shape == (len(records), 2**bits)
+    np.testing.assert_allclose(dense(X), one_by_one(one, records), rtol=1e-12, atol=1e-12)
+    assert (encoder.moments == one.moments).all()
+
+
+@given(
+    st.lists(st.tuples(*[st.none() | st.floats(-1e6, 1e6)] * 2), min_size=1, max_size=8),
+    st.sampled_from(["none", "auto"]),
+)
+def test_named_columns_equal_dictionaries(rows: list[tuple[Any, Any]], scale: str) -> None:
+    records = [{"a": a, "b": b} for a, b in rows]
+    encoder = Encoder([("a", "numeric"), ("b", "numeric")], scale=scale)
+    one = encoder.copy()
+    X = encoder.encode(pa.RecordBatch.from_pylist(records, pa.schema([("a", pa.float64()), ("b", pa.float64())])))
+    np.testing.assert_allclose(X, one_by_one(one, records), rtol=1e-12, atol=1e-12)
+
+
+def test_keys_by_hand() -> None:
+    record = {"price": 2.5, "shop": "north", "title": "The cat, the hat", "tags": ["x", "y", "x"], "n": 0, "other": 1}
+    wanted = {
+        "price": 2.5,
+        "shop=north": 1.0,
+        "title^the": math.log(3),
+        "title^cat": math.log(2),
+        "title^hat": math.log(2),
+        "tags=x": 2.0,
+        "tags=y": 1.0,
+        "": 1.0,
+    }
+    indices, values = Encoder(COLUMNS, bits=20).encode_one(record)
+    assert dict(zip(indices.tolist(), values.tolist(), strict=True)) == {
+        feature_hash(key, 20): value for key, value in wanted.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "spelled"),
+    [
+        ([True, False, None], pa.bool_(), ["True", "False", None]),
+        ([1, 2, None], pa.int8(), ["1", "2", None]),
+        ([1.0, 0.5, None], pa.float32(), ["1", "0.5", None]),
+        (["a", "", None], pa.large_string(), ["a", None, None]),
+        (["a", "", None], pa.string_view(), ["a", None, None]),
+        (["a", "b", None], pa.dictionary(pa.int8(), pa.string()), ["a", "b", None]),
+        ([3, 4, None], pa.dictionary(pa.int8(), pa.int64()), ["3", "4", None]),
+        ([None, None, None], pa.null(), [None, None, None]),
+    ],
+)
+def test_categories_of_every_type(values: list[Any], kind: pa.DataType, spelled: list[str | None]) -> None:
+    encoder = Encoder([("c", "categorical")], bits=16, constant=False)
+    X = dense(encoder.encode(pa.record_batch({"c": pa.array(values, kind)})))
+    wanted = np.zeros_like(X)
+    for row, word in zip(wanted, spelled, strict=True):
+        if word is not None:
+            row[feature_hash(f"c={word}", 16)] = 1.0
+    np.testing.assert_array_equal(X, wanted)
+    np.testing.assert_array_equal(X, one_by_one(encoder, [{"c": value} for value in values]))
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.large_list(pa.string()), pa.list_(pa.large_string())])
+def test_slices_of_lists_and_strings(kind: pa.DataType) -> None:
+    lists = [["a"], None, ["b", "c"], [], ["d", None, "a"], ["e"]]
+    words = ["one two", "", None, "three", "four two", "five"]
+    batch = pa.record_batch({"l": pa.array(lists, kind), "w": pa.array(words)})
+    encoder = Encoder([("l", "items"), ("w", "text")], bits=16)
+    whole = dense(encoder.encode(batch))
+    for first in range(6):
+        for length in range(1, 7 - first):
+            part = dense(encoder.encode(batch.slice(first, length)))
+            np.testing.assert_array_equal(part, whole[first : first + length])
+
+
+def test_a_null_list_over_values_is_empty() -> None:
+    values = pa.ListArray.from_arrays(pa.array([0, 2, 3]), pa.array(["x", "y", "z"]), mask=pa.array([True, False]))
+    X = dense(Encoder([("l", "items")], bits=10, constant=False).encode(pa.record_batch({"l": values})))
+    assert X.sum() == 1.0
+    assert X[1, feature_hash("l=z", 10)] == 1.0
+
+
+def test_fixed_size_lists() -> None:
+    values = pa.array([["a", "b"], None, ["c", "c"]], pa.list_(pa.string(), 2))
+    X = dense(Encoder([("l", "items")], bits=10, constant=False).encode(pa.record_batch({"l": values})))
+    assert X.sum(axis=1).tolist() == [2.0, 0.0, 2.0]
+
+
+def test_tables_and_decimals() -> None:
+    table = pa.table({"a": pa.chunked_array([[1], [2]]), "b": pa.array([1, 2], pa.decimal128(5, 2))})
+    X = Encoder([("a", "numeric"), ("b", "numeric")]).encode(table)
+    np.testing.assert_array_equal(X, [[1, 1, 1], [2, 2, 1]])
+
+
+def test_standard_scale_is_running_over_blocks() -> None:
+    values = np.random.default_rng(0).normal(5, 3, 50)
+    encoder = Encoder([("a", "numeric")], scale="standard")
+    blocks = [encoder.encode(pa.record_batch({"a": part})) for part in np.array_split(values, 7)]
+    np.testing.assert_allclose(np.concatenate(blocks)[:, 0], reference.running_scores(values), atol=1e-9)
+    assert (np.concatenate(blocks)[:, 1] == 1.0).all()
+    before = encoder.moments.copy()
+    encoder.encode(pa.record_batch({"a": values}), update=False)
+    assert (encoder.moments == before).all()
+
+
+def test_unit_scale_takes_the_constant_in() -> None:
+    batch = pa.record_batch({"a": [3.0, 0.0], "s": ["x", "y"]})
+    for columns in ([("a", "numeric")], [("a", "numeric"), ("s", "categorical")]):
+        X = dense(Encoder(columns, scale="unit", bits=10).encode(batch))
+        np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
+    alone = Encoder([("a", "numeric")], scale="unit", constant=False).encode(batch)
+    assert alone.tolist() == [[1.0], [0.0]]
+
+
+def test_a_row_has_no_column_twice_and_no_zero() -> None:
+    X = Encoder([("w", "text"), ("n", "numeric")], bits=2).encode(pa.record_batch({"w": ["a b c d e f g"], "n": [0.0]}))
+    assert len(set(X.indices.tolist())) == X.nnz <= 4
+    assert (X.data != 0.0).all()
+    assert X.data.sum() == pytest.approx(7 * math.log(2) + 1)
+
+
+def test_state_round_trip() -> None:
+    encoder = Encoder(COLUMNS, label="y", task="user", bits=9, scale="auto")
+    encoder.encode(pa.RecordBatch.from_pylist([{"price": 1.0, "n": 3}, {"price": 2.0, "n": None}], SCHEMA))
+    spec, arrays = encoder.to_state()
+    again = Encoder.from_state(json.loads(json.dumps(spec)), arrays)
+    assert repr(again) == repr(encoder)
+    batch = pa.RecordBatch.from_pylist([{"price": 5.0, "shop": "x", "n": 1}], SCHEMA)
+    np.testing.assert_array_equal(dense(again.encode(batch)), dense(encoder.encode(batch)))
+    assert (again.moments == encoder.moments).all()
+    with pytest.raises(ValueError, match=r"moments has the shape \(1, 3\); expected \(2, 3\)"):
+        Encoder.from_state(spec, {"moments": np.zeros((1, 3))})
+
+
+def test_feature_names() -> None:
+    named = Encoder([("a", "numeric"), ("b", "numeric")])
+    assert (named.kind, named.feature_names, named.n_features) == ("named", ("a", "b", "constant"), 3)
+    assert Encoder([("a", "numeric")], constant=False).feature_names == ("a",)
+    hashed = Encoder([("a", "numeric"), ("b", "categorical")], bits=4)
+    assert (hashed.kind, hashed.feature_names, hashed.n_features) == ("hashed", None, 16)
+
+
+# -- refusals
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"bits": 0}, "bits is 0; expected a whole number from 1 to 30"),
+        ({"bits": 31}, "bits is 31"),
+        ({"scale": "log"}, "scale is 'log'; expected one of 'none', 'standard', 'unit', 'auto'"),
+        ({"source": "x"}, "source is 'x'"),
+        ({"source": "vw", "scale": "standard"}, "scale='standard' needs columns of numbers, which vw rows do not have"),
+    ],
+)
+def test_refused_arguments(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Encoder([], **arguments)
+
+
+def test_refused_kind() -> None:
+    with pytest.raises(
+        ValueError, match="the kind of column 'a' is 'number'; expected one of 'numeric', 'categorical'"
+    ):
+        Encoder([("a", "number")])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (math.nan, "nan is not a finite number"),
+        (-math.inf, "-inf is not a finite number"),
+        (1e101, "1e\\+101 is beyond the limit of 1e\\+100"),
+    ],
+)
+def test_numbers_that_cannot_be_learned_from(value: float, message: str) -> None:
+    for columns in ([("a", "numeric")], [("a", "numeric"), ("s", "categorical")]):
+        encoder = Encoder(columns, scale="standard")
+        batch = pa.record_batch({"a": [1.0, value], "s": ["x", "y"]})
+        with pytest.raises(InputError, match=f"column 'a': {message}"):
+            encoder.encode(batch)
+        with pytest.raises(InputError, match=f"column 'a': {message}"):
+            encoder.encode_one({"a": value})
+        assert not encoder.moments.any(), "nothing is learned from a refused batch"
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"price": "abc"}, "column 'price': 'abc' is not a number"),
+        ({"title": 3}, "column 'title': 3 is not a text"),
+        ({"tags": "x"}, "column 'tags': 'x' is not a list of strings"),
+    ],
+)
+def test_records_that_do_not_fit(record: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Encoder(COLUMNS).encode_one(record)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"prize": [1.0]}, "there is no column 'price' among 'prize'; did you mean 'prize'"),
+        ({"price": ["1"]}, "column 'price': it holds string; expected what fits a numeric feature"),
+        ({"price": [[1.0]]}, "column 'price': it holds list"),
+    ],
+)
+def test_batches_that_do_not_fit(columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Encoder([("price", "numeric")]).encode(pa.record_batch({k: pa.array(v) for k, v in columns.items()}))
+
+
+# -- which column is what
+
+
+def wishes(**given: Any) -> Wishes:
+    base = {"label": None, "task": None, "features": None, "ignore": (), "text": ()}
+    return Wishes(**{**base, "bits": 18, "constant": True, "scale": "none", **given})
+
+
+SCHEMA_ALL = pa.schema(
+    [
+        ("y", pa.int64()),
+        ("user", pa.string()),
+        ("a", pa.float32()),
+        ("b", pa.bool_()),
+        ("c", pa.dictionary(pa.int8(), pa.string())),
+        ("l", pa.list_(pa.string())),
+        ("day", pa.date32()),
+        ("vector", pa.list_(pa.float64())),
+        ("nothing", pa.null()),
+    ]
+)
+
+
+def test_kinds_by_type() -> None:
+    encoder, dropped = decide(schema_kinds(SCHEMA_ALL), wishes(label="y", task="user"))
+    assert encoder.columns == (("a", "numeric"), ("b", "categorical"), ("c", "categorical"), ("l", "items"))
+    assert (encoder.label, encoder.task) == ("y", "user")
+    assert dropped == {
+        "day": "it holds date32[day], which is no number, string or list of strings",
+        "vector": "it holds list<item: double>, which is no number, string or list of strings",
+        "nothing": "it is empty in the first rows",
+    }
+
+
+def test_chosen_features() -> None:
+    kinds = schema_kinds(SCHEMA_ALL)
+    encoder, dropped = decide(kinds, wishes(label="y", features={"a": "categorical", "c": "text"}))
+    assert encoder.columns == (("a", "categorical"), ("c", "text"))
+    assert dropped["user"] == "it is not among the features named"
+    encoder, dropped = decide(kinds, wishes(features=["a", "y"], text="user"))
+    assert encoder.columns == (("y", "numeric"), ("user", "text"), ("a", "numeric"))
+    encoder, dropped = decide(kinds, wishes(ignore="a"))
+    assert dropped["a"] == "it was to be ignored"
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"label": "y", "task": "y"}, "label and task are both the column 'y'"),
+        ({"label": "y", "features": ["y"]}, "the column 'y' is named both as label and as a feature"),
+        ({"task": "y", "features": ["y"]}, "the column 'y' is named both as task and as a feature"),
+        ({"features": {"a": "word"}}, r"features\['a'\] is 'word'; expected one of"),
+        ({"bits": 99}, "bits is 99"),
+    ],
+)
+def test_wishes_that_contradict(given_: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        wishes(**given_)
+
+
+def test_no_column_left() -> None:
+    kinds = schema_kinds(pa.schema([("y", pa.int64()), ("day", pa.date32())]))
+    with pytest.raises(InputError, match=r"x.csv: no column is left for features \('day': it holds date32"):
+        decide(kinds, wishes(label="y"), "x.csv")

@@ -1,0 +1,174 @@
+"""Every relation, storage, input, rule and form of prediction against the literal Perceptron of tests/reference."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from reference import perceptron
+from streams import CASES, FORMS, K, as_csr, linear_stream
+
+STORAGES = ("dense", "sparse", "hashed", "auto")
+RULES = {
+    "perceptron": ct.Perceptron(),
+    "PA": ct.PassiveAggressive(variant="0"),
+    "PA-I": ct.PassiveAggressive(C=0.3, variant="I"),
+    "PA-II": ct.PassiveAggressive(C=0.3, variant="II"),
+}
+BITS = 16  # places enough that no two of the weights of these streams meet, see below
+
+
+
+def rotated(r, name, s):
+    """Relation r with storage s, and with the input, rule and averaging that are its turn.
+
+    Each new combination of types is compiled, so the turns are such that all pairs come up and few of the 72
+    combinations do: averaged where just one of "sparse input" and "a margin rule" holds.
+    """
+    storage = STORAGES[s]
+    if CASES[name].relation.form == "columns":
+        form, average = {"dense": ("dense", True), "sparse": ("csr", True), "hashed": ("dictionaries", False)}.get(
+            storage, ("dense", True)
+        )
+        return name, storage, form, "perceptron" if storage == "sparse" else list(RULES)[1 + r % 3], average
+    form, rule = list(FORMS)[(r + s) % 3], list(RULES)[(r + s // 2) % 4]
+    return name, storage, form, rule, (form != "dense") != (rule != "perceptron")
+
+
+ROTATED = [rotated(r, name, s) for (r, name), s in product(enumerate(CASES), range(len(STORAGES)))]
+
+
+def model_of(case, storage="auto", rule="perceptron", average=False, **options):
+    return ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, bits=BITS, **options)
+
+
+def learned(model, case, stream, form):
+    rounds = model.learn_rounds(FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks)
+    return rounds, weights_of(model, case, stream.X.shape[1], form)
+
+
+def weights_of(model, case, d, form):
+    """The weights in the order of the case's tasks and the stream's features, however the model numbered them."""
+    rows = [model.tasks_.index(task) for task in case.tasks]
+    columns = [model.view_.numbers[f"f{j}"] for j in range(d)] if form == "dictionaries" else range(d)
+    return model.coef_[np.ix_(rows, columns)]
+
+
+def expected(case, stream, rule, average):
+    run = perceptron.primal(stream.X, stream.y, stream.task, M=case.M, rule=rule, C=0.3)
+    return run, *((run.averaged_margins, run.averaged_weights) if average else (run.margins, run.W))
+
+
+def assert_same(rounds, W, case, stream, rule, average, rtol=1e-9):
+    run, margins, weights = expected(case, stream, rule, average)
+    scale = np.abs(margins).max()
+    clear = (np.abs(margins) > 1e-3 * rtol * scale) | (not average)
+    flags, literal = stream.y * rounds.margin <= 0, stream.y * margins <= 0
+    assert clear.mean() > 0.9
+    np.testing.assert_array_equal(flags[clear], literal[clear])
+    np.testing.assert_array_equal(rounds.updated, run.updated)
+    np.testing.assert_allclose(rounds.margin, margins, rtol=rtol, atol=rtol * scale)
+    np.testing.assert_allclose(W, weights, rtol=rtol, atol=rtol * np.abs(weights).max())
+
+
+def test_every_pair_comes_up():
+    axes = (CASES, STORAGES, FORMS, RULES, (False, True))
+    for one, other in ((0, 1), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)):
+        assert {(each[one], each[other]) for each in ROTATED} == set(product(axes[one], axes[other]))
+
+
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), ROTATED)
+def test_fast_form_equals_the_literal_one(name, storage, form, rule, average):
+    case = CASES[name]
+    stream = linear_stream(11, zeros=0.0 if form == "dense" else 0.4)
+    rounds, W = learned(model_of(case, storage, rule, average), case, stream, form)
+    assert_same(rounds, W, case, stream, rule, average)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
+def test_every_rule_under_every_relation(name, rule, average):
+    """In one storage, that of the quickest compilation."""
+    case, stream = CASES[name], linear_stream(12)
+    rounds, W = learned(model_of(case, "dense", rule, average), case, stream, "dense")
+    assert_same(rounds, W, case, stream, rule, average)
+
+
+@pytest.mark.parametrize(("name", "case"), CASES.items(), ids=CASES)
+def test_relation_matrix_is_the_inverse_of_the_papers(name, case):
+    model = model_of(case).partial_fit(np.eye(K), [0, 1, 0, 1, 0], task=list(case.tasks))
+    if case.A is not None:
+        np.testing.assert_allclose(model.relation_matrix_, np.linalg.inv(case.A), rtol=1e-9, atol=1e-12)
+    factor = case.M[0, 0] / model.relation_matrix_[0, 0]
+    if name != "clusters share":  # there each group has a factor of its own
+        np.testing.assert_allclose(model.relation_matrix_ * factor, case.M, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["half", "mean b", "tree b", "graph factor", "interaction"])
+@pytest.mark.parametrize(("storage", "form"), [("dense", "dense"), ("sparse", "csr")])
+def test_single_precision(name, storage, form):
+    case, stream = CASES[name], linear_stream(13, n=120)
+    model = model_of(case, storage, dtype="float32")
+    rounds, W = learned(model, case, stream, form)
+    assert W.dtype == np.float32
+    assert rounds.margin.dtype == np.float64
+    assert_same(rounds, W, case, stream, "perceptron", False, rtol=2e-5)
+
+
+@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
+@pytest.mark.parametrize("name", ["half", "tree b", "independent", "interaction", "graph factor"])
+def test_hashed_tables_of_groups_too(name, average):
+    """A million columns, of which a few are used: then the shared part does not fit the table densely either."""
+    case, stream = CASES[name], linear_stream(14, zeros=0.3)
+    used = np.random.default_rng(0).choice(10**6, size=stream.X.shape[1], replace=False)
+    columns = np.sort(used)
+    X = sp.csr_array(stream.X)
+    X = sp.csr_array((X.data, columns[X.indices], X.indptr), shape=(len(stream), 10**6))
+    model = model_of(case, "hashed", average=average)
+    rounds = model.learn_rounds(X, stream.y, stream.named(case.tasks), tasks=case.tasks)
+    run, margins, _ = expected(case, stream, "perceptron", average)
+    np.testing.assert_array_equal(rounds.updated, run.updated)
+    np.testing.assert_allclose(rounds.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
+    tables = 2 if hasattr(model.state_.model, "levels") or average else 1
+    assert model.memory_ <= 2 * tables * 8 * 2**BITS + 10**5
+
+
+def test_hashed_weights_that_meet_add_up():
+    """Two bits: four weights for thirty. The margins differ from the exact ones and stay finite."""
+    case, stream = CASES["half"], linear_stream(15)
+    model = ct.MultitaskPerceptron(case.relation, storage="hashed", bits=2)
+    rounds, _ = learned(model, case, stream, "csr")
+    run = perceptron.primal(stream.X, stream.y, stream.task, M=case.M)
+    assert np.isfinite(rounds.margin).all()
+    assert not np.allclose(rounds.margin, run.margins)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "hashed"])
+def test_the_order_of_a_records_entries_does_not_matter(storage):
+    case, stream = CASES["mean b"], linear_stream(16, zeros=0.4)
+    straight = as_csr(stream.X)
+    turned = straight.copy()
+    for first, last in zip(turned.indptr[:-1], turned.indptr[1:], strict=True):
+        turned.indices[first:last] = turned.indices[first:last][::-1]
+        turned.data[first:last] = turned.data[first:last][::-1]
+    turned.has_sorted_indices = False
+    margins = []
+    for X in (straight, turned):
+        model = model_of(case, storage)
+        margins.append(model.learn_rounds(X, stream.y, stream.named(case.tasks), tasks=case.tasks).margin)
+    np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_records_without_length(rule):
+    """They are mistakes, the plain Perceptron counts them as moves of nothing, and they move no weight."""
+    case, stream = CASES["half"], linear_stream(17, n=60)
+    stream.X[::3] = 0.0
+    rounds, W = learned(model_of(case, "dense", rule), case, stream, "dense")
+    assert (rounds.margin[::3] == 0).all()
+    assert_same(rounds, W, case, stream, rule, False)

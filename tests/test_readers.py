@@ -1,0 +1,640 @@
+"""Files of every format give the same blocks; bad input ends in one sentence with its place."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import feather, parquet
+
+from coterie.numeric.hashing import feature_hash
+from coterie.streams import lines
+from coterie.streams.errors import InputError
+from coterie.streams.readers import Reader, read
+from reference import text as reference
+
+NAMES = ["click", "user", "price", "shop", "title", "n"]
+TABLES = ["csv", "tsv", "jsonl", "parquet", "feather", "arrows"]
+
+
+def make_records(n: int) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    titles = ["a red car", "", 'says "hi", twice', "über\nlong", None, "line, two"]
+    return [
+        {
+            "click": ["yes", "no"][rng.integers(2)],
+            "user": f"u{rng.integers(5)}",
+            "price": float(rng.normal()) if rng.random() < 0.9 else None,
+            "shop": ["north", "söuth", None][rng.integers(3)],
+            "title": titles[rng.integers(len(titles))],
+            "n": int(rng.integers(-5, 5)),
+        }
+        for _ in range(n)
+    ]
+
+
+RECORDS = make_records(60)
+
+
+def write_csv(path: Path, records: list[dict[str, Any]], delimiter: str) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, NAMES, delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def write(folder: Path, kind: str, records: list[dict[str, Any]]) -> Path:
+    path = folder / f"data.{kind}"
+    table = pa.Table.from_pylist(records)
+    if kind in ("csv", "tsv"):
+        write_csv(path, records, "\t" if kind == "tsv" else ",")
+    elif kind == "jsonl":
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    elif kind == "parquet":
+        parquet.write_table(table, path, row_group_size=13)
+    elif kind == "feather":
+        feather.write_feather(table, str(path), chunksize=11)
+    else:
+        with pa.ipc.new_stream(str(path), table.schema) as writer:
+            writer.write_table(table, max_chunksize=7)
+    return path
+
+
+def compress(path: Path, suffix: str) -> Path:
+    out = path.with_name(path.name + suffix)
+    data = path.read_bytes()
+    if suffix == ".gz":
+        out.write_bytes(gzip.compress(data))
+    elif suffix == ".bz2":
+        out.write_bytes(bz2.compress(data))
+    else:
+        with pa.CompressedOutputStream(str(out), {".zst": "zstd", ".lz4": "lz4"}[suffix]) as file:
+            file.write(data)
+    return out
+
+
+def dense(X: Any) -> np.ndarray:
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def whole(reader: Reader) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    blocks = list(reader)
+    X = np.vstack([dense(block.X) for block in blocks])
+    y, task, place = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("y", "task", "place"))
+    return X, y, task, place
+
+
+def text_file(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected() -> np.ndarray:
+    """Row by row, keys written out, running scores and unit length from the definition."""
+    rows: list[dict[int, float]] = []
+    scores: dict[str, list[float]] = {}
+    for name in ("price", "n"):
+        scores[name] = reference.running_scores([r[name] for r in RECORDS if r[name] is not None])
+    for record in RECORDS:
+        row: dict[int, float] = reference.text_row("title", record["title"] or "", 12)
+        for name in ("price", "n"):
+            if record[name] is not None:
+                reference.add(row, reference.column(name, 12), scores[name].pop(0))
+        if record["shop"] is not None:
+            reference.add(row, reference.column(f"shop={record['shop']}", 12), 1.0)
+        reference.add(row, reference.column("", 12), 1.0)
+        rows.append(reference.unit(row))
+    X = np.zeros((len(rows), 2**12))
+    for found, row in zip(X, rows, strict=True):
+        found[list(row)] = list(row.values())
+    return X
+
+
+# -- every format, the same data
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".zst", ".lz4"])
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_table_format(tmp_path: Path, expected: np.ndarray, kind: str, suffix: str) -> None:
+    path = write(tmp_path, kind, RECORDS)
+    path = compress(path, suffix) if suffix else path
+    reader = read(path, label="click", task="user", text="title", bits=12, scale="auto", block_rows=9)
+    X, y, task, _ = whole(reader)
+    np.testing.assert_allclose(X, expected, atol=1e-9)
+    assert y.tolist() == [record["click"] for record in RECORDS]
+    assert task.tolist() == [record["user"] for record in RECORDS]
+    assert reader.rows == 60
+    assert reader.bytes_read == reader.bytes_total == path.stat().st_size
+    assert reader.columns == {
+        "click": "label",
+        "user": "task",
+        "price": "numeric",
+        "shop": "categorical",
+        "title": "text",
+        "n": "numeric",
+    }
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("block_rows", [1, 7, 1000])
+def test_blocks_do_not_matter(tmp_path: Path, expected: np.ndarray, kind: str, block_rows: int) -> None:
+    reader = read(
+        write(tmp_path, kind, RECORDS), label="click", task="user", text="title", bits=12, scale="auto",
+        block_rows=block_rows,
+    )  # fmt: skip
+    X, *_ = whole(reader)
+    np.testing.assert_allclose(X, expected, atol=1e-9)
+    assert all(len(block) <= block_rows for block in reader)
+
+
+@pytest.mark.parametrize("piece", [16, 100, 1000])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_pieces_do_not_matter(
+    tmp_path: Path, expected: np.ndarray, kind: str, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "PIECE_BYTES", piece)
+    features = {"price": "numeric", "shop": "categorical", "n": "numeric", "title": "text"}
+    path = write(tmp_path, kind, [dict.fromkeys(NAMES, "1") | {"price": 0, "n": 0}] * (kind == "jsonl") + RECORDS)
+    X, *_ = whole(read(path, label="click", task="user", features=features, bits=12, scale="none"))
+    monkeypatch.undo()
+    Y, *_ = whole(read(path, label="click", task="user", features=features, bits=12, scale="none"))
+    np.testing.assert_array_equal(X, Y)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_standard_input(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, kind, RECORDS)
+    known = {"feather": "arrow", "arrows": "arrow"}.get(kind, kind)
+    wanted = whole(read(path, label="click", task="user", text="title", bits=12))
+    for data in (path.read_bytes(), gzip.compress(path.read_bytes())):
+        stdin = io.TextIOWrapper(io.BytesIO(data))
+        monkeypatch.setattr(sys, "stdin", stdin)
+        reader = read("-", format=known, label="click", task="user", text="title", bits=12)
+        for found, array in zip(whole(reader), wanted, strict=True):
+            np.testing.assert_array_equal(found, array)
+        assert (reader.bytes_total, reader.bytes_read) == (None, len(data))
+        with pytest.raises(InputError, match="<stdin>: standard input can be read once only"):
+            list(reader)
+
+
+def test_svmlight_and_vowpal_agree(tmp_path: Path) -> None:
+    svm = text_file(tmp_path, "a.svm", "1 qid:3 5:0.5 2:1 5:0.25\n\n# nothing\n-1 qid:4 1:2 # why\n")
+    X, y, task, place = whole(read(svm, bits=3, constant=False))
+    assert X.tolist() == [[0, 0, 1, 0, 0, 0.75, 0, 0], [0, 2, 0, 0, 0, 0, 0, 0]]
+    assert (y.tolist(), task.tolist(), place.tolist()) == ([1.0, -1.0], [3, 4], [1, 4])
+    vw = text_file(tmp_path, "a.vw", "1 |u 3 |f five:0.5 two five:0.25\n\n-1 'tag |f:2 one |u 4\n")
+    X, y, task, place = whole(read(vw, bits=10, task="u", constant=True))
+    assert (y.tolist(), task.tolist(), place.tolist()) == ([1.0, -1.0], ["3", "4"], [1, 3])
+    wanted = np.zeros((2, 2**10))
+    for row, key, value in [(0, "f^five", 0.75), (0, "f^two", 1.0), (1, "f^one", 2.0), (0, "", 1.0), (1, "", 1.0)]:
+        wanted[row, feature_hash(key, 10)] = value
+    np.testing.assert_array_equal(X, wanted)
+
+
+def test_vowpal_equals_columns(tmp_path: Path) -> None:
+    vw = text_file(tmp_path, "a.vw", "1 |u ann | price:2.5 n:3\n-1 |u bob | price:1 n:0\n")
+    table = text_file(
+        tmp_path, "a.jsonl", '{"y":1.0,"u":"ann","price":2.5,"n":3,"s":""}\n{"y":-1,"u":"bob","price":1,"n":0}\n'
+    )
+    options: dict[str, Any] = {"task": "u", "bits": 8, "scale": "unit"}
+    for found, wanted in zip(whole(read(vw, **options)), whole(read(table, label="y", **options)), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_types_of_labels_and_tasks(tmp_path: Path) -> None:
+    for kind in ("csv", "jsonl", "parquet", "arrows"):
+        records = [{"click": True, "user": 3, "price": 1.0, "shop": "a", "title": "b", "n": 1}] * 2
+        _, y, task, _ = whole(read(write(tmp_path, kind, records), label="click", task="user"))
+        as_read: list[Any] = [["True"] * 2, ["3"] * 2] if kind == "csv" else [[True] * 2, [3] * 2]
+        assert [y.tolist(), task.tolist()] == as_read
+    dates = pa.table({"y": pa.array([1, 0], pa.int8()), "t": pa.array([1, 2], pa.date32()), "x": [1.0, 2.0]})
+    parquet.write_table(dates, tmp_path / "d.parquet")
+    _, y, task, _ = whole(read(tmp_path / "d.parquet", label="y", task="t"))
+    assert (y.tolist(), [str(day) for day in task]) == ([1, 0], ["1970-01-02", "1970-01-03"])
+
+
+def test_dictionary_columns(tmp_path: Path) -> None:
+    table = pa.table(
+        {"y": pa.array(["a", "b", "a"]).dictionary_encode(), "c": pa.array(["x", None, "y"]).dictionary_encode()}
+    )
+    for path in (tmp_path / "d.parquet", tmp_path / "d.feather"):
+        parquet.write_table(table, path) if path.suffix == ".parquet" else feather.write_feather(table, str(path))
+        (block,) = read(path, label="y", constant=False)
+        assert block.y is not None
+        assert block.y.tolist() == ["a", "b", "a"]
+        assert block.X.sum(axis=1).tolist() == [1.0, 0.0, 1.0]
+
+
+# -- text as people write it
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_csv_dialects(tmp_path: Path, newline: str, delimiter: str, mark: bytes) -> None:
+    text = newline.join(["", "y,x, z ", "a,1,5", "", '"b",2,"6"', 'a,3,"say ""hi"""', ""]).replace(",", delimiter)
+    reader = read(text_file(tmp_path, "a.csv", mark + text.encode()), label="y", ignore="z")
+    X, y = whole_without_task(reader)
+    assert (X.tolist(), y) == ([[1, 1], [2, 1], [3, 1]], ["a", "b", "a"])
+    assert [int(place) for block in reader for place in block.place] == [3, 5, 6]
+    assert reader.dropped == {"z": "it was to be ignored"}
+
+
+def test_numbers_and_blanks_in_csv(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "a.csv", "y,x\na,1\nb, 2.5 \na,\nb,NA\na,+3\nb,-1e-3\n")
+    (block,) = read(path, label="y")
+    assert block.X[:, 0].tolist() == [1, 2.5, 0, 0, 3, -0.001]
+
+
+def test_a_field_over_many_lines_keeps_line_numbers(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "a.csv", 'y,t\na,"one\n\ntwo\n"\nb,three\n"c","x"\nb,"four\r\nfive"\na,six\n')
+    (block,) = read(path, label="y", text="t", constant=False)
+    assert block.place.tolist() == [2, 6, 7, 8, 10]
+    assert block.X.sum(axis=1) == pytest.approx(np.log(2) * np.array([2, 1, 1, 2, 1]))
+
+
+def test_ids_are_features_only_if_asked(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "a.csv", "y,x,day\na,1,2013-01-01\nb,2,2013-01-02\n")
+    reader = read(path, label="y", features={"x": "categorical"}, bits=10, constant=False)
+    (block,) = reader
+    assert [sorted(row.indices.tolist()) for row in (block.X[[0]], block.X[[1]])] == [
+        [feature_hash("x=1", 10)],
+        [feature_hash("x=2", 10)],
+    ]
+    assert reader.dropped == {"day": "it is not among the features named"}
+
+
+def test_json_escapes_and_absent_keys(tmp_path: Path) -> None:
+    path = text_file(
+        tmp_path, "a.jsonl", '{"y":1,"s":"\\u00e9\\n","l":["a"]}\n\n {"l":[],"y":0}\n{"y":1,"s":null,"o":{"p":1}}\n'
+    )
+    reader = read(path, label="y", bits=10, constant=False)
+    (block,) = reader
+    assert block.X.sum(axis=1).tolist() == [2.0, 0.0, 0.0]
+    assert block.place.tolist() == [1, 3, 4]
+    assert reader.dropped == {"o": "it holds objects or lists of other things than strings"}
+
+
+# -- several files, one encoder
+
+
+def test_globs_and_lists(tmp_path: Path) -> None:
+    for i in (2, 1, 3):
+        text_file(tmp_path, f"part{i}.csv", f"y,x\n{'ab'[i % 2]},{i}\n")
+    text_file(tmp_path, "part4.jsonl", '{"x": 4, "y": "a"}\n')
+    reader = read(str(tmp_path / "part*.csv"), label="y")
+    assert [block.X[0, 0] for block in reader] == [1, 2, 3]
+    assert reader.bytes_read == reader.bytes_total
+    listed = read([tmp_path / "part3.csv", str(tmp_path / "part[12].csv"), tmp_path / "part4.jsonl"], label="y")
+    assert [block.X[0, 0] for block in listed] == [3, 1, 2, 4]
+
+
+def test_columns_are_found_by_name(tmp_path: Path) -> None:
+    text_file(tmp_path, "1.csv", "y,x,z\na,1,2\n")
+    text_file(tmp_path, "2.csv", "new,z,y,x\n0,4,b,3\n")
+    X, *_ = whole_without_task(read(str(tmp_path / "?.csv"), label="y"))
+    assert X.tolist() == [[1, 2, 1], [3, 4, 1]]
+
+
+def whole_without_task(reader: Reader) -> tuple[np.ndarray, list[Any]]:
+    blocks = list(reader)
+    return np.vstack([dense(block.X) for block in blocks]), [label for block in blocks for label in block.y]
+
+
+def test_iterating_again_starts_anew(tmp_path: Path) -> None:
+    reader = read(write(tmp_path, "csv", RECORDS), label="click", task="user", text="title", scale="auto", bits=12)
+    first, second = whole(reader), whole(reader)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert reader.rows == 60
+    next(iter(reader))
+    assert whole(reader)[0].shape == first[0].shape
+
+
+def test_an_encoder_goes_on(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"label": "click", "task": "user"}
+    every = whole(read(write(tmp_path, "csv", RECORDS), **options, text="title", bits=12, scale="auto"))
+    reader = read(write(tmp_path, "csv", RECORDS[:25]), **options, text="title", bits=12, scale="auto")
+    first = whole(reader)
+    encoder = reader.encoder
+    assert encoder is not None
+    rest = write(tmp_path, "jsonl", RECORDS[25:])
+    second = whole(read(rest, **options, encoder=encoder))
+    np.testing.assert_allclose(np.vstack([first[0], second[0]]), every[0])
+    unlabelled = [{key: value for key, value in record.items() if key != "click"} for record in RECORDS[25:]]
+    for update in (True, False):
+        before = encoder.moments.copy()
+        (block,) = read(write(tmp_path, "parquet", unlabelled), encoder=encoder, update=update)
+        assert block.y is None
+        assert block.task is not None
+        assert (encoder.moments == before).all(), "the reader learns on a copy"
+        assert np.allclose(dense(block.X), second[0]) == update
+
+
+def test_labels_that_are_all_missing_are_none(tmp_path: Path) -> None:
+    reader = read(text_file(tmp_path, "a.csv", "y,x\na,1\n"), label="y")
+    list(reader)
+    blank = text_file(tmp_path, "b.csv", "y,x\n,1\n,2\n")
+    (block,) = read(blank, encoder=reader.encoder)
+    assert block.y is None
+    with pytest.raises(InputError, match=r"b.csv:2: column 'y': the label is missing"):
+        list(read(blank, label="y", encoder=reader.encoder))
+
+
+def test_rows_without_labels(tmp_path: Path) -> None:
+    (block,) = read(text_file(tmp_path, "a.svm", "1:2\n3:1\n"), bits=4)
+    assert block.y is None
+    assert block.task is None
+    (block,) = read(text_file(tmp_path, "a.vw", "|f a\n|f b\n"))
+    assert block.y is None
+
+
+def test_importance_is_told(tmp_path: Path) -> None:
+    reader = read(text_file(tmp_path, "a.vw", "1 2.0 |f a\n"))
+    list(reader)
+    assert reader.dropped == {"importance": "importance weights are not used"}
+    assert reader.columns == {"label": "label"}
+
+
+# -- bad input
+
+
+BAD_CSV = "y,u,x\na,p,1\nb,q,2\na,r,3\nb,s,{}\na,t,5\n"
+
+CASES: dict[str, tuple[str, bytes, str, str]] = {
+    "ragged": ("a.csv", b"y,u,x\na,p,1\nb,q\na,r,3\n", "a.csv:3: the line has 2 fields, the header 3", "3"),
+    "long": ("a.csv", b"y,u,x\na,p,1\nb,q,2,\na,r,3\n", "a.csv:3: the line has 4 fields, the header 3", "3"),
+    "blanks": ("a.csv", b"y,u,x\na,p,1\n  \na,r,3\n", "a.csv:3: the line has 1 field, the header 3", "3"),
+    "utf8": ("a.csv", b"y,u,x\na,p,1\nb,\xff,2\na,r,3\n", "a.csv:3: is not UTF-8 text: byte 0xff at position 3", "3"),
+    "word": ("a.csv", BAD_CSV.format("abc").encode(), "a.csv:5: column 'x': 'abc' is not a number", "5"),
+    "nan": ("a.csv", BAD_CSV.format("NaN").encode(), "a.csv:5: column 'x': nan is not a finite number", "5"),
+    "inf": ("a.csv", BAD_CSV.format("-inf").encode(), "a.csv:5: column 'x': -inf is not a finite number", "5"),
+    "huge": (
+        "a.csv",
+        BAD_CSV.format("1e200").encode(),
+        "a.csv:5: column 'x': 1e+200 is beyond the limit of 1e+100",
+        "5",
+    ),
+    "hex": ("a.csv", BAD_CSV.format("0x10").encode(), "a.csv:5: column 'x': '0x10' is not a number", "5"),
+    "label": ("a.csv", b"y,u,x\na,p,1\n ,q,2\na,r,3\n", "a.csv:3: column 'y': the label is missing", "3"),
+    "task": ("a.csv", b"y,u,x\na,p,1\nb,,2\na,r,3\n", "a.csv:3: column 'u': the task is missing", "3"),
+    "quote": ("a.csv", b'y,u,x\na,p,1\na,r,3\nb,"q,2\n', "a.csv:4: a quoted field is not closed", "4"),
+    "multiline": (
+        "a.csv",
+        b'y,u,x\n"a\nb",p,1\nb,q,oh\na,r,3\na,r,3\n',
+        "a.csv:4: column 'x': 'oh' is not a number",
+        "4",
+    ),
+    "json": ("a.jsonl", b'{"y":1,"u":2,"x":1}\n{"y":1,"u":\n{"y":0,"u":2,"x":1}\n', "a.jsonl:2: is not JSON: ", "2"),
+    "json list": ("a.jsonl", b'{"y":1,"u":2,"x":1}\n[1,2]\n', "a.jsonl:2: '[1,2]' is not a JSON object", "2"),
+    "json type": (
+        "a.jsonl",
+        b'{"y":1,"u":2,"x":1}\n{"y":1,"u":2,"x":"1"}\n{"y":1,"u":2,"x":1.5}\n',
+        "a.jsonl:2: column 'x': \"1\" is not a number",
+        "2",
+    ),
+    "json utf8": (
+        "a.jsonl",
+        b'{"y":1,"u":2,"x":1}\n{"y":1,"u":"\xc3","x":1}\n',
+        "a.jsonl:2: is not UTF-8 text: byte 0xc3",
+        "2",
+    ),
+    "json nan": (
+        "a.jsonl",
+        b'{"y":1,"u":2,"x":1}\n{"y":1,"u":2,"x":NaN}\n',
+        "(NaN and Infinity are no numbers of JSON)",
+        "2",
+    ),
+    "json huge": (
+        "a.jsonl",
+        b'{"y":1,"u":2,"x":1}\n{"y":1,"u":2,"x":1e300}\n',
+        "a.jsonl:2: column 'x': 1e+300 is beyond",
+        "2",
+    ),
+    "json label": (
+        "a.jsonl",
+        b'{"y":1,"u":2,"x":1}\n{"u":2,"x":1}\n',
+        "a.jsonl:2: column 'y': the label is missing",
+        "2",
+    ),
+    "svm": ("a.svm", b"1 1:1\n1 x:1\n", "a.svm:2: 'x:1' does not begin with a whole number as its index", "2"),
+    "svm bits": ("a.svm", b"1 1:1\n1 16:1\n", "a.svm:2: the index in '16:1' is beyond the 16 columns of bits=4", "2"),
+    "svm nan": ("a.svm", b"1 1:1\n1 1:nan\n", "a.svm:2: '1:nan' does not hold a finite number", "2"),
+    "svm label": ("a.svm", b"1 1:1\nyes 1:1\n", "a.svm:2: the label 'yes' is not a number", "2"),
+    "svm unlabelled": ("a.svm", b"1 1:1\n1:1\n", "a.svm:2: the label is missing, which earlier rows have", "2"),
+    "svm labelled": ("a.svm", b"1:1\n1 1:1\n", "a.svm:2: the row has a label, which earlier rows do not", "2"),
+    "svm qid": ("a.svm", b"1 qid:1 1:1\n1 1:1\n", "a.svm:2: the row has no qid:, which earlier rows have", "2"),
+    "vw": ("a.vw", b"1 |a b\n1 a b\n", "a.vw:2: the line has no '|' before its features", "2"),
+    "vw task": (
+        "a.vw",
+        b"1 |u 1 |a b\n1 |a b\n",
+        "a.vw:2: the namespace 'u', which holds the task, is empty or missing",
+        "2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_records(tmp_path: Path, case: str) -> None:
+    name, content, message, line = CASES[case]
+    path = text_file(tmp_path, name, content)
+    options: dict[str, Any] = {"label": "y", "task": "u"} if path.suffix in (".csv", ".jsonl") else {"bits": 4}
+    options |= {"task": "u"} if case == "vw task" else {}
+    with pytest.raises(InputError) as caught:
+        list(read(path, **options))
+    assert message in str(caught.value)
+    assert (caught.value.path, caught.value.line) == (str(path), int(line))
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    reader = read(path, **options, on_error="skip")
+    place = [int(p) for block in reader for p in block.place]
+    assert reader.skipped == 1
+    assert reader.skipped_examples == [str(caught.value)]
+    assert int(line) not in place
+    assert len(place) == reader.rows > 0
+
+
+def test_skipping_gives_the_good_rows(tmp_path: Path) -> None:
+    good = "y,x\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(1000))
+    bad = good.replace("a,500\n", "a,500\na,x\na\n\xff,1\n".encode("latin1").decode("latin1"))
+    data = bad.encode("latin1")
+    reader = read(text_file(tmp_path, "b.csv", data), label="y", on_error="skip", block_rows=100, scale="standard")
+    X, y = whole_without_task(reader)
+    Z, wanted = whole_without_task(read(text_file(tmp_path, "g.csv", good), label="y", scale="standard"))
+    np.testing.assert_array_equal(X, Z)
+    assert (y, reader.skipped, len(reader.skipped_examples)) == (wanted, 3, 3)
+
+
+def test_parquet_nan_and_nulls(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"y": [1, 0, None], "x": [1.0, float("nan"), 2.0]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a.parquet:2: column 'x': nan is not a finite number"):
+        list(read(tmp_path / "a.parquet", label="y"))
+    reader = read(tmp_path / "a.parquet", label="y", on_error="skip")
+    assert [block.place.tolist() for block in reader] == [[1]]
+    assert reader.skipped == 2
+    assert "column 'y': the label is missing" in reader.skipped_examples[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "a.csv: is empty: expected a header line"),
+        ("a.csv", b"\n\n", "a.csv: is empty: expected a header line"),
+        ("a.csv", b"y,x\n", "a.csv: there is no record in it"),
+        ("a.csv", b"y,x,x\n1,2,3\n", "a.csv:1: two columns are called 'x'"),
+        ("a.csv", b"y,\xff\n1,2\n", "a.csv:1: is not UTF-8 text"),
+        ("a.csv", b'y,"x\n1,2\n3,4\n', "a.csv:1: a quoted field is not closed"),
+        ("a.csv", b"\xff\xfey\0,\0x\0", "a.csv:1: is UTF-16 text; expected UTF-8"),
+        ("a.csv", b"click,x\n1,2\n", "a.csv: there is no column 'y' among 'click', 'x'"),
+        ("a.csv", b"y_,x\n1,2\n", "a.csv: there is no column 'y' among 'y_', 'x'; did you mean 'y_'?"),
+        ("a.csv", b"y\n1\n", "a.csv: no column is left for features"),
+        ("a.jsonl", b"", "a.jsonl: is empty: expected a JSON object on each line"),
+        ("a.jsonl", b"{}\n", "a.jsonl:1: the object has no key"),
+        ("a.jsonl", b'{"x":1}\n', "a.jsonl: there is no column 'y' among 'x'"),
+        ("a.svm", b"", "a.svm: is empty: expected a record on each line"),
+        ("a.svm", b"# nothing\n", "a.svm: there is no record in it"),
+        ("a.vw", b"", "a.vw: is empty"),
+        ("a.parquet", b"", "a.parquet: is empty: expected Parquet data"),
+        ("a.parquet", b"PAR1 is broken PAR1", "a.parquet: cannot be read: "),
+        ("a.arrow", b"", "a.arrow: is empty: expected Arrow IPC data"),
+        ("a.arrow", b"y,x\n1,2\n", "a.arrow: is not Arrow IPC data"),
+        ("a.feather", b"ARROW1\0\0 and no more", "a.feather: cannot be read: "),
+        ("a.csv.gz", gzip.compress(b"y,x\n" + bytes(range(48, 58)) * 500)[:-20], "a.csv.gz: cannot be read: Truncated"),
+        ("a.csv.gz", b"y,x\n1,2\n", "a.csv.gz: is not gzip data, though its name says so"),
+        ("a.csv.gz", b"", "a.csv.gz: is empty"),
+        ("a.csv.zst", b"\x28\xb5\x2f\xfd\x00broken", "a.csv.zst: cannot be read: "),
+        ("a.csv.bz2", bz2.compress(b"y,x\n1,2\n")[:-8], "a.csv.bz2: cannot be read: "),
+    ],
+)
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_files_that_cannot_be_used(tmp_path: Path, name: str, content: bytes, message: str, on_error: str) -> None:
+    path = text_file(tmp_path, name, content)
+    label = None if path.suffix in (".svm", ".vw") else "y"
+    with pytest.raises(InputError) as caught:
+        list(read(path, label=label, on_error=on_error))
+    assert message in str(caught.value)
+    assert caught.value.path == str(path)
+
+
+def test_truncated_tables(tmp_path: Path) -> None:
+    for kind in ("parquet", "feather", "arrows"):
+        path = write(tmp_path, kind, RECORDS)
+        data = path.read_bytes()
+        for size in (len(data) // 2, len(data) - 30):
+            path.write_bytes(data[:size])
+            with pytest.raises(InputError, match=f"data.{kind}: cannot be read: "):
+                list(read(path, label="click"))
+
+
+def test_the_rows_before_a_broken_end_are_delivered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "PIECE_BYTES", 100)
+    text = "y,x\n" + "".join(f"a,{i}\n" for i in range(5000))
+    path = text_file(tmp_path, "a.csv.gz", gzip.compress(text.encode())[:-500])
+    reader = read(path, label="y")
+    with pytest.raises(InputError, match="Truncated"):
+        list(reader)
+    assert reader.rows > 1000
+
+
+def test_a_record_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "PIECE_BYTES", 64)
+    monkeypatch.setattr(lines, "LONGEST_RECORD", 256)
+    long = "y,x\na,1\nb," + "2" * 1000 + '\na,3\nb,"' + "4\n" * 500 + "a,5\n"
+    path = text_file(tmp_path, "a.csv", long)
+    with pytest.raises(InputError, match=r"a.csv:3: the record does not end within 256 bytes"):
+        list(read(path, label="y"))
+    reader = read(path, label="y", on_error="skip")
+    assert [int(p) for block in reader for p in block.place] == [2, 4, 505]
+    for kind, text in (
+        ("svm", "1 1:1\n" + "1" * 1000 + "\n2 2:2\n"),
+        ("jsonl", '{"y":1,"x":1}\n' + "1" * 999 + '\n{"y":1,"x":1}'),
+    ):
+        reader = read(text_file(tmp_path, f"a.{kind}", text), label=None if kind == "svm" else "y", on_error="skip")
+        assert [int(p) for block in reader for p in block.place] == [1, 3]
+        assert "a." + kind + ":2: the record does not end within 256 bytes" in reader.skipped_examples[0]
+
+
+def test_paths_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere.csv: does not exist"):
+        read(tmp_path / "nowhere.csv")
+    with pytest.raises(InputError, match=r"\*.csv: no file has a name like this"):
+        read(str(tmp_path / "*.csv"))
+    with pytest.raises(InputError, match="is a folder; expected a file"):
+        read(tmp_path)
+    with pytest.raises(InputError, match="no file was named"):
+        read([])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on_error": "ignore"}, "on_error is 'ignore'; expected 'stop' or 'skip'"),
+        ({"format": "xml"}, "format is 'xml'; expected one of 'csv', 'tsv', 'jsonl'"),
+        ({"block_rows": 0}, "block_rows is 0; expected a whole number of 1 or more"),
+        ({"bits": 40}, "bits is 40; expected a whole number from 1 to 30"),
+        ({"scale": "big"}, "scale is 'big'"),
+        ({"label": "x", "task": "x"}, "label and task are both the column 'x'"),
+        ({"format": "svmlight", "label": "y"}, "label='y' does not apply to svmlight"),
+        ({"format": "svmlight", "task": "user"}, "task='user' does not apply to svmlight"),
+        ({"format": "vw", "text": "t"}, "text='t' does not apply to vw"),
+        ({"format": "vw", "scale": "standard"}, "scale='standard' needs columns of numbers"),
+    ],
+)
+def test_refused_arguments(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    path = text_file(tmp_path, "a.csv", "y,x\n1,2\n")
+    with pytest.raises(ValueError, match=message):
+        read(path, **arguments)
+
+
+def test_formats_that_no_name_tells(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"the extension of '.*a.dat' names no format; expected format= one of 'csv'"):
+        read(text_file(tmp_path, "a.dat", "y,x\n1,2\n"))
+    with pytest.raises(ValueError, match="standard input has no extension; expected format="):
+        read("-")
+
+
+def test_an_encoder_of_another_nature(tmp_path: Path) -> None:
+    table, rows = text_file(tmp_path, "a.csv", "y,x\n1,2\n"), text_file(tmp_path, "a.svm", "1 1:1\n")
+    reader = read(rows)
+    list(reader)
+    with pytest.raises(InputError, match=r"a.csv: holds columns, and the encoder was made for svmlight"):
+        list(read(table, label="y", encoder=reader.encoder))
+    with pytest.raises(InputError, match=r"a.csv: holds columns, and the encoder was made for svmlight"):
+        list(read([rows, table]))
+
+
+def test_a_second_file_that_does_not_fit(tmp_path: Path) -> None:
+    text_file(tmp_path, "1.csv", "y,x\na,1\n")
+    second = text_file(tmp_path, "2.csv", "y,z\na,1\n")
+    with pytest.raises(InputError, match=r"2.csv: there is no column 'x' among 'y', 'z'"):
+        list(read(str(tmp_path / "?.csv"), label="y"))
+    second.write_text("y,x\na,word\n")
+    with pytest.raises(InputError, match=r"2.csv:2: column 'x': 'word' is not a number"):
+        list(read(str(tmp_path / "?.csv"), label="y"))
+    parquet.write_table(pa.table({"y": ["a"], "x": ["word"]}), tmp_path / "2.parquet")
+    with pytest.raises(InputError, match=r"2.parquet: column 'x': it holds string; expected what fits a numeric"):
+        list(read([tmp_path / "1.csv", tmp_path / "2.parquet"], label="y"))
+
+
+def test_a_part_without_records_decides_nothing(tmp_path: Path) -> None:
+    text_file(tmp_path, "1.csv", "y,x\n")
+    text_file(tmp_path, "2.csv", "y,x\na,1\n")
+    (block,) = read(str(tmp_path / "?.csv"), label="y")
+    assert block.X.tolist() == [[1.0, 1.0]]
+
+
+def test_a_first_piece_without_good_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "PIECE_BYTES", 8)
+    path = text_file(tmp_path, "a.csv", "y,x\n1\n2\n3\n4\n5\n6\na,1\n")
+    (block,) = read(path, label="y", on_error="skip")
+    assert block.X.tolist() == [[1.0, 1.0]]

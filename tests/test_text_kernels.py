@@ -1,0 +1,338 @@
+"""Compiled text readers against the literal ones of tests/reference/text.py."""
+
+from __future__ import annotations
+
+import math
+import struct
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from coterie.numeric import fields
+from coterie.numeric.csv_records import split_csv
+from coterie.numeric.decimals import parse_number
+from coterie.numeric.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
+from coterie.numeric.rows import merge_repeats, standardise, unit_rows
+from coterie.numeric.svmlight import NO_QUERY, parse_svmlight
+from coterie.numeric.text import hash_texts, token_bound
+from coterie.numeric.vowpal import parse_vowpal
+from reference import text as reference
+
+# the first example of each test may compile
+settings.register_profile("compiling", deadline=None)
+settings.load_profile("compiling")
+
+WORDS = st.text(max_size=40)
+ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40)
+
+
+def number(text: str) -> float:
+    data = as_bytes(text.encode())
+    return parse_number(data, 0, len(data))
+
+
+def packed(strings: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Arrow's data and offsets."""
+    encoded = [string.encode() for string in strings]
+    offsets = np.concatenate([[0], np.cumsum([len(b) for b in encoded])]).astype(np.int64)
+    return as_bytes(b"".join(encoded) or b"\0"), offsets
+
+
+def lines(texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    data, offsets = packed([text + "\n" for text in texts])
+    return data, offsets[:-1], offsets[1:] - 1
+
+
+def merged(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> list[dict[int, float]]:
+    indptr, indices, values = indptr.copy(), indices.copy(), values.copy()
+    merge_repeats(indptr, indices, values)
+    rows = [dict(zip(indices[a:b].tolist(), values[a:b].tolist(), strict=True)) for a, b in pairwise(indptr)]
+    assert sum(map(len, rows)) == indptr[-1], "an index twice"
+    return rows
+
+
+def same_row(found: dict[int, float], wanted: dict[int, float]) -> bool:
+    keys = found.keys() | wanted.keys()
+    return all(math.isclose(found.get(k, 0.0), wanted.get(k, 0.0), rel_tol=1e-14, abs_tol=1e-290) for k in keys)
+
+
+# -- hashing
+
+
+@given(WORDS, st.integers(1, 30))
+@example("", 18)
+def test_feature_hash_is_the_reference(key: str, bits: int) -> None:
+    assert feature_hash(key, bits) == reference.column(key, bits)
+
+
+@given(WORDS, st.lists(WORDS, max_size=5))
+def test_a_prefix_is_hashed_once(prefix: str, keys: list[str]) -> None:
+    data, offsets = packed(keys)
+    out = np.empty(len(keys), np.int32)
+    hash_strings(prefix_state(prefix), data, offsets, bit_mask(20), out)
+    assert out.tolist() == [feature_hash(prefix + key, 20) for key in keys]
+
+
+def test_hashes_are_spread() -> None:
+    columns = [feature_hash(f"word={i}", 10) for i in range(100_000)]
+    counts = np.bincount(columns, minlength=1024)
+    expected = 100_000 / 1024
+    # chi-square of 1023 degrees of freedom: mean 1023, standard deviation 45
+    assert abs(((counts - expected) ** 2 / expected).sum() - 1023) < 5 * 45
+
+
+def test_surrogates_have_a_hash() -> None:
+    assert 0 <= feature_hash("\ud800", 18) < 2**18
+
+
+# -- numbers
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(0.1)
+@example(5e-324)
+@example(9007199254740993.0)
+def test_every_double_comes_back(value: float) -> None:
+    assert number(repr(value)) == (value if abs(value) >= 1e-290 else 0.0)
+
+
+@given(st.integers(0, 10**19 - 1), st.integers(-300, 285))
+@example(9007199254740993, 0)
+@example(2**54 + 2, -1)
+def test_up_to_19_digits_are_rounded_correctly(w: int, q: int) -> None:
+    wanted = float(f"{w}e{q}")
+    assert number(f"{w}e{q}") == (wanted if wanted >= 1e-290 else 0.0)
+
+
+@given(st.integers(2**53, 2**54).map(lambda m: 2 * m + 1), st.integers(0, 4))
+def test_ties_go_to_even(m: int, k: int) -> None:
+    text = f"{m * 10**k}e-{k}"
+    assert number(text) == float(text) if m * 10**k < 10**19 else True
+
+
+@given(st.text("0123456789+-.eEnaif_x ", max_size=12))
+def test_what_is_no_number_is_nan(text: str) -> None:
+    try:
+        wanted = float(text) if not set(text) & set("_ nif") else math.nan
+    except ValueError:
+        wanted = math.nan
+    found = number(text)
+    assert math.isnan(found) if math.isnan(wanted) else found == wanted or abs(wanted) < 1e-290
+
+
+def test_many_digits() -> None:
+    assert number("0." + "0" * 50 + "1" * 50) == pytest.approx(float("0." + "0" * 50 + "1" * 50), rel=2.3e-16)
+    assert number("1" * 60) == pytest.approx(float("1" * 60), rel=2.3e-16)
+    assert number("0" * 400 + "1.5") == 1.5
+    assert number("1e999") == math.inf
+    assert number("1e-99999999999999999999") == 0.0
+
+
+def test_random_bits() -> None:
+    rng = np.random.default_rng(0)
+    for value in struct.unpack("20000d", rng.bytes(160_000)):
+        if math.isfinite(value) and abs(value) > 1e-290:
+            assert number(repr(value)) == value
+
+
+# -- texts
+
+
+def hashed_texts(name: str, texts: list[str], bits: int) -> list[dict[int, float]]:
+    data, offsets = packed(texts)
+    bound = token_bound(offsets)
+    counts, indices, values = np.empty(len(texts), np.int64), np.empty(bound, np.int32), np.empty(bound)
+    total = hash_texts(prefix_state(f"{name}^"), data, offsets, bit_mask(bits), counts, indices, values)
+    assert total == counts.sum() <= bound
+    return merged(np.concatenate([[0], np.cumsum(counts)]), indices[:total], values[:total])
+
+
+@given(WORDS, st.lists(st.one_of(WORDS, ASCII), max_size=8), st.sampled_from([2, 18]))
+@example("t", ["a A a", "", "  ", "naïve café", "a" * 1000, "x,y;z"], 18)
+def test_texts(name: str, texts: list[str], bits: int) -> None:
+    rows = hashed_texts(name, texts, bits)
+    assert all(same_row(row, reference.text_row(name, text, bits)) for row, text in zip(rows, texts, strict=True))
+
+
+def test_a_long_text_after_short_ones() -> None:
+    texts = ["a b", " ".join(f"w{i % 700}" for i in range(5000)), "a b a"]
+    rows = hashed_texts("t", texts, 20)
+    assert all(same_row(row, reference.text_row("t", text, 20)) for row, text in zip(rows, texts, strict=True))
+
+
+# -- svmlight
+
+NUMBERS = st.one_of(
+    st.integers(-50, 50).map(str), st.floats(-1e6, 1e6).map(lambda v: repr(v if abs(v) > 1e-290 else 0.0))
+)
+BLANKS = st.sampled_from([" ", "  ", "\t"])
+
+
+@st.composite
+def svmlight_lines(draw: st.DrawFn) -> str:
+    words = [draw(NUMBERS)] if draw(st.booleans()) else []
+    words += [f"qid:{draw(st.integers(0, 99))}"] if draw(st.booleans()) else []
+    words += [f"{draw(st.integers(0, 30))}:{draw(NUMBERS)}" for _ in range(draw(st.integers(0, 6)))]
+    line = "".join(word + draw(BLANKS) for word in words)
+    return draw(st.sampled_from(["", " "])) + line + draw(st.sampled_from(["", "# 1:2 x", "\r"]))
+
+
+@given(st.lists(svmlight_lines(), min_size=1, max_size=5))
+def test_svmlight(texts: list[str]) -> None:
+    rows = parse_svmlight(*lines(texts), 32)
+    found = merged(rows.indptr, rows.indices, rows.values)
+    for i, text in enumerate(texts):
+        label, task, row = reference.svmlight_row(text)
+        assert rows.fault[i] == (fields.GOOD if text.split("#")[0].strip() else fields.BLANK)
+        assert math.isnan(rows.label[i]) if label is None else rows.label[i] == label
+        assert rows.query[i] == (NO_QUERY if task is None else task)
+        assert same_row(found[i], row)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "word"),
+    [
+        ("x 1:2", fields.NOT_A_LABEL, "x"),
+        ("nan 1:2", fields.NOT_A_LABEL, "nan"),
+        ("1 1:2 a:3", fields.NOT_AN_INDEX, "a:3"),
+        ("1 :3", fields.NOT_AN_INDEX, ":3"),
+        ("1 -1:3", fields.NOT_AN_INDEX, "-1:3"),
+        ("1 1.5:3", fields.NOT_AN_INDEX, "1.5:3"),
+        ("1 32:3", fields.INDEX_TOO_LARGE, "32:3"),
+        ("1 99999999999999999999999999:3", fields.INDEX_TOO_LARGE, "99999999999999999999999999:3"),
+        ("1 1:", fields.NOT_A_NUMBER, "1:"),
+        ("1 1:x 2:2", fields.NOT_A_NUMBER, "1:x"),
+        ("1 1:2x", fields.NOT_A_NUMBER, "1:2x"),
+        ("1 1:2:3", fields.NOT_A_NUMBER, "1:2:3"),
+        ("1 1:inf", fields.NOT_A_NUMBER, "1:inf"),
+        ("1 1:1e101", fields.NOT_A_NUMBER, "1:1e101"),
+        ("1 5", fields.NO_COLON, "5"),
+        ("1 qid:a 1:1", fields.NOT_A_QUERY, "qid:a"),
+        ("1 qid: 1:1", fields.NOT_A_QUERY, "qid:"),
+        ("1 qid:1 qid:2", fields.SECOND_QUERY, "qid:2"),
+        ("1 qi:1", fields.NOT_AN_INDEX, "qi:1"),
+    ],
+)
+def test_svmlight_faults(line: str, code: int, word: str) -> None:
+    data, start, stop = lines(["1 1:1", line, "1 2:1"])
+    rows = parse_svmlight(data, start, stop, 32)
+    assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
+    assert data[slice(*rows.token[1])].tobytes().decode() == word
+    assert rows.indptr.tolist() == [0, 1, 1, 2], "a faulty row has no entries"
+
+
+# -- Vowpal Wabbit
+
+NAMES = st.text(
+    st.characters(codec="utf-8", exclude_characters=":| \t\n\r", exclude_categories=["Cs", "Z", "Cc"]),
+    min_size=1,
+    max_size=6,
+)
+
+
+@st.composite
+def vowpal_lines(draw: st.DrawFn) -> str:
+    header = draw(st.sampled_from(["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'tag ", "1 tag", "'tag"]))
+    line = header
+    for _ in range(draw(st.integers(1, 3))):
+        name = draw(st.sampled_from(["", "a", "user", "a:0.5"]))
+        count = 1 if name == "user" else draw(st.integers(0, 3))
+        words = [draw(NAMES) + draw(st.sampled_from(["", ":2", ":-0.25"])) for _ in range(count)]
+        line += f"|{name}" + "".join(draw(BLANKS) + word for word in words) + draw(BLANKS)
+    return line
+
+
+@given(st.lists(vowpal_lines(), min_size=1, max_size=4), st.sampled_from(["", "user"]))
+def test_vowpal(texts: list[str], task: str) -> None:
+    data, start, stop = lines(texts)
+    rows = parse_vowpal(data, start, stop, as_bytes(task.encode()), bit_mask(18))
+    found = merged(rows.indptr, rows.indices, rows.values)
+    for i, text in enumerate(texts):
+        label, wanted_task, row = reference.vowpal_row(text, task, 18)
+        if task and wanted_task is None:
+            assert rows.fault[i] == fields.NO_TASK
+            continue
+        assert rows.fault[i] == fields.GOOD
+        assert math.isnan(rows.label[i]) if label is None else rows.label[i] == label
+        assert data[slice(*rows.task[i])].tobytes().decode() == (wanted_task or "")
+        assert same_row(found[i], row)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "word"),
+    [
+        ("x |a b", fields.NOT_A_LABEL, "x"),
+        ("1:0.5:0.2 |a b", fields.NOT_A_LABEL, "1:0.5:0.2"),
+        ("1 -2 |a b", fields.NOT_AN_IMPORTANCE, "-2"),
+        ("1 1 0 5 |a b", fields.HEADER_TOO_LONG, "5"),
+        ("1 b c", fields.NO_BAR, "1 b c"),
+        ("1 |a b:x", fields.NOT_A_NUMBER, "b:x"),
+        ("1 |a b:", fields.NOT_A_NUMBER, "b:"),
+        ("1 |a b:nan", fields.NOT_A_NUMBER, "b:nan"),
+        ("1 |a:x b", fields.NOT_A_NUMBER, "a:x"),
+        ("1 |a:1e60 b:1e60", fields.NOT_A_NUMBER, "b:1e60"),
+        ("1 |a :2", fields.NO_NAME, ":2"),
+    ],
+)
+def test_vowpal_faults(line: str, code: int, word: str) -> None:
+    data, start, stop = lines(["1 |a b", line, "1 |a b"])
+    rows = parse_vowpal(data, start, stop, as_bytes(b""), bit_mask(18))
+    assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
+    assert data[slice(*rows.token[1])].tobytes().decode() == word
+    assert rows.indptr.tolist() == [0, 1, 1, 2]
+
+
+# -- CSV records
+
+
+@given(st.text('ab",\n\r', max_size=40), st.integers(0, 40))
+@example('a,"b\r\nc"\r\n\r\n"d"",",e', 5)
+@example("a\r", 2)
+@example('"a"b"c,d"\n', 3)
+def test_csv_records(text: str, cut: int) -> None:
+    """In one piece, and in two with the rest of the first before the second."""
+    wanted = [(line, len(row)) for line, row in reference.csv_records(text, ",")]
+    whole, *_ = split_csv(as_bytes(text.encode()), ",", True)
+    assert list(zip((whole.line + 1).tolist(), whole.fields.tolist(), strict=True)) == wanted
+    first, taken, breaks = split_csv(as_bytes(text[:cut].encode()), ",", False)
+    second, *_ = split_csv(as_bytes(text[taken:].encode()), ",", True)
+    line = np.concatenate([first.line, second.line + breaks]) + 1
+    assert list(zip(line.tolist(), np.concatenate([first.fields, second.fields]).tolist(), strict=True)) == wanted
+
+
+# -- rows
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(-2, 2)), max_size=12), min_size=1, max_size=5))
+def test_repeats_are_added_up(rows: list[list[tuple[int, int]]]) -> None:
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    indices = np.array([i for row in rows for i, _ in row], dtype=np.int32)
+    values = np.array([v for row in rows for _, v in row], dtype=np.float64)
+    for found, row in zip(merged(indptr, indices, values), rows, strict=True):
+        wanted: dict[int, float] = {}
+        for index, value in row:
+            reference.add(wanted, index, float(value))
+        assert same_row(found, wanted)
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-1000, 1000)), min_size=1, max_size=30))
+def test_running_scores(column: list[int | None]) -> None:
+    values = np.array([0.0 if value is None else float(value) for value in column])
+    present = np.array([value is not None for value in column])
+    moments, out = np.zeros(3), np.empty(len(column))
+    standardise(values, present, moments, True, out)
+    np.testing.assert_allclose(out[present], reference.running_scores(values[present]), rtol=1e-9, atol=1e-9)
+    assert not out[~present].any()
+    again = np.empty(len(column))
+    before = moments.copy()
+    standardise(values, present, moments, False, again)
+    assert (moments == before).all()
+
+
+def test_unit_rows() -> None:
+    indptr, values = np.array([0, 2, 2, 3]), np.array([3.0, 4.0, 0.0])
+    unit_rows(indptr, values)
+    assert values.tolist() == [0.6, 0.8, 0.0]
