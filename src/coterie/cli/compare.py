@@ -27,7 +27,7 @@ Learner = Annotated[
 def compare(
     files: Files, columns: Columns, learning: Learning, outputs: Outputs, learner: Learner = None, delay: Delay = 0
 ) -> None:
-    """Let several learners go along the same records, in one pass.
+    """Let several learners go along the same records in one pass.
 
     One model per task and one model for all tasks always run beside them. The other options hold for every learner
     that does not say otherwise; --model saves the first.

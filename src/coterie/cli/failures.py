@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import typer
 
@@ -52,12 +53,19 @@ def tell(message: str) -> None:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, ClickException):
-        return " ".join(str(error.format_message()).split())  # type: ignore[attr-defined]
+        return _usage(error)
     if isinstance(error, OSError) and error.strerror:
         return ": ".join(str(part) for part in (error.filename, error.strerror) if part is not None)
     text = " ".join(str(error).split())
     known = isinstance(error, (ValueError, ImportError, OSError))
     return text if known else f"{type(error).__name__}: {text} (set {DEBUG}=1 to see where)"
+
+
+def _usage(error: Any) -> str:
+    """What is wrong with the options, and where to look."""
+    context = getattr(error, "ctx", None)
+    text = " ".join(str(error.format_message()).split())
+    return text if context is None else f"{text} (see {context.command_path} --help)"
 
 
 def _silence() -> None:

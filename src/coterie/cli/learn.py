@@ -39,9 +39,9 @@ def learn(
     new_task: NewTask = None,
     delay: Delay = 0,
 ) -> None:
-    """Learn from files in one pass: one model per task, each learning from the others.
+    """Learn one model per task, each learning from the others.
 
-    Every record is predicted before it is learned from, so the errors shown are errors of predictions. Beside the
+    The files are read once. Every record is predicted before it is learned from, so the errors shown are errors of predictions. Beside the
     learner asked for run one model per task and one model for all tasks: the summary says whether learning together
     helps, and for whom.
 

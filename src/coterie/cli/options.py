@@ -17,7 +17,7 @@ _TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 Files = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE...",
+        metavar="FILE",
         help="Files to read one after the other; '-' is standard input. CSV, TSV, JSON Lines, Parquet, Arrow IPC, "
         "svmlight or Vowpal Wabbit text, also compressed (gz, bz2, zst, lz4).",
     ),

@@ -67,7 +67,10 @@ def saved_line(path: Path, model: Any) -> str:
 
 def paragraph(text: str) -> list[str]:
     """Text in lines that fit the terminal."""
-    return textwrap.wrap(text, min(shutil.get_terminal_size().columns, 100), break_long_words=False) or [""]
+    width = min(shutil.get_terminal_size().columns, 100)
+    # textwrap breaks at no other space than ASCII's: a number stays with its unit
+    held = textwrap.wrap(text.replace(" %", "\u00a0%"), width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0%", " %") for line in held]
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:

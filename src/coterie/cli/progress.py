@@ -44,8 +44,8 @@ class _Lines:
 
     def add(self, traces: Mapping[str, Trace]) -> None:
         if not self._last:
-            names = [name if len(name) <= 12 else name[:11] + "…" for name in traces]
-            self._write(_line("examples", "tasks", "since last", *names))
+            first, *others = (name if len(name) <= 12 else name[:11] + "…" for name in traces)
+            self._write(_line("examples", "tasks", first, "since last", *others))
         for told in self._totals.add(traces):
             self._tell(told)
 
@@ -56,8 +56,8 @@ class _Lines:
 
     def _tell(self, told: Totals) -> None:
         self._last = told.examples
-        first = next(iter(told.since.values()))
-        errors = (f"{100 * error:.2f} %" for error in (first, *told.error.values()))
+        (first, *others), since = told.error.values(), next(iter(told.since.values()))
+        errors = (f"{100 * error:.2f} %" for error in (first, since, *others))
         self._write(_line(f"{told.examples:,}", f"{told.tasks:,}", *errors))
 
 

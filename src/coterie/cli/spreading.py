@@ -10,6 +10,8 @@ from typing import Any, get_type_hints
 
 Command = Callable[..., None]
 
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
 
 def spread(command: Command) -> Command:
     """Let a command's arguments that are dataclasses come as one option a field.
@@ -25,7 +27,7 @@ def spread(command: Command) -> Command:
     ...     print(name, size)
     >>> list(inspect.signature(show).parameters)
     ['name', 'width']
-    >>> show("a", width=2)
+    >>> show(name="a", width=2)
     a Size(width=2)
     """
     hints = get_type_hints(command, include_extras=True)
@@ -34,10 +36,9 @@ def spread(command: Command) -> Command:
     parameters = [each for given in plain for each in _parameters(given, hints)]
 
     @wraps(command)
-    def called(*args: Any, **options: Any) -> None:
-        bound = inspect.Signature(parameters).bind(*args, **options).arguments
-        made = {name: kind(**_taken(bound, kind)) for name, kind in sets.items()}
-        command(**bound, **made)
+    def called(**options: Any) -> None:
+        made = {name: kind(**_taken(options, kind)) for name, kind in sets.items()}
+        command(**options, **made)
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -48,11 +49,10 @@ def _parameters(given: inspect.Parameter, hints: dict[str, Any]) -> list[inspect
     """The parameter itself, or one for each field of its dataclass."""
     kind = hints[given.name]
     if not is_dataclass(kind):
-        return [given.replace(annotation=kind)]
+        return [given.replace(annotation=kind, kind=_KEYWORD)]
     declared = get_type_hints(kind, include_extras=True)
-    keyword = inspect.Parameter.KEYWORD_ONLY
     return [
-        inspect.Parameter(field.name, keyword, default=field.default, annotation=declared[field.name])
+        inspect.Parameter(field.name, _KEYWORD, default=field.default, annotation=declared[field.name])
         for field in fields(kind)
     ]
 

@@ -63,7 +63,7 @@ def write_report(
         The file cannot be written.
     """
     target = Path(path)
-    _replace(target, render(comparison, title=title, reading=reading, relation=relation, learner=learner))
+    replace(target, render(comparison, title=title, reading=reading, relation=relation, learner=learner))
     return target
 
 
@@ -86,10 +86,11 @@ def render(
         sections.shared(told, relation),
         sections.read(reading),
     ]
-    return _assemble(title, parts)
+    return assemble(title, parts)
 
 
-def _assemble(title: str, parts: list[Part]) -> str:
+def assemble(title: str, parts: list[Part]) -> str:
+    """Parts as one page that fetches nothing."""
     plotly, drawing = _plotly(), _own("figures.js")
     drawn = {name: figure for part in parts for name, figure in part.figures.items()}
     return Template(_own("page.html")).substitute(
@@ -125,7 +126,7 @@ def _own(name: str) -> str:
     return resources.files("coterie.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _replace(target: Path, text: str) -> None:
+def replace(target: Path, text: str) -> None:
     """Write beside the target, then rename: a reader sees the old file or the new one, never half of one."""
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:

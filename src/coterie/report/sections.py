@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from coterie.report import figures, markup
-from coterie.report.clustering import MOST, clustered
+from coterie.report.clustering import clustered
 from coterie.streams.metrics import evaluate
 from coterie.streams.summary import conclusions
 from coterie.streams.verdict import verdict
 from coterie.streams.wording import NONE, SPOKEN, counted, digits_for, listed, percent, points, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -179,12 +179,18 @@ def named_tasks(told: Story) -> Part:
 
 
 def shared(told: Story, relation: Relation | None) -> Part:
-    """The relation as a clustered heat map."""
+    """The relation of the learner that the page is about."""
     if relation is None or len(relation.tasks) < 2:
         return Part("", {})
-    shown = clustered(relation, dict(zip(told.verdict.tasks, told.verdict.n.tolist(), strict=True)))
-    few = len(shown.tasks) < len(relation.tasks)
-    which = f"The {MOST} tasks with most examples, of {len(relation.tasks):,}. " if few else ""
+    examples = dict(zip(told.verdict.tasks, told.verdict.n.tolist(), strict=True))
+    return relation_part(relation, examples, max(len(relation.tasks), len(examples)))
+
+
+def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: int) -> Part:
+    """A relation as a clustered heat map, of the tasks with most examples where there are many."""
+    shown = clustered(relation, examples)
+    few = len(shown.tasks) < total
+    which = f"The {len(shown.tasks)} tasks with most examples, of {total:,}. " if few else ""
     same = f" Every pair shares the same, {shown.values[0, 1]:.3g}." if shown.uniform else ""
     caption = (
         f"{which}How much of what one task learns reaches another, from M = A⁻¹ scaled to 1 on the diagonal.{same}"

@@ -100,13 +100,16 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def present(array: pa.Array) -> NDArray[np.bool_]:
     """Which values are not null."""
+    if not array.null_count:
+        return np.ones(len(array), dtype=bool)
     mask: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
     return mask
 
 
 def numbers(array: pa.Array) -> NDArray[np.float64]:
     """Values as float64, 0 for null."""
-    values = pc.fill_null(array.cast(pa.float64(), safe=False), 0.0)
+    values = array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)
+    values = pc.fill_null(values, 0.0) if values.null_count else values
     result: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
     return result
 

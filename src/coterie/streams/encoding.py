@@ -165,15 +165,15 @@ class Encoder:
         """Another encoder with the same state, which learns on its own."""
         return Encoder.from_state(*self.to_state())
 
-    def faults(self, batch: pa.RecordBatch | pa.Table) -> Iterator[Fault]:
+    def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
         """What keeps rows of a batch from being encoded: numbers that are not finite or too large to square."""
         from coterie.streams.columns import number_faults, plain
 
-        self.require_columns(batch.schema)
+        self._require_columns(batch.schema, path)
         for name in self._numeric:
             yield from number_faults(name, plain(batch.column(name)))
 
-    def require_columns(self, schema: pa.Schema, path: str | None = None) -> None:
+    def _require_columns(self, schema: pa.Schema, path: str | None) -> None:
         """Refuse a table that lacks a column, or has one of a type that does not fit."""
         from coterie.streams.columns import fits
 
@@ -205,6 +205,10 @@ class Encoder:
         """
         for fault in self.faults(batch):
             raise InputError(fault.message, line=fault.row + 1, column=fault.column)
+        return self.encode_sound(batch, update)
+
+    def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
+        """As `encode`, for a batch in which `faults` finds none."""
         return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
 
     def _numbers(self, name: str, array: pa.Array, update: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

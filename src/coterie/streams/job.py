@@ -15,6 +15,7 @@ from coterie.streams.comparison import Comparison, compare
 from coterie.streams.errors import InputError
 from coterie.streams.progressive import Trace, progressive_validation
 from coterie.streams.reading import Reading
+from coterie.streams.sharing import Sharing, sharing
 from coterie.views import distinct_labels
 
 if TYPE_CHECKING:
@@ -61,6 +62,13 @@ class Outcome:
     def trace(self) -> Trace:
         """Its rounds."""
         return self.comparison.traces[self.learner]
+
+    def relation(self, learner: str, most: int) -> Sharing:
+        """How the tasks share that have most examples, at most so many of them."""
+        trace = self.comparison.traces[learner]
+        counts = np.bincount(trace.task, minlength=len(trace.tasks))
+        chosen = np.sort(np.argsort(-counts, kind="stable")[:most])
+        return sharing(self.comparison.models[learner], [trace.tasks[i] for i in chosen])
 
 
 def learn(

@@ -224,19 +224,18 @@ class Reader:
 
         from coterie.streams.columns import label_faults, label_values, plain
 
-        encoder.require_columns(batch.columns.schema, path)
         roles = {role: name for name, role in wanted.items() if role in ("label", "task")}
         missing = {
             role: list(label_faults(name, role, plain(batch.columns.column(name)))) for role, name in roles.items()
         }
         if self._wishes.label is None and len(missing.get("label", ())) == len(batch.place):
             roles.pop("label", None), missing.pop("label", None)
-        found: list[Fault] = [*encoder.faults(batch.columns), *chain(*missing.values())]
+        found: list[Fault] = [*encoder.faults(batch.columns, path), *chain(*missing.values())]
         good = self._faults.reject(found, path, batch.place)
         columns = batch.columns if good.all() else batch.columns.filter(pa.array(good))
         if columns.num_rows:
             values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
-            X = encoder.encode(columns, self._update)
+            X = encoder.encode_sound(columns, self._update)
             yield Block(X, values.get("label"), values.get("task"), batch.place[good])
 
     # -- files of rows that name their features

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Kinds = Mapping[str, tuple[str | None, str]]
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
@@ -52,7 +52,7 @@ class Wishes:
     @property
     def chosen(self) -> tuple[str, ...] | None:
         """Names of the features, where the caller chose them."""
-        return None if self.features is None else _names(tuple(self.features))
+        return None if self.features is None else _names(self.features)
 
     @property
     def named_kinds(self) -> dict[str, str]:
@@ -74,17 +74,17 @@ def decide(kinds: Kinds, wishes: Wishes, path: str | None = None) -> tuple[Encod
     InputError
         A column that was named does not exist, or no column is left for features.
     """
-    named = (*filter(None, (wishes.label, wishes.task)), *(wishes.chosen or ()), *wishes.ignored, *wishes.named_kinds)
-    for name in named:
+    chosen, given = dict.fromkeys(wishes.chosen or kinds), wishes.named_kinds
+    for name in (*filter(None, (wishes.label, wishes.task)), *chosen, *wishes.ignored, *given):
         require_column(name, kinds, path)
     columns, dropped = [], {}
     for name, (kind, reason) in kinds.items():
-        used = wishes.named_kinds.get(name, kind)
+        used = given.get(name, kind)
         if name in wishes.ignored:
             dropped[name] = "it was to be ignored"
         elif name in (wishes.label, wishes.task):
             continue
-        elif wishes.chosen is not None and name not in wishes.chosen and name not in wishes.named_kinds:
+        elif name not in chosen and name not in given:
             dropped[name] = "it is not among the features named"
         elif used is None:
             dropped[name] = reason

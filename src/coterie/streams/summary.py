@@ -10,8 +10,6 @@ from coterie.streams.verdict import Verdict, verdict
 from coterie.streams.wording import counted, percent, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from coterie.streams.comparison import Comparison
 
 ALONE = "independent"
@@ -143,10 +141,3 @@ def _chosen(comparison: Comparison, learner: str | None) -> str:
         return learner or next(iter(comparison.traces))
     others = {name: trace.mistakes for name, trace in comparison.traces.items() if name != ALONE}
     return min(others, key=others.__getitem__)
-
-
-def largest_tasks(summary: Summary, most: int) -> Sequence[Any]:
-    """The tasks with most examples, the largest first, ties to the one that came first."""
-    metrics = summary.metrics[summary.learner]
-    order = sorted(range(len(metrics.tasks)), key=lambda i: -int(metrics.counts[i]))
-    return [metrics.tasks[i] for i in order[:most]]

@@ -1,0 +1,74 @@
+"""``coterie datasets``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.options import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coterie.datasets import Description
+
+Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them; without, a list of all.")]
+Export = Annotated[
+    Path | None, typer.Option(metavar="OUT.csv|OUT.parquet", help="Write the named data set as a file that learn reads.")
+]
+
+
+def datasets(name: Name = None, export: Export = None, json: Json = False) -> None:
+    """List the data sets known by name, and how to get them.
+
+    \b
+    Examples:
+      coterie datasets
+      coterie datasets flights --export flights.csv
+    """
+    from coterie import datasets as library
+    from coterie.cli.printing import print_json
+
+    known = {each.name: each for each in library.describe()}
+    if export is not None:
+        _export(name, export)
+        return
+    chosen = list(known.values()) if name is None else [known[_known(name, known)]]
+    if json:
+        print_json([asdict(each) for each in chosen])
+    else:
+        print(*(_listed(chosen) if name is None else _described(chosen[0])), sep="\n")
+
+
+def _export(name: str | None, path: Path) -> None:
+    from coterie.cli.outputs import naming
+    from coterie.datasets import catalogue
+
+    if name is None:
+        raise typer.BadParameter("--export needs the name of a data set")
+    with naming(path):
+        catalogue.export(_known(name, catalogue.TABLES), path)
+
+
+def _known(name: str, known: Any) -> str:
+    from coterie.streams.choices import require_one_of
+
+    require_one_of("the data set", name, tuple(known))
+    return name
+
+
+def _listed(chosen: list[Description]) -> Iterator[str]:
+    from coterie.cli.printing import table
+
+    rows = [[each.name, "yes" if each.available else "no", f"{each.rows:,}", f"{each.tasks:,}"] for each in chosen]
+    lines = table(["name", "here", "rows", "tasks"], rows, words=2)
+    for line, what in zip(lines, ["what", *(each.what for each in chosen)], strict=True):
+        yield f"{line}  {what}"
+
+
+def _described(each: Description) -> list[str]:
+    here = "yes" if each.available else "no"
+    return [each.name, f"  {each.what}", f"  {each.rows:,} rows, {each.tasks:,} tasks", f"  here: {here}; {each.how}"]

@@ -1,0 +1,113 @@
+"""How much the tasks of a model share, made ready to be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy.typing import NDArray
+
+MOST = 2000
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Some tasks of a model and what they share.
+
+    Attributes
+    ----------
+    name : str
+        The relation, as its constructor would show it.
+    tasks : tuple
+        The k tasks looked at.
+    matrix : ndarray, shape (k, k)
+        Their rows and columns of the inverse interaction matrix, M.
+    total : int
+        How many tasks the model has.
+    """
+
+    name: str
+    tasks: tuple[Hashable, ...]
+    matrix: NDArray[np.float64]
+    total: int
+
+    @property
+    def relative(self) -> NDArray[np.float64]:
+        """M_ij / sqrt(M_ii M_jj), 1 on the diagonal."""
+        scale = np.sqrt(np.maximum(self.matrix.diagonal(), np.finfo(np.float64).tiny))
+        return np.asarray(self.matrix / np.outer(scale, scale))
+
+    @property
+    def uniform(self) -> float | None:
+        """What every pair shares, relative to the tasks themselves, where that is the same for all."""
+        off = self.relative[~np.eye(len(self.tasks), dtype=bool)]
+        return float(off[0]) if len(off) and np.ptp(off) < 1e-9 else None
+
+    def strongest(self, most: int) -> list[tuple[Hashable, Hashable, float]]:
+        """The pairs that share most, either way, and the entries of M; ties to those that came first."""
+        rows, columns = np.triu_indices(len(self.tasks), 1)
+        values = self.matrix[rows, columns]
+        chosen = np.argsort(-np.abs(values), kind="stable")[:most]
+        return [(self.tasks[rows[i]], self.tasks[columns[i]], float(values[i])) for i in chosen]
+
+    def to_json(self, most: int) -> dict[str, Any]:
+        """The matrix where it is small, and the strongest pairs, for JSON."""
+        small = len(self.tasks) <= most
+        return {
+            "relation": self.name,
+            "tasks": self.total,
+            "uniform": self.uniform,
+            "names": list(self.tasks) if small else None,
+            "matrix": self.matrix.tolist() if small else None,
+            "strongest": [{"tasks": [a, b], "shared": value} for a, b, value in self.strongest(most)],
+        }
+
+
+def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
+    """How much tasks of a model share.
+
+    Parameters
+    ----------
+    model : online classifier
+        That has learned.
+    tasks : sequence of labels, optional
+        The k tasks to look at; the first 2000 where they are not given.
+
+    Returns
+    -------
+    Sharing
+        In O(K + k²·levels) time, or k columns of M for relations that are not of groups.
+
+    Raises
+    ------
+    ValueError
+        The model has learned nothing, or does not know a task.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> model = ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25))
+    >>> _ = model.fit([[1.0], [-1.0]], [1, 0], task=["a", "b"])
+    >>> shown = sharing(model)
+    >>> shown.uniform, shown.total
+    (0.25, 2)
+    """
+    if not model.fitted:
+        raise ValueError("the model has learned nothing yet, so it has no tasks")
+    chosen = tuple(model.tasks_[:MOST] if tasks is None else tasks)
+    return Sharing(relation_name(model), chosen, model.relation_among(chosen), len(model.tasks_))
+
+
+def relation_name(model: Any) -> str:
+    """The relation of a model in one word and its strength, whatever it holds of tasks left out."""
+    from coterie.relations import HalfUpdate
+
+    relation = model.relation if model.relation is not None else HalfUpdate()
+    named = {name: getattr(relation, name, None) for name in ("share", "b")}
+    held = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None)
+    return f"{type(relation).__name__}({held})"

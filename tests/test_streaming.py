@@ -1,0 +1,325 @@
+"""Streams in pieces: blocks and single records, tasks and features that come late, labels that come late, tables that
+change their storage on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coterie as ct
+from coterie.numeric.tables import RowMajor, Sparse
+from coterie.streams.block import Block
+from reference import perceptron
+from streams import CASES, FORMS, D, K, Stream, as_dictionaries, linear_stream
+
+cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+averaging = pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
+seeds = st.integers(0, 2**32 - 1)
+
+
+def pieces(seed, n):
+    """Ends of consecutive runs of random sizes, some of them of one record."""
+    rng = np.random.default_rng(seed)
+    ends = np.unique(rng.integers(1, n, size=int(rng.integers(1, 12))))
+    return list(zip([0, *ends], [*ends, n], strict=True))
+
+
+def blocks(stream, tasks, spans):
+    for first, last in spans:
+        labels = np.array(stream.named(tasks)[first:last], dtype=object)
+        yield Block(stream.X[first:last], stream.y[first:last], labels, np.arange(first, last) + 1)
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+@cases
+@averaging
+def test_blocks_equal_one_at_a_time_and_the_whole(case, average):
+    stream = linear_stream(41)
+    tasks = stream.named(case.tasks)
+    whole = ct.MultitaskPerceptron(case.relation, average=average)
+    margin = whole.learn_rounds(stream.X, stream.y, tasks, tasks=case.tasks).margin
+    for spans in (pieces(0, len(stream)), pieces(1, len(stream)), [(t, t + 1) for t in range(len(stream))]):
+        model = ct.MultitaskPerceptron(case.relation, average=average)
+        found = [
+            model.learn_rounds(stream.X[a:b], stream.y[a:b], tasks[a:b], tasks=case.tasks, classes=[-1, 1]).margin
+            for a, b in spans
+        ]
+        np.testing.assert_array_equal(np.concatenate(found), margin)
+        np.testing.assert_array_equal(model.coef_, whole.coef_)
+
+
+@cases
+@averaging
+def test_learn_one_equals_learning_a_list_of_dictionaries(case, average):
+    stream = linear_stream(42, n=60, zeros=0.3)
+    tasks, records = stream.named(case.tasks), as_dictionaries(stream.X)
+    whole, single = (ct.MultitaskPerceptron(case.relation, average=average) for _ in range(2))
+    single.partial_fit(records[:1], stream.y[:1], tasks[:1], tasks=case.tasks, classes=[-1, 1])
+    whole.partial_fit(records[:1], stream.y[:1], tasks[:1], tasks=case.tasks, classes=[-1, 1])
+    rounds = whole.learn_rounds(records[1:], stream.y[1:], tasks[1:])
+    for x, y, task, margin in zip(records[1:], stream.y[1:], tasks[1:], rounds.margin, strict=True):
+        assert single.decision_function_one(x, task) == pytest.approx(margin, rel=1e-12, abs=1e-12)
+        single.learn_one(x, y, task)
+    np.testing.assert_allclose(single.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
+
+
+@cases
+def test_progressive_validation_is_predicting_and_then_learning(case):
+    stream = linear_stream(43, n=60)
+    tasks = stream.named(case.tasks)
+    trace = ct.progressive_validation(
+        ct.MultitaskPerceptron(case.relation), stream.X, stream.y, task=tasks, tasks=case.tasks
+    )
+    model = ct.MultitaskPerceptron(case.relation)
+    model.partial_fit(stream.X[:1], stream.y[:1], tasks[:1], classes=[-1, 1], tasks=case.tasks)
+    for t in range(1, len(stream)):
+        assert model.decision_function(stream.X[[t]], [tasks[t]])[0] == trace.margin[t]
+        assert model.predict(stream.X[[t]], [tasks[t]])[0] == trace.prediction[t]
+        model.partial_fit(stream.X[[t]], stream.y[[t]], [tasks[t]])
+    np.testing.assert_array_equal(trace.mistake, stream.y * trace.margin <= 0)
+    assert trace.error == trace.mistakes / trace.n
+
+
+@settings(max_examples=20)
+@given(seeds)
+def test_progressive_validation_does_not_depend_on_the_blocks(seed):
+    case, stream = CASES["mean b"], linear_stream(44)
+    tasks = list(case.tasks)
+    traces = [
+        ct.progressive_validation(ct.MultitaskPerceptron(case.relation), blocks(stream, tasks, spans), tasks=tasks)
+        for spans in (pieces(seed, len(stream)), [(0, len(stream))])
+    ]
+    for name in ("margin", "prediction", "mistake", "updated", "label", "task"):
+        np.testing.assert_array_equal(getattr(traces[0], name), getattr(traces[1], name))
+
+
+def test_several_passes_go_on_from_each_other():
+    stream = linear_stream(45)
+    twice = ct.MultitaskPerceptron().fit(stream.X, stream.y, stream.task, n_passes=2)
+    again = ct.MultitaskPerceptron().partial_fit(stream.X, stream.y, stream.task)
+    again.partial_fit(stream.X, stream.y, stream.task)
+    np.testing.assert_array_equal(twice.coef_, again.coef_)
+
+
+# -- tasks and features that come late ---------------------------------------------------------------------------------
+
+
+def arriving(seed, n=150, n_tasks=8):
+    """A stream whose tasks appear in order of their numbers, and how many are known in each round."""
+    stream = linear_stream(seed, n=n, n_tasks=n_tasks)
+    task = np.minimum(stream.task, np.arange(n) // 12)
+    order = {old: new for new, old in enumerate(dict.fromkeys(task.tolist()))}
+    task = np.array([order[i] for i in task.tolist()])
+    return Stream(stream.X, stream.y, task), np.maximum.accumulate(task) + 1
+
+
+def growing_mean(b, n_tasks, known):
+    """M for the tasks known; the rows of the others say what a task nobody has seen gets, the shared part."""
+    return np.full((n_tasks, n_tasks), b / ((1 + b) * known)) + np.diag(np.full(n_tasks, 1 / (1 + b)))
+
+
+def growing_clusters(b, groups, known):
+    n_tasks = len(groups)
+    sizes = {g: max(groups[:known].count(g), 1) for g in groups}
+    M = np.eye(n_tasks) / (1 + b)
+    for i, j in np.ndindex(n_tasks, n_tasks):
+        M[i, j] += b / ((1 + b) * sizes[groups[i]]) if groups[i] == groups[j] else 0.0
+    return M
+
+
+GROWING = {
+    "mean": (ct.MeanRegularized(b=3), lambda k: growing_mean(3.0, 8, k)),
+    "clusters": (
+        ct.Clusters({i: i % 3 for i in range(8)}, b=2),
+        lambda k: growing_clusters(2.0, [i % 3 for i in range(8)], k),
+    ),
+    "half": (ct.HalfUpdate(), lambda k: (np.eye(8) + 1) / 2),
+    "independent": (ct.Independent(), lambda k: np.eye(8)),
+}
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "hashed"])
+@pytest.mark.parametrize("name", GROWING)
+@averaging
+def test_late_tasks_follow_the_number_of_tasks_of_the_moment(name, average, storage):
+    relation, M = GROWING[name]
+    stream, known = arriving(46)
+    run = perceptron.queued(stream.X, stream.y, stream.task, [M(k) for k in known])
+    model = ct.MultitaskPerceptron(relation, average=average, storage=storage, bits=16)
+    margins = []
+    for t in range(len(stream)):
+        rounds = model.learn_rounds(stream.X[[t]], stream.y[[t]], stream.task[[t]], classes=[-1, 1])
+        margins.append(rounds.margin[0])
+    wanted, W = (run.averaged_margins, run.averaged_weights) if average else (run.margins, run.W)
+    np.testing.assert_allclose(margins, wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", GROWING)
+@averaging
+def test_a_task_nobody_has_seen_gets_the_shared_part(name, average):
+    relation, M = GROWING[name]
+    stream, _ = arriving(47)
+    first = stream.take(stream.task < 6)
+    run = perceptron.queued(first.X, first.y, first.task, [M(6)] * len(first))
+    model = ct.MultitaskPerceptron(relation, average=average)
+    model.learn_rounds(first.X, first.y, first.task)
+    W = run.averaged_weights if average else run.W
+    before = model.dump()
+    for unseen in (6, 7):
+        shared = W[unseen] if name != "half" else W[unseen]
+        found = model.decision_function(stream.X, task=[unseen] * len(stream))
+        np.testing.assert_allclose(found, stream.X @ shared, rtol=1e-9, atol=1e-9)
+    mixed = model.decision_function(stream.X, task=stream.task)
+    np.testing.assert_allclose(mixed, np.einsum("td,td->t", stream.X, W[stream.task]), rtol=1e-9, atol=1e-9)
+    assert before[0] == model.dump()[0]
+    assert model.tasks_ == list(dict.fromkeys(first.task.tolist()))
+
+
+def test_tasks_named_twice_are_one():
+    """Tasks that are named beforehand and occur as well count once."""
+    stream, _ = arriving(48)
+    once, twice = (ct.MultitaskPerceptron(ct.MeanRegularized(b=3)) for _ in range(2))
+    for model in (once, twice):
+        model.partial_fit(stream.X[:10], stream.y[:10], ["first"] * 10)
+    once.partial_fit(stream.X, stream.y, stream.task)
+    twice.partial_fit(stream.X, stream.y, stream.task, tasks=[0, 1, 2, 2, 0])
+    np.testing.assert_array_equal(once.coef_, twice.coef_)
+    np.testing.assert_array_equal(once.relation_matrix_, twice.relation_matrix_)
+
+
+@cases
+def test_features_that_come_late_find_room(case):
+    """Dictionaries bring new names all the time; the margins are those of the full width."""
+    stream = linear_stream(49, d=40, zeros=0.5)
+    stream.X[np.arange(40) > np.arange(len(stream))[:, None] // 4] = 0.0
+    run = perceptron.primal(stream.X, stream.y, stream.task, M=case.M)
+    model = ct.MultitaskPerceptron(case.relation)
+    margins = []
+    for x, y, task in zip(as_dictionaries(stream.X), stream.y, stream.named(case.tasks), strict=True):
+        rounds = model.learn_rounds([x], [y], [task], tasks=case.tasks, classes=[-1, 1])
+        margins.append(rounds.margin[0])
+    np.testing.assert_allclose(margins, run.margins, rtol=1e-9, atol=1e-9)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["csr", "dictionaries"])
+@averaging
+def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, form, small_dense_tables):
+    small_dense_tables(8 * 40 * 3)  # three tasks fit densely, eight do not
+    stream, _ = arriving(50)
+    stream = Stream(np.pad(stream.X, ((0, 0), (0, 40 - D))), stream.y, stream.task)
+    models = [
+        ct.MultitaskPerceptron(ct.MeanRegularized(share=0.4), average=average, storage=storage)
+        for storage in ("dense", "auto")
+    ]
+    kinds = set()
+    for first in range(0, len(stream), 10):
+        X, span = FORMS[form](stream.X[first : first + 10]), slice(first, first + 10)
+        margins = [m.learn_rounds(X, stream.y[span], stream.task[span], classes=[-1, 1]).margin for m in models]
+        np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
+        inner = models[1].state_.model
+        kinds.add(type((inner.model if average else inner).tasks))
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-12, atol=1e-12)
+    assert kinds == ({RowMajor, Sparse} if form == "csr" else kinds)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@averaging
+@pytest.mark.parametrize("name", ["half", "tree b", "graph factor", "interaction"])
+def test_sparse_tables_through_many_growths(name, average, dtype):
+    """Thousands of columns, a few in each record: rows are moved and arenas compacted over and over."""
+    case, rng = CASES[name], np.random.default_rng(51)
+    X = sp.random_array((1500, 5000), density=0.004, format="csr", random_state=rng, data_sampler=rng.standard_normal)
+    y, task = np.sign(rng.standard_normal(1500)), rng.integers(K, size=1500)
+    models = [
+        ct.MultitaskPerceptron(case.relation, average=average, storage=storage, dtype=dtype)
+        for storage in ("dense", "sparse")
+    ]
+    labels = [case.tasks[i] for i in task]
+    dense, sparse = (model.learn_rounds(X, y, labels, tasks=case.tasks) for model in models)
+    rtol = 1e-12 if dtype == "float64" else 1e-4
+    np.testing.assert_array_equal(dense.updated, sparse.updated)
+    np.testing.assert_allclose(dense.margin, sparse.margin, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=rtol, atol=rtol)
+
+
+def test_columns_of_m_that_leave_the_cache_come_back(monkeypatch):
+    from coterie.relations import cache
+
+    stream = linear_stream(52)
+    for name in ("interaction", "graph factor"):
+        case = CASES[name]
+        margins = []
+        for size in (2**26, 2 * 8 * K):
+            monkeypatch.setattr(cache, "CACHE_BYTES", size)
+            model = ct.MultitaskPerceptron(case.relation, ct.PassiveAggressive())
+            margins.append(model.learn_rounds(stream.X, stream.y, stream.named(case.tasks)).margin)
+        np.testing.assert_array_equal(*margins)
+
+
+# -- labels that come late ---------------------------------------------------------------------------------------------
+
+
+@cases
+@averaging
+@pytest.mark.parametrize("delay", [0, 1, 7, 300])
+def test_late_labels_equal_a_literal_queue(case, average, delay):
+    stream = linear_stream(53, n=120)
+    run = perceptron.queued(stream.X, stream.y, stream.task, [case.M] * len(stream), delay=delay)
+    wanted = run.averaged_margins if average else run.margins
+    tasks = stream.named(case.tasks)
+    for spans in ([(0, 120)], pieces(3, 120), [(t, t + 1) for t in range(120)]):
+        model = ct.MultitaskPerceptron(case.relation, average=average)
+        trace = ct.progressive_validation(model, blocks(stream, case.tasks, spans), tasks=case.tasks, delay=delay)
+        np.testing.assert_allclose(trace.margin, wanted, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(trace.updated, run.updated)
+        assert model.state_.rounds == 120
+    whole = ct.MultitaskPerceptron(case.relation, average=average)
+    trace = ct.progressive_validation(whole, stream.X, stream.y, task=tasks, tasks=case.tasks, delay=delay)
+    np.testing.assert_allclose(trace.margin, wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        whole.coef_[[whole.tasks_.index(i) for i in case.tasks]],
+        run.averaged_weights if average else run.W,
+        rtol=1e-9,
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("delay", [0, 3, 40])
+def test_progress_tells_what_the_whole_trace_tells(delay):
+    stream, told = linear_stream(54, n=90), []
+    case = CASES["half"]
+    spans = [(first, first + 15) for first in range(0, 90, 15)]
+    trace = ct.progressive_validation(
+        ct.MultitaskPerceptron(), blocks(stream, case.tasks, spans), delay=delay, on_round=told.append
+    )
+    assert [each.n for each in told] == [15] * 6
+    np.testing.assert_array_equal(np.concatenate([each.margin for each in told]), trace.margin)
+    np.testing.assert_array_equal(np.concatenate([each.mistake for each in told]), trace.mistake)
+    for place, each in enumerate(told):  # of a record whose label has not come nothing is known yet
+        known = max(15 - delay, 0)
+        np.testing.assert_array_equal(each.updated[:known], trace.updated[15 * place : 15 * place + known])
+        assert not each.updated[known:].any()
+
+
+def test_learning_can_leave_the_last_labels_out():
+    stream = linear_stream(55, n=20)
+    model = ct.MultitaskPerceptron()
+    rounds = model.learn_rounds(stream.X, stream.y, late=30)
+    assert not rounds.updated.any()
+    assert model.state_.rounds == 0
+    assert model.learn_rounds(stream.X, stream.y, late=5).updated[-5:].sum() == 0
+    assert model.state_.rounds == 15
+    for late in (-1, -100):
+        with pytest.raises(ValueError, match=f"late must be at least 0 rounds, got {late}"):
+            model.learn_rounds(stream.X, stream.y, late=late)
+    with pytest.raises(ValueError, match="delay must be at least 0 rounds, got -1"):
+        ct.progressive_validation(model, stream.X, stream.y, delay=-1)

@@ -1,0 +1,302 @@
+"""Degenerate cases, invariances, and theorem 1 of CCG08 on random and adversarial streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import coterie as ct
+from coterie import datasets
+from coterie.streams.bounds import mistake_bound, penalty
+from reference import perceptron
+from streams import CASES, D, K, Stream, linear_stream
+
+seeds = st.integers(0, 2**32 - 1)
+cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+POSITIVE_DEFINITE = {name: case for name, case in CASES.items() if name != "pooled"}
+
+PAIRS = [(i, j) for i in range(K) for j in range(i)]
+NUMBERS = tuple(range(K))
+
+
+def run(relation, stream, tasks=NUMBERS, rule=None, average=False):
+    model = ct.MultitaskPerceptron(relation, rule, average)
+    return model.learn_rounds(stream.X, stream.y, stream.named(tasks), tasks=tasks), model
+
+
+def assert_proportional(one, other, rtol=1e-9):
+    """Margins that differ by one positive factor."""
+    factor = np.dot(one, other) / np.dot(other, other)
+    assert factor > 0
+    np.testing.assert_allclose(one, factor * other, rtol=rtol, atol=rtol * np.abs(one).max())
+    return factor
+
+
+# -- degenerate cases --------------------------------------------------------------------------------------------------
+
+
+EQUAL_UP_TO_SCALE = {
+    "b = 0 is independent": (ct.MeanRegularized(b=0), ct.Independent()),
+    "share 0 is independent": (ct.MeanRegularized(share=0), ct.Independent()),
+    "share 1 is pooled": (ct.MeanRegularized(share=1), ct.Pooled()),
+    "share 1/2 is the half-update": (ct.MeanRegularized(share=0.5), ct.HalfUpdate()),
+    "b = K is the half-update": (ct.MeanRegularized(b=K), ct.HalfUpdate()),
+    "b = sK / (1 - s) is share s": (ct.MeanRegularized(b=0.2 * K / 0.8), ct.MeanRegularized(share=0.2)),
+    "the complete graph is the half-update": (ct.TaskGraph(PAIRS, tasks=NUMBERS), ct.HalfUpdate()),
+    "the graph without edges is independent": (ct.TaskGraph([], tasks=NUMBERS), ct.Independent()),
+    "A = I is independent": (ct.Interaction(np.eye(K)), ct.Independent()),
+    "clusters of one are independent": (ct.Clusters({i: i for i in NUMBERS}, b=5), ct.Independent()),
+    "one cluster is the mean": (ct.Clusters(dict.fromkeys(NUMBERS, 0), b=3), ct.MeanRegularized(b=3)),
+    "a tree of one level is the mean": (ct.Hierarchy(dict.fromkeys(NUMBERS, "all"), b=3), ct.MeanRegularized(b=3)),
+    "a tree that shares nothing is independent": (ct.Hierarchy("/", b=0), ct.Independent()),
+    "cliques of two are clusters of b = 2": (
+        ct.TaskGraph([(0, 1), (2, 3)], tasks=NUMBERS),
+        ct.Clusters({0: "f", 1: "f", 2: "g", 3: "g", 4: "h"}, b=2),
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), EQUAL_UP_TO_SCALE.values(), ids=EQUAL_UP_TO_SCALE)
+def test_relations_that_are_the_same_up_to_scale(one, other):
+    stream = linear_stream(21)
+    ours, theirs = run(one, stream)[0], run(other, stream)[0]
+    np.testing.assert_array_equal(stream.y * ours.margin <= 0, stream.y * theirs.margin <= 0)
+    np.testing.assert_array_equal(ours.updated, theirs.updated)
+    assert_proportional(ours.margin, theirs.margin)
+
+
+def test_the_factors_are_those_of_the_matrices():
+    """b uses the paper's M, whose half-update is (I + 11') / (K + 1); share and HalfUpdate a unit diagonal."""
+    stream = linear_stream(22)
+    by_b, half = run(ct.MeanRegularized(b=K), stream)[0], run(ct.HalfUpdate(), stream)[0]
+    assert assert_proportional(by_b.margin, half.margin) == pytest.approx(2 / (K + 1))
+    independent = run(ct.Independent(), stream)[0]
+    assert assert_proportional(run(ct.MeanRegularized(b=0), stream)[0].margin, independent.margin) == pytest.approx(1)
+
+
+def test_b_without_end_is_pooled():
+    stream = linear_stream(23)
+    ours, pooled = run(ct.MeanRegularized(b=1e12), stream)[0], run(ct.Pooled(), stream)[0]
+    np.testing.assert_array_equal(ours.updated, pooled.updated)
+    assert assert_proportional(ours.margin, pooled.margin, rtol=1e-6) == pytest.approx(1 / K)
+
+
+@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
+@pytest.mark.parametrize("rule", ["perceptron", "PA"])
+@pytest.mark.parametrize(
+    "relation",
+    [
+        ct.Independent(),
+        ct.Pooled(),
+        ct.HalfUpdate(),
+        ct.MeanRegularized(b=3),
+        ct.MeanRegularized(share=0.3),
+        ct.Clusters({0: "g"}, b=2),
+        ct.Hierarchy({0: "x", "x": "all"}, b=2),
+        ct.TaskGraph([], tasks=[0]),
+        ct.Interaction([[2.0]]),
+    ],
+    ids=repr,
+)
+def test_one_task_is_the_plain_perceptron(relation, rule, average):
+    stream = linear_stream(24, n_tasks=1)
+    chosen = ct.Perceptron() if rule == "perceptron" else ct.PassiveAggressive(variant="0")
+    rounds, _ = run(relation, stream, (0,), chosen, average)
+    unnamed = ct.MultitaskPerceptron(relation, chosen, average).learn_rounds(stream.X, stream.y)
+    np.testing.assert_array_equal(rounds.margin, unnamed.margin)
+    plain = perceptron.primal(stream.X, stream.y, stream.task, M=np.eye(1), rule=rule)
+    np.testing.assert_array_equal(rounds.updated, plain.updated)
+    assert_proportional(rounds.margin, plain.averaged_margins if average else plain.margins)
+
+
+# -- invariances -------------------------------------------------------------------------------------------------------
+
+
+@cases
+def test_primal_equals_dual(case):
+    stream = linear_stream(26, n=80)
+    margins, taus = perceptron.dual(stream.X, stream.y, stream.task, M=case.M)
+    rounds, _ = run(case.relation, stream, case.tasks)
+    np.testing.assert_array_equal(rounds.updated, taus > 0)
+    np.testing.assert_allclose(rounds.margin, margins, rtol=1e-9, atol=1e-10)
+
+
+@cases
+def test_permuting_the_tasks_permutes_the_results(case):
+    """Known in another order from the start, the tasks get other rows and the same weights."""
+    stream = linear_stream(27)
+    straight = run(case.relation, stream, case.tasks)
+    turned = ct.MultitaskPerceptron(case.relation)
+    rounds = turned.learn_rounds(stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks[::-1])
+    np.testing.assert_allclose(rounds.margin, straight[0].margin, rtol=1e-12, atol=1e-12)
+    order = [turned.tasks_.index(task) for task in straight[1].tasks_]
+    np.testing.assert_allclose(turned.coef_[order], straight[1].coef_, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("relation", [ct.HalfUpdate(), ct.MeanRegularized(b=3), ct.Independent()], ids=repr)
+def test_renaming_the_tasks_changes_nothing(relation):
+    stream = linear_stream(28)
+    numbers, names = run(relation, stream)[0], run(relation, stream, ("v", 3.5, ("x", 1), True, b"z"))[0]
+    np.testing.assert_array_equal(numbers.margin, names.margin)
+
+
+@cases
+@pytest.mark.parametrize("c", [0.25, 8.0])
+def test_scaling_the_records_scales_the_margins(case, c):
+    """Both w and x grow by c; by a power of two nothing is rounded."""
+    stream = linear_stream(29, n=80)
+    plain, _ = run(case.relation, stream, case.tasks)
+    scaled = ct.MultitaskPerceptron(case.relation).learn_rounds(
+        c * stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks
+    )
+    np.testing.assert_array_equal(scaled.margin, c**2 * plain.margin)
+
+
+@cases
+def test_turning_the_labels_round_turns_the_margins_round(case):
+    stream = linear_stream(30, n=80)
+    plain, _ = run(case.relation, stream, case.tasks)
+    model = ct.MultitaskPerceptron(case.relation)
+    turned = model.learn_rounds(stream.X, -stream.y, stream.named(case.tasks), tasks=case.tasks)
+    np.testing.assert_array_equal(turned.updated, plain.updated)
+    np.testing.assert_array_equal(turned.margin, -plain.margin)
+
+
+@cases
+def test_features_may_stand_in_any_order(case):
+    stream, order = linear_stream(31, n=80), np.random.default_rng(0).permutation(D)
+    plain, model = run(case.relation, stream, case.tasks)
+    turned = ct.MultitaskPerceptron(case.relation)
+    rounds = turned.learn_rounds(stream.X[:, order], stream.y, stream.named(case.tasks), tasks=case.tasks)
+    np.testing.assert_allclose(rounds.margin, plain.margin, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(turned.coef_, model.coef_[:, order], rtol=1e-12, atol=1e-12)
+
+
+# -- theorem 1 ---------------------------------------------------------------------------------------------------------
+
+
+def matrix_of(case):
+    """A up to a factor, which cancels in the bound."""
+    return np.linalg.inv(case.M)
+
+
+def bounds(case, stream, trace, comparators):
+    order = [case.tasks.index(task) for task in trace.tasks]
+    q, c = ([np.vdot(U, matrix_of(case) @ U) for U in comparators], case.M.diagonal().max())
+    return [mistake_bound(trace, stream.X, U[order], each, c) for U, each in zip(comparators, q, strict=True)]
+
+
+def validated(case, stream):
+    model = ct.MultitaskPerceptron(case.relation)
+    return ct.progressive_validation(model, stream.X, stream.y, task=stream.named(case.tasks), tasks=case.tasks)
+
+
+@given(seeds, st.sampled_from(sorted(POSITIVE_DEFINITE)), st.sampled_from([0.0, 0.5, 5.0]))
+def test_mistake_bound_on_random_streams(seed, name, noise):
+    case, stream = CASES[name], linear_stream(seed, n=100, noise=noise)
+    trace = validated(case, stream)
+    directions = np.random.default_rng(seed).standard_normal((4, K, D))
+    comparators = [scale * U for scale in (0.0, 0.1, 1.0, 10.0) for U in directions]
+    for bound in bounds(case, stream, trace, comparators):
+        assert trace.mistakes <= bound.mistakes + 1e-9
+
+
+def candidates(rng, U, n=100):
+    """Records of length 1 to which the comparator gives a margin of at least 1 on one side."""
+    X, task = rng.standard_normal((n, D)), rng.integers(K, size=n)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    sides = np.einsum("td,td->t", U[task], X)
+    clear = np.abs(sides) >= 1.0
+    return X[clear], task[clear], sides[clear]
+
+
+def adversarial_stream(case, U, spite, n=150, seed=7):
+    """Of some candidates the one whose comparator's label is not the predicted one, with the least margin of those.
+
+    A share ``spite`` of the records gets the label that was not predicted, whatever the comparator says of it.
+    """
+    rng, model, records = np.random.default_rng(seed), ct.MultitaskPerceptron(case.relation), []
+    for _ in range(n):
+        X, task, sides = candidates(rng, U)
+        labels = [case.tasks[i] for i in task]
+        margins = model.decision_function(X, task=labels) if model.fitted else np.zeros(len(X))
+        wrong = np.where(np.sign(sides) * margins <= 0, np.abs(sides), np.inf)
+        t = int(rng.integers(len(X))) if rng.random() < spite else int(np.argmin(wrong))
+        y = np.sign(sides[t]) if np.isfinite(wrong[t]) or spite == 0.0 else -np.sign(sides[t])
+        records.append((X[t], y, task[t]))
+        model.partial_fit(X[[t]], [y], [labels[t]], classes=[-1.0, 1.0], tasks=case.tasks)
+    return Stream(*(np.array(each) for each in zip(*records, strict=True)))
+
+
+@pytest.mark.parametrize(
+    "name", ["independent", "half", "mean b", "clusters b", "tree b", "graph factor", "interaction"]
+)
+@pytest.mark.parametrize("spite", [0.0, 0.1], ids=["separable", "noisy"])
+def test_mistake_bound_against_an_adversary(name, spite):
+    """Separable, L = 0 and the bound is c q, of which the adversary gets a good part."""
+    case = CASES[name]
+    U = 3.0 * np.random.default_rng(5).standard_normal(D) + np.random.default_rng(6).standard_normal((K, D))
+    stream = adversarial_stream(case, U, spite)
+    trace = validated(case, stream)
+    (bound,) = bounds(case, stream, trace, [U])
+    assert (bound.loss == 0.0) == (spite == 0.0)
+    assert min(0.1 * bound.mistakes, 0.9 * len(stream)) < trace.mistakes <= bound.mistakes
+    for scaled in bounds(case, stream, trace, [s * U for s in (0.0, 0.01, 0.1, 0.5, 2.0)]):
+        assert trace.mistakes <= scaled.mistakes
+
+
+def test_the_bound_is_tight_for_one_task():
+    """Orthogonal records: every one is a mistake, and u = Σ y x has L = 0 and q = n."""
+    n = 12
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(), np.eye(n), [1, -1] * (n // 2))
+    U = np.array([[1.0, -1.0] * (n // 2)])
+    bound = mistake_bound(trace, np.eye(n), U, penalty(U, np.eye(1)), 1.0)
+    assert (trace.mistakes, bound.mistakes, bound.loss) == (n, n, 0.0)
+
+
+def test_the_bound_reads_sparse_records_and_refuses_wrong_shapes():
+    case, stream = CASES["half"], linear_stream(32)
+    trace, U = validated(case, stream), np.ones((K, D))
+    dense = mistake_bound(trace, stream.X, U, 3.0, 1.0)
+    assert mistake_bound(trace, sp.csr_array(stream.X), U, 3.0, 1.0).mistakes == pytest.approx(dense.mistakes)
+    with pytest.raises(ValueError, match=r"X must have one row a round, shape \(200, d\), got shape \(3, 6\)"):
+        mistake_bound(trace, stream.X[:3], U, 3.0, 1.0)
+    with pytest.raises(ValueError, match=r"U must have shape \(5, 6\), got \(4, 6\)"):
+        mistake_bound(trace, stream.X, U[:4], 3.0, 1.0)
+
+
+def test_the_penalty_is_that_of_the_means():
+    """u'(A ⊗ I)u = Σ‖u_i‖² + b Σ‖u_i - ū‖²."""
+    U = np.random.default_rng(3).standard_normal((K, D))
+    M = ct.MeanRegularized(b=3).relation_matrix(NUMBERS)
+    assert penalty(U, M) == pytest.approx((U**2).sum() + 3 * ((U - U.mean(axis=0)) ** 2).sum())
+    with pytest.raises(np.linalg.LinAlgError):
+        penalty(U, ct.Pooled().relation_matrix(NUMBERS))
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("data_folder")
+def test_bound_and_order_of_the_relations_on_landmine():
+    """29 fields with mines, half of them overgrown: sharing in part makes fewer mistakes than none and than all."""
+    data = datasets.load("landmine")
+    mistakes = dict.fromkeys(("independent", "half", "pooled"), 0)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(data.y))
+        X, y, task = data.X[order], data.y[order], data.task[order]
+        found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=task)
+        for name, trace in found.traces.items():
+            mistakes[name] += trace.mistakes
+        assert_bound(found.traces["half"], found.models["half"], X)
+    assert mistakes["half"] < 0.97 * min(mistakes["independent"], mistakes["pooled"])
+
+
+def assert_bound(trace, model, X):
+    """For the weights of the end as comparator, and shorter ones."""
+    order = [model.tasks_.index(task) for task in trace.tasks]
+    U, M = model.coef_[order], model.relation_matrix_[np.ix_(order, order)]
+    for scale in (0.0, 1e-3, 1e-2, 0.1, 1.0):
+        bound = mistake_bound(trace, X, scale * U, penalty(scale * U, M), M.diagonal().max())
+        assert trace.mistakes <= bound.mistakes
