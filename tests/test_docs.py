@@ -13,7 +13,7 @@ import pytest
 import typer
 
 import coterie
-from coterie import cli
+from coterie.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -25,7 +25,6 @@ SUFFIXES = {".py", ".md", ".toml", ".yaml", ".yml", ".html", ".js", ".css", ".cf
 
 def command_tree():
     """Each command of the command line by its words, with its options."""
-    app = next(value for value in vars(cli).values() if isinstance(value, typer.Typer))
     return dict(walk(typer.main.get_command(app), ("coterie",)))
 
 
@@ -40,7 +39,7 @@ def options_of(parameter):
 
 
 COMMANDS = command_tree()
-COMMON = {"--help", "--version", "--install-completion", "--show-completion"}
+COMMON = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
 
 
 def shown_commands():
@@ -98,7 +97,7 @@ def test_every_command_and_option_is_documented(command):
         assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", page), option
 
 
-@pytest.mark.parametrize("line", shown_commands())
+@pytest.mark.parametrize("line", list(shown_commands()))
 def test_every_command_shown_exists(line):
     words = shlex.split(re.split(r" [|>] ", line)[0], comments=True)
     command = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else "coterie"

@@ -22,7 +22,6 @@ RULES = {
 BITS = 16  # places enough that no two of the weights of these streams meet, see below
 
 
-
 def rotated(r, name, s):
     """Relation r with storage s, and with the input, rule and averaging that are its turn.
 

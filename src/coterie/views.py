@@ -103,13 +103,14 @@ class Vocabulary:
         """One record as a block of one; new names are added if it may grow, else left out."""
         names, values = _numbers(features)
         if grow:
-            columns = [self.numbers.setdefault(name, len(self.numbers)) for name in names]
+            numbers = self.numbers
+            columns = [numbers[name] if name in numbers else numbers.setdefault(name, len(numbers)) for name in names]
         else:
-            columns = [self.numbers.get(name, -1) for name in names]
-        held = np.array(columns, np.int32)
-        if not grow and -1 in columns:
-            values, held = values[held >= 0], held[held >= 0]
-        return Csr(values, held, np.array([0, len(held)], np.int64))
+            found = list(map(self.numbers.get, names))
+            columns = [j for j in found if j is not None]
+            if len(columns) < len(found):
+                values = values[[j is not None for j in found]]
+        return Csr(values, np.array(columns, np.int32), np.array([0, len(columns)], np.int64))
 
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
         """Several records, in order."""
@@ -120,17 +121,23 @@ class Vocabulary:
         )
 
 
+_PLAIN = {float, int, bool}
+
+
 def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
     """Names and finite values of a dictionary's features."""
-    names: Iterable[str] = features
-    values = np.array(list(features.values()))
-    if values.dtype.kind not in "fiub" and len(values):
-        pairs = [(f"{name}={held}", 1.0) if isinstance(held, str) else (name, held) for name, held in features.items()]
-        names, values = [name for name, _ in pairs], np.array([held for _, held in pairs])
-    if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
-        name, held = next((name, held) for name, held in features.items() if not _is_usable(held))
-        raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
-    return names, values.astype(np.float64)
+    held = features.values()
+    if _PLAIN.issuperset(map(type, held)) and math.isfinite(sum(held)):
+        return features, np.array(list(held), np.float64)
+    return _mixed_numbers(features)
+
+
+def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
+    for name, held in features.items():
+        if not _is_usable(held):
+            raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
+    pairs = [(f"{name}={held}", 1.0) if isinstance(held, str) else (name, held) for name, held in features.items()]
+    return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
 
 
 def _is_usable(held: Any) -> bool:

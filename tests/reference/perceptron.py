@@ -124,7 +124,7 @@ def queued(
             queue.append(t)
             margins[t] = (M @ sums)[task[t]] @ X[t]
             averaged[t] = gathered[task[t]] @ X[t] / learned if learned else 0.0
-        if len(queue) > delay or t >= n:
+        if len(queue) > delay or (queue and t >= n):
             s = queue.pop(0)
             own[s] = (M @ sums)[task[s]] @ X[s]
             taus[s] = step(rule, C, y[s] * own[s], float(M[task[s], task[s]] * (X[s] @ X[s])))

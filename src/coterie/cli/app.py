@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +31,11 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
+def _help(command: Any) -> str:
+    """A command's docstring, its examples left as they stand."""
+    return (inspect.getdoc(command) or "").replace("For example:\n", "\b\nFor example:\n")
+
+
 app = typer.Typer(
     cls=Commands,
     rich_markup_mode=None,
@@ -37,7 +43,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for command in (learn, predict, compare, relations, datasets, demo):
-    app.command()(command)
+    app.command(help=_help(command))(command)
 
 
 def _version(wanted: bool) -> None:

@@ -32,8 +32,7 @@ def compare(
     One model per task and one model for all tasks always run beside them. The other options hold for every learner
     that does not say otherwise; --model saves the first.
 
-    \b
-    Examples:
+    For example:
       coterie compare clicks.csv --task user --label click --report report.html
       coterie compare sales.csv --task shop --label sold --learner half --learner groups=regions.csv,share=0.5
       coterie compare mail.jsonl --task user --label spam --learner pa1,C=0.1 --learner pa1,C=1 --learner perceptron

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them; without, a list of all.")]
 Export = Annotated[
-    Path | None, typer.Option(metavar="OUT.csv|OUT.parquet", help="Write the named data set as a file that learn reads.")
+    Path | None,
+    typer.Option(metavar="OUT.csv|OUT.parquet", help="Write the named data set as a file that learn reads."),
 ]
 
 
 def datasets(name: Name = None, export: Export = None, json: Json = False) -> None:
     """List the data sets known by name, and how to get them.
 
-    \b
-    Examples:
+    For example:
       coterie datasets
       coterie datasets flights --export flights.csv
     """

@@ -74,8 +74,7 @@ def demo(
     Reads a data set that comes with the package, learns one model per task beside the two baselines, and writes the
     report. What it prints first is the learn command that does the same.
 
-    \b
-    Examples:
+    For example:
       coterie demo
       coterie demo flights --task dest --report destinations.html
       coterie demo chem97
@@ -85,7 +84,7 @@ def demo(
     late = show.delay if delay is None else delay
     with _table(name) as path:
         if not quiet:
-            typer.echo("\n".join(_opening(show, path, late)), err=True)
+            typer.echo("\n".join(_opening(name, show, path, late)), err=True)
         outcome = _run(show, path, late, quiet)
     read = replace(outcome.reading, source=f"the data set {name}, as coterie datasets {name} describes it")
     notes = [*_about_delay(name, late), f"Look at {report} in a browser: error over time, and the gain of every task."]
@@ -128,17 +127,18 @@ def _table(name: str) -> Iterator[Path]:
         yield path
 
 
-def _opening(show: Show, path: Path, late: int) -> Iterator[str]:
+def _opening(name: str, show: Show, path: Path, late: int) -> Iterator[str]:
     """What is asked, and the command that would do the same."""
     columns = _columns(show)
     ignored = "".join(f" --ignore {column}" for column in columns.ignore or ())
     delay = f" --delay {late}" if late else ""
     yield show.what
     yield f"One task: {show.tasks[0]}. The same by hand:"
-    yield (
-        f"  coterie learn {path} --task {columns.task} --label {columns.label}{ignored} "
-        f"--rule {LEARNER.rule} --C {LEARNER.C:g} --no-average{delay}"
-    )
+    if name != "flights":
+        yield f"  coterie datasets {name} --export {path.name}"
+    file = path if name == "flights" else path.name
+    learner = f"--rule {LEARNER.rule} --C {LEARNER.C:g} --no-average{delay}"
+    yield f"  coterie learn {file} --task {columns.task} --label {columns.label}{ignored} {learner}"
     if late:
         yield f"Labels come {late:,} records late, so the first {late:,} predictions are guesses and count as mistakes."
     yield ""
@@ -149,8 +149,8 @@ def _about_delay(name: str, late: int) -> Iterator[str]:
         return
     if late:
         yield (
-            f"Each label was held back for {late:,} flights: so many leave before one has landed and it is known whether "
-            "it was late. With --delay 0 every learner looks better than it could be."
+            f"Each label was held back for {late:,} flights: so many leave before one has landed and it is known "
+            "whether it was late. With --delay 0 every learner looks better than it could be."
         )
     else:
         yield (

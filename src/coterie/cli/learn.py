@@ -41,12 +41,11 @@ def learn(
 ) -> None:
     """Learn one model per task, each learning from the others.
 
-    The files are read once. Every record is predicted before it is learned from, so the errors shown are errors of predictions. Beside the
-    learner asked for run one model per task and one model for all tasks: the summary says whether learning together
-    helps, and for whom.
+    The files are read once. Every record is predicted before it is learned from, so the errors shown are errors of
+    predictions. Beside the learner asked for run one model per task and one model for all tasks: the summary says
+    whether learning together helps, and for whom.
 
-    \b
-    Examples:
+    For example:
       coterie learn clicks.csv --task user --label click --model clicks.coterie
       coterie learn 'logs/*.parquet' --task sensor --label fault --report report.html
       zcat new.csv.gz | coterie learn - --format csv --from clicks.coterie --model clicks.coterie

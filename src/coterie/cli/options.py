@@ -24,19 +24,27 @@ Files = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="csv, tsv, jsonl, parquet, arrow, svmlight or vw, where the name does not tell."),
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="csv, tsv, jsonl, parquet, arrow, svmlight or vw, where the name does not tell.",
+    ),
 ]
 OnError = Annotated[
-    str, typer.Option(metavar="stop|skip", help="Stop at the first bad record, or leave bad records out and count them.")
+    str,
+    typer.Option(metavar="stop|skip", help="Stop at the first bad record, or leave bad records out and count them."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors, and the JSON that --json asks for.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors, and the JSON that --json asks for.")
+]
 Report = Annotated[
     Path | None, typer.Option(metavar="OUT.html", help="Write a report: one HTML page that works offline.")
 ]
 Model = Annotated[Path | None, typer.Option(metavar="OUT", help="Save the learned model here.")]
 Delay = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Labels come N records late, as where an outcome takes time to be known.")
+    int,
+    typer.Option(metavar="N", min=0, help="Labels come N records late, as where an outcome takes time to be known."),
 ]
 
 
@@ -80,15 +88,15 @@ class Columns:
         """A reader that makes its own encoder."""
         from coterie.streams.readers import read
 
-        shaped = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
-        return read(files, **self._said(), **shaped)  # type: ignore[arg-type]
+        shaped: dict[str, Any] = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
+        return read(files, **self._said(), **shaped)
 
     def continued(self, files: list[str], model: Any) -> Reader:
         """A reader that goes on with the encoder of a model."""
         from coterie.streams.readers import read
 
         refuse(("features", "ignore", "text", "scale", "bits"), asdict(self), "the model reads as it first did")
-        return read(files, encoder=model.encoder_, **self._said())  # type: ignore[arg-type]
+        return read(files, encoder=model.encoder_, **self._said())
 
     def require_named(self, files: list[str]) -> None:
         """Refuse tables of which nobody says where the label and the task are."""
@@ -121,7 +129,8 @@ class Learning:
     share: Annotated[
         str | None,
         typer.Option(
-            metavar="S", help="How much is shared, 0 (independent) to 1 (pooled); a hierarchy may have S,S,... by level."
+            metavar="S",
+            help="How much is shared, 0 (independent) to 1 (pooled); a hierarchy may have S,S,... by level.",
         ),
     ] = None
     b: Annotated[str | None, typer.Option("--b", metavar="B", help="The same as the strength b of the papers.")] = None
@@ -144,13 +153,13 @@ class Learning:
     ] = None
     rule: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="pa1 (the default), pa2 or pa (passive-aggressive), or perceptron."
-        ),
+        typer.Option(metavar="NAME", help="pa1 (the default), pa2 or pa (passive-aggressive), or perceptron."),
     ] = None
     C: Annotated[
         float | None,
-        typer.Option("--C", metavar="C", help="How far one record may move a passive-aggressive learner.  [default: 1]"),
+        typer.Option(
+            "--C", metavar="C", help="How far one record may move a passive-aggressive learner.  [default: 1]"
+        ),
     ] = None
     average: Annotated[
         bool, typer.Option("--average/--no-average", help="Predict by the mean of all weights so far, or by the last.")

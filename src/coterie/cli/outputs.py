@@ -81,7 +81,9 @@ def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outpu
     written = {name: None if path is None else str(path) for name, path in vars(outputs).items() if name in _WRITTEN}
     told: dict[str, Any] = {"command": command, "version": __version__} | summary.to_json()
     parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
-    print_json(told | {"parameters": parameters, "reading": vars(outcome.reading), "seconds": outcome.seconds} | written)
+    print_json(
+        told | {"parameters": parameters, "reading": vars(outcome.reading), "seconds": outcome.seconds} | written
+    )
 
 
 _WRITTEN = ("model", "report")

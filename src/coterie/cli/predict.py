@@ -23,7 +23,8 @@ Model = Annotated[Path, typer.Option(metavar="MODEL", help="The saved model.")]
 Output = Annotated[str, typer.Option(metavar="OUT.csv|-", help="Where to; '-' is standard output.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON Lines instead of CSV.")]
 Task = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="The column of the task, where it has another name than in learning.")
+    str | None,
+    typer.Option(metavar="COLUMN", help="The column of the task, where it has another name than in learning."),
 ]
 
 
@@ -32,7 +33,7 @@ def predict(
     model: Model,
     output: Output = "-",
     task: Task = None,
-    format: Format = None,
+    format_: Format = None,
     on_error: OnError = "stop",
     json: AsJson = False,
 ) -> None:
@@ -42,10 +43,9 @@ def predict(
     positive for the larger of the two labels. A label in the file is not looked at. A task that the model has never
     seen is predicted by what its relation says of it, or refused, as the model was told when it was learned.
 
-    \b
-    Examples:
+    For example:
       coterie predict today.csv --model clicks.coterie --output predicted.csv
-      tail -n +2 today.csv | coterie predict - --format csv --model clicks.coterie --json
+      zcat today.csv.gz | coterie predict - --format csv --model clicks.coterie --json
     """
     from coterie.cli.models import load_model
     from coterie.streams.predicting import predict_records
@@ -53,7 +53,7 @@ def predict(
 
     learned = load_model(model)
     encoder = learned.encoder_
-    reader = read(file, task=task, format=format, on_error=on_error, encoder=encoder, update=False)
+    reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False)
     with _opened(output) as out:
         (_write_json if json else _write_csv)(predict_records(learned, reader), out)
     if reader.skipped:
@@ -96,7 +96,7 @@ def _opened(output: str) -> Iterator[IO[str]]:
     with naming(path):
         held = path.open("wb") if path.exists() and not path.is_file() else replacing(path)
         with held as file:
-            text = TextIOWrapper(file, encoding="utf-8", newline="")  # type: ignore[arg-type]
+            text = TextIOWrapper(file, encoding="utf-8", newline="")
             yield text
             text.flush()
             text.detach()

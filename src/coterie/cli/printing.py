@@ -62,7 +62,8 @@ def reading_lines(reading: Reading) -> Iterator[str]:
 
 def saved_line(path: Path, model: Any) -> str:
     """Where the model is and how to go on with it."""
-    return f"Model: {path} ({_bytes(path.stat().st_size)}, {len(model.tasks_):,} tasks). Next: coterie predict FILE --model {path}"
+    held = f"{_bytes(path.stat().st_size)}, {len(model.tasks_):,} tasks"
+    return f"Model: {path} ({held}). Next: coterie predict FILE --model {path}"
 
 
 def paragraph(text: str) -> list[str]:
@@ -74,9 +75,9 @@ def paragraph(text: str) -> list[str]:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:
-    """Columns in line, all but the first ``words`` of them to the right.
+    r"""Columns in line, all but the first ``words`` of them to the right.
 
-    >>> print(*table(["learner", "error"], [["pooled", "9.1 %"], ["half", "10.2 %"]]), sep="\\n")
+    >>> print(*table(["learner", "error"], [["pooled", "9.1 %"], ["half", "10.2 %"]]), sep="\n")
     learner   error
     pooled    9.1 %
     half     10.2 %

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")]
 Top = Annotated[
     int,
-    typer.Option(metavar="N", min=1, help="Up to N tasks the whole matrix is shown, beyond that the N strongest pairs."),
+    typer.Option(
+        metavar="N", min=1, help="Up to N tasks the whole matrix is shown, beyond that the N strongest pairs."
+    ),
 ]
 Plot = Annotated[
     Path | None, typer.Option(metavar="OUT.png|OUT.html", help="Draw the matrix, related tasks side by side.")
@@ -30,8 +32,7 @@ def relations(model: Model, top: Top = 20, plot: Plot = None, json: Json = False
     The matrix is the inverse interaction matrix: a mistake on the task of a column moves the task of a row by so much.
     Of more than 2,000 tasks the first 2,000 are looked at.
 
-    \b
-    Examples:
+    For example:
       coterie relations clicks.coterie
       coterie relations shops.coterie --top 10 --plot shops.png
     """

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
-from coterie.learner import Learner, State
+from coterie.learner import State
 from coterie.numeric.records import Csr
-from coterie.numeric.trees import below
 from coterie.streams.block import Block
-from coterie.streams.encoding import Encoder
 from coterie.views import Vocabulary, distinct_labels
 
 from . import tabular
 from .labels import TwoLabels
-from .parameters import Parameters
+from .learned import Learned
 from .refusal import all_or_nothing
 
 Margins = NDArray[np.float64]
@@ -38,7 +33,7 @@ class Rounds:
     updated: NDArray[np.bool_]
 
 
-class OnlineClassifier(Parameters):
+class OnlineClassifier(Learned):
     """Base of the online classifiers; a subclass says which learner it is.
 
     Attributes
@@ -58,15 +53,6 @@ class OnlineClassifier(Parameters):
     task_column: Hashable | None
     new_task: str
     dtype: Literal["float64", "float32"]
-    state_: State
-    labels_: TwoLabels
-    view_: Vocabulary
-    encoder_: Encoder
-    n_features_in_: int
-
-    @abstractmethod
-    def _make_learner(self) -> Learner:
-        """The learner that the parameters describe."""
 
     # -- arrays ---------------------------------------------------------------------------------------------------
 
@@ -244,125 +230,20 @@ class OnlineClassifier(Parameters):
             return None
         return self.labels_.ordered[-1 if self.decision_function_one(x, task) >= 0 else 0]
 
-    # -- what was learned -----------------------------------------------------------------------------------------
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels seen, the negative one first."""
-        self._check_fitted(AttributeError)
-        return self.labels_.classes
-
-    @property
-    def tasks_(self) -> list[Hashable]:
-        """The tasks known, in order of first appearance."""
-        self._check_fitted(AttributeError)
-        return list(self.state_.tasks.labels)
-
-    @property
-    def coef_(self) -> NDArray[Any]:
-        """The weights that predictions use, positive for ``classes_[1]``: shape (n_tasks, n_features), dense."""
-        self._check_fitted(AttributeError)
-        return self.labels_.orientation * self._learner().weights(self.state_)
-
-    @property
-    def relation_matrix_(self) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks)."""
-        self._check_fitted(AttributeError)
-        return self._learner().relation_matrix(self.state_)
-
-    def relation_among(self, tasks: Sequence[Hashable]) -> NDArray[np.float64]:
-        """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
-
-        Raises
-        ------
-        ValueError
-            For a task that is not known.
-        """
-        self._check_fitted()
-        numbers = self.state_.tasks.numbers
-        for task in tasks:
-            if task not in numbers:
-                raise ValueError(f"task {task!r} was never seen: the model knows {len(numbers)} tasks, see tasks_")
-        return self._learner().relation_matrix(self.state_, [numbers[task] for task in tasks])
-
-    @property
-    def memory_(self) -> int:
-        """Bytes of the arrays that hold what was learned."""
-        self._check_fitted(AttributeError)
-        return self.state_.nbytes
-
-    # -- a file ---------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
-        persistence.save(self, path)
-
-    def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
-        if not self.fitted:
-            return {}, {}
-        state, arrays = self._learner().dump(self.state_)
-        kept = {name: self.__dict__[name] for name in ("n_features_in_", "feature_names_in_") if name in self.__dict__}
-        names = list(self.view_.numbers) if "view_" in self.__dict__ else None
-        held: dict[str, Any] = {"kept": kept, "view": names, "labels": self.labels_.inside, "tasks": self.state_.tasks.labels}
-        if "encoder_" in self.__dict__:
-            held["encoder"], encoded = self.encoder_.to_state()
-            arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
-        return {"state": state} | held, arrays
-
-    def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Undo :meth:`dump`."""
-        if data:
-            self.state_ = self._learner().restore(data["state"], arrays, data["tasks"])
-            self.labels_ = TwoLabels(data["labels"])
-            self.__dict__.update(data["kept"])
-            if data["view"] is not None:
-                self.view_ = Vocabulary(data["view"])
-            if "encoder" in data:
-                self.encoder_ = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
-        return self
-
     # -- inside ---------------------------------------------------------------------------------------------------
-
-    @property
-    def fitted(self) -> bool:
-        """Whether anything has been learned."""
-        return "state_" in self.__dict__
-
-    @property
-    def orientation(self) -> float:
-        """+1 if margins have outside the sign they have inside, -1 if the labels turned out the other way round."""
-        return self.labels_.orientation if self.fitted else 1.0
 
     @property
     def _dictionaries(self) -> bool:
         """Whether records come as dictionaries, so that features may be new."""
         return "n_features_in_" not in self.__dict__ and "feature_names_in_" not in self.__dict__
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.fitted
-
-    def _check_fitted(self, kind: type[Exception] | None = None) -> None:
-        if self.fitted:
-            return
-        from sklearn.exceptions import NotFittedError
-
-        message = f"This {type(self).__name__} instance is not fitted yet: call fit, partial_fit or learn_one first."
-        raise (kind or NotFittedError)(message)
-
     def _check_parameters(self) -> None:
         if self.new_task not in ("grow", "raise"):
             raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
 
     def _forget(self) -> None:
-        for name in ("state_", "labels_", "view_", "n_features_in_", "feature_names_in_", "encoder_"):
+        for name in ("state_", "labels_", "view_", "n_features_in_", "feature_names_in_", "encoder_", "_made"):
             self.__dict__.pop(name, None)
-
-    def _learner(self) -> Learner:
-        key = tuple(map(id, self.get_params().values()))
-        if self.__dict__.get("_learner_key") != key:
-            self._made, self._learner_key = self._make_learner(), key
-        return self._made
 
     def _labels_with(self, y: Any) -> TwoLabels:
         """The labels known and these, as a copy."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
+from functools import cache
+from operator import attrgetter
 from typing import Any, Self
 
 
@@ -20,9 +22,16 @@ class Parameters:
         return super().__new__(cls)
 
     @classmethod
+    @cache
     def parameter_names(cls) -> list[str]:
         """Names of the constructor's arguments, in order."""
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    @classmethod
+    @cache
+    def parameter_getter(cls) -> attrgetter[tuple[Any, ...]]:
+        """What takes the parameters' values from an instance, quickly."""
+        return attrgetter(*cls.parameter_names())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; parts are frozen, so there is nothing deeper than they are."""

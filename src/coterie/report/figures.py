@@ -53,12 +53,15 @@ def label(name: object, most: int = 28) -> str:
 
 
 def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
-    """Error since the start by learner, over the logarithm of the rounds."""
+    """Error since the start by learner, over the logarithm of the rounds.
+
+    The first hundredth is left out: it is mostly first guesses, and would leave the rest no height.
+    """
     curves = {name: error_curve(trace, spacing="log") for name, trace in traces.items()}
     lines = [
         _line(i, name, curve.rounds[kept], curve.cumulative[kept], thick)
         for i, (name, curve) in enumerate(curves.items())
-        for kept in [curve.rounds >= min(_FIRST_ROUND, curve.rounds[-1])]
+        for kept in [curve.rounds >= min(max(_FIRST_ROUND, curve.rounds[-1] // 100), curve.rounds[-1])]
     ]
     return _figure(lines, _rounds_axis("log"), _error_axis())
 

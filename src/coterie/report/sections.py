@@ -11,14 +11,14 @@ from coterie.report.clustering import clustered
 from coterie.streams.metrics import evaluate
 from coterie.streams.summary import conclusions
 from coterie.streams.verdict import verdict
-from coterie.streams.wording import NONE, SPOKEN, counted, digits_for, listed, percent, points, spoken
+from coterie.streams.wording import NONE, counted, digits_for, listed, percent, points, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from coterie.report.clustering import Relation
+    from coterie.report.clustering import Clustered, Relation
     from coterie.streams.comparison import Comparison
     from coterie.streams.metrics import Metrics
     from coterie.streams.verdict import Gain, Verdict
@@ -121,7 +121,7 @@ def learners(told: Story) -> Part:
     content = markup.Table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {SPOKEN[name]}" for name in measured if name in SPOKEN]
+    names = [f"{name} is {spoken(name)}" for name in (ALONE, ONE) if name in measured]
     note = f"{', '.join(names).capitalize()}. Gain, helped and hurt are against {spoken(ALONE)}."
     return Part(markup.section("learners", "Learners", markup.table(content), markup.paragraph(note, "note")), {})
 
@@ -174,7 +174,7 @@ def named_tasks(told: Story) -> Part:
         return Part("", {})
     hurt = _task_table(told, "hurt", "Tasks hurt, the largest loss first")
     helped = _task_table(told, "helped", "Tasks helped, the largest gain first")
-    none = markup.paragraph("No task is shown to be hurt.")
+    none = markup.paragraph(f"No task is shown to be hurt{'' if helped else ', and none to be helped'}.")
     return Part(markup.section("tasks", "Tasks hurt and helped most", hurt or none, helped), {})
 
 
@@ -191,13 +191,21 @@ def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: i
     shown = clustered(relation, examples)
     few = len(shown.tasks) < total
     which = f"The {len(shown.tasks)} tasks with most examples, of {total:,}. " if few else ""
-    same = f" Every pair shares the same, {shown.values[0, 1]:.3g}." if shown.uniform else ""
-    caption = (
-        f"{which}How much of what one task learns reaches another, from M = A⁻¹ scaled to 1 on the diagonal.{same}"
-    )
-    words = f"Heat map of how {counted(len(shown.tasks), 'task')} share.{same}"
+    if shown.uniform:
+        return Part(markup.section("sharing", "How tasks share", markup.paragraph(_uniform(shown, total))), {})
+    caption = f"{which}How much of what one task learns reaches another, from M = A⁻¹ scaled to 1 on the diagonal."
+    words = f"Heat map of how {counted(len(shown.tasks), 'task')} share."
     place = markup.plot("relation", words, caption + " Related tasks stand side by side.", 640, "square")
     return Part(markup.section("sharing", "How tasks share", place), {"relation": figures.relation(shown)})
+
+
+def _uniform(shown: Clustered, total: int) -> str:
+    """A relation that is the same between all tasks, in words: there is nothing to see in its picture."""
+    share = shown.values[0, 1]
+    if share == 0:
+        return f"None of the {total:,} tasks learns from another."
+    part = "all" if share == 1 else f"{share:.3g}"
+    return f"Every pair of the {total:,} tasks shares the same: {part} of what one learns reaches the other."
 
 
 def read(reading: Reading | None) -> Part:
