@@ -65,6 +65,13 @@ def block_after(mark):
     return found[1].strip() if found else ""
 
 
+CONSOLE = [block for language, block in FENCED.findall(TEXT[ROOT / "README.md"]) if language == "console"]
+
+
+def without_speeds(text):
+    return re.sub(r" +[\d,]+$", " …", text.strip(), flags=re.MULTILINE)
+
+
 def repository_files():
     """What git would commit; where there is no git, as in a source distribution, all text files but caches."""
     listed = subprocess.run(
@@ -130,6 +137,22 @@ def test_the_set_up_commands_are_there():
     assert "coterie " in block_after("run")
     assert block_after("test").splitlines()[-1] == "tools/check"
     assert os.access(ROOT / "tools" / "check", os.X_OK)
+
+
+@pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.partition("\n")[0])
+def test_the_readme_shows_what_is_printed(block, tmp_path):
+    """Word for word but for the speeds, which stand at the end of their lines."""
+    command, _, shown = block.removeprefix("$ ").partition("\n")
+    program = Path(sys.executable).with_name("coterie")
+    ran = subprocess.run(
+        [program, *shlex.split(command)[1:]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "100"},
+    )
+    assert without_speeds(ran.stdout) == without_speeds(shown)
 
 
 def test_nothing_names_a_path_of_one_machine():

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .numeric.hashing import feature_hash
 from .numeric.records import Csr
 
 
@@ -114,11 +115,60 @@ class Vocabulary:
 
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
         """Several records, in order."""
-        parts = [self.record(each, grow) for each in features]
-        starts = np.cumsum([0, *(len(part.values) for part in parts)])
-        return Csr(
-            np.concatenate([part.values for part in parts]), np.concatenate([part.features for part in parts]), starts
-        )
+        return _together([self.record(each, grow) for each in features])
+
+    def to_json(self) -> dict[str, Any]:
+        """What :func:`view_from_json` needs."""
+        return {"names": list(self.numbers)}
+
+
+class HashedVocabulary:
+    """Turns dictionaries into records without keeping a name: features share 2**bits columns by their hash.
+
+    Keys are made as :class:`Vocabulary` makes them and hashed as the readers of files hash theirs.
+
+    Examples
+    --------
+    >>> HashedVocabulary(bits=18).record({"word=free": 1.0}, grow=True).features
+    array([22005], dtype=int32)
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def __len__(self) -> int:
+        return int(2**self.bits)
+
+    def shorten(self, names: int) -> None:
+        """Forget names; there are none."""
+
+    def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
+        """One record as a block of one."""
+        names, values = _numbers(features)
+        columns = np.array([feature_hash(name, self.bits) for name in names], np.int32)
+        return Csr(values, columns, np.array([0, len(columns)], np.int64))
+
+    def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
+        """Several records, in order."""
+        return _together([self.record(each, grow) for each in features])
+
+    def to_json(self) -> dict[str, Any]:
+        """What :func:`view_from_json` needs."""
+        return {"bits": self.bits}
+
+
+View = Vocabulary | HashedVocabulary
+
+
+def view_from_json(data: Mapping[str, Any]) -> View:
+    """The view that gave these data."""
+    return Vocabulary(data["names"]) if "names" in data else HashedVocabulary(data["bits"])
+
+
+def _together(parts: Sequence[Csr]) -> Csr:
+    starts = np.cumsum([0, *(len(part.values) for part in parts)])
+    values, features = (np.concatenate(each) for each in zip(*((p.values, p.features) for p in parts), strict=True))
+    return Csr(values, features, starts)
 
 
 _PLAIN = {float, int, bool}

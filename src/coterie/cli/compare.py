@@ -30,7 +30,7 @@ def compare(
     """Let several learners go along the same records in one pass.
 
     One model per task and one model for all tasks always run beside them. The other options hold for every learner
-    that does not say otherwise; --model saves the first.
+    that does not say otherwise. The summary is about the best of those asked for, and --model saves that one.
 
     For example:
       coterie compare clicks.csv --task user --label click --report report.html

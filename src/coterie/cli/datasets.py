@@ -70,5 +70,5 @@ def _listed(chosen: list[Description]) -> Iterator[str]:
 
 
 def _described(each: Description) -> list[str]:
-    here = "yes" if each.available else "no"
-    return [each.name, f"  {each.what}", f"  {each.rows:,} rows, {each.tasks:,} tasks", f"  here: {here}; {each.how}"]
+    here = "it is here" if each.available else f"not here: {each.how}"
+    return [each.name, f"  {each.what}", f"  {each.rows:,} rows, {each.tasks:,} tasks", f"  {here}"]

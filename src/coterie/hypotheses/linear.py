@@ -25,8 +25,10 @@ class Linear:
     ==========  =================================================================  ==========================
     ``dense``   8·d bytes a task                                                   yes
     ``sparse``  what each task has moved: 16 to 64 bytes a weight                  yes
-    ``hashed``  8·2**bits bytes, fixed; tasks and features share places by hash    up to collisions
+    ``hashed``  16·2**bits bytes at most, fixed; tasks and features share places   up to collisions
     ==========  =================================================================  ==========================
+
+    Hashed, names of features are not kept either: dictionaries are hashed to 2**bits columns.
 
     ``auto`` stores densely what comes as dense arrays or fits in 256 MiB, and sparsely beyond that, changing over while
     the stream goes if it must.

@@ -29,9 +29,7 @@ def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: A
 
 
 @compiled
-def learn(
-    model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, delay: int, moves: Any
-) -> int:
+def learn(model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, delay: int, moves: Any) -> int:
     """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
 
     Returns the record at which it stopped: ``last``, or an earlier one before whose move the model needs room or a

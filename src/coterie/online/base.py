@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.learner import State
 from coterie.numeric.records import Csr
 from coterie.streams.block import Block
-from coterie.views import Vocabulary, distinct_labels
+from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 
 from . import tabular
 from .labels import TwoLabels
@@ -52,6 +52,8 @@ class OnlineClassifier(Learned):
 
     task_column: Hashable | None
     new_task: str
+    storage: Literal["auto", "dense", "sparse", "hashed"]
+    bits: int
     dtype: Literal["float64", "float32"]
 
     # -- arrays ---------------------------------------------------------------------------------------------------
@@ -306,11 +308,13 @@ class OnlineClassifier(Learned):
             self.view_ = view
         return rows, max(len(view), 1)
 
-    def _view(self) -> Vocabulary:
+    def _view(self) -> View:
         if "view_" in self.__dict__:
             return self.view_
         if self.fitted and "feature_names_in_" not in self.__dict__:
             raise ValueError("records given as dictionaries need feature names, and the model learned from bare arrays")
+        if "feature_names_in_" not in self.__dict__ and self.storage == "hashed":
+            return HashedVocabulary(self.bits)
         return Vocabulary(self.__dict__.get("feature_names_in_", ()))
 
     def _check_width(self, features: int) -> None:

@@ -14,7 +14,7 @@ from coterie import persistence
 from coterie.learner import Learner, State
 from coterie.numeric.trees import below
 from coterie.streams.encoding import Encoder
-from coterie.views import Vocabulary
+from coterie.views import View, view_from_json
 
 from .labels import TwoLabels
 from .parameters import Parameters
@@ -25,7 +25,7 @@ class Learned(Parameters):
 
     state_: State
     labels_: TwoLabels
-    view_: Vocabulary
+    view_: View
     encoder_: Encoder
     n_features_in_: int
 
@@ -117,10 +117,10 @@ class Learned(Parameters):
             return {}, {}
         state, arrays = self._learner().dump(self.state_)
         kept = {name: self.__dict__[name] for name in ("n_features_in_", "feature_names_in_") if name in self.__dict__}
-        names = list(self.view_.numbers) if "view_" in self.__dict__ else None
+        view = self.view_.to_json() if "view_" in self.__dict__ else None
         held: dict[str, Any] = {
             "kept": kept,
-            "view": names,
+            "view": view,
             "labels": self.labels_.inside,
             "tasks": self.state_.tasks.labels,
         }
@@ -136,7 +136,7 @@ class Learned(Parameters):
             self.labels_ = TwoLabels(data["labels"])
             self.__dict__.update(data["kept"])
             if data["view"] is not None:
-                self.view_ = Vocabulary(data["view"])
+                self.view_ = view_from_json(data["view"])
             if "encoder" in data:
                 self.encoder_ = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
         return self

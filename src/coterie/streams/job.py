@@ -41,7 +41,7 @@ class Outcome:
     comparison : Comparison
         The learners' traces, the learners and their seconds; one learner only where nothing was compared.
     learner : str
-        The learner that was asked for, the first of several.
+        The learner that was asked for, of several the one with the fewest mistakes.
     reading : Reading
         What was read and what was not used.
     seconds : float
@@ -120,17 +120,21 @@ def go_on(reader: Reader, model: Any, *, delay: int = 0, on_round: OnRound | Non
 
 def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_round: OnRound | None) -> Outcome:
     started = time.perf_counter()
-    first = next(iter(models))
     stream.guard(models.values())
-    compared = _alone(first, models[first], stream, delay, on_round) if alone else None
-    comparison = compared or compare(models, stream, delay=delay, on_round=on_round)
+    if alone:
+        comparison = _alone(models, stream, delay, on_round)
+    else:
+        comparison = compare(models, stream, delay=delay, on_round=on_round)
     stream.require_two_labels()
     for model in comparison.models.values():
         model.encoder_ = stream.reader.encoder
-    return Outcome(comparison, first, Reading.of(stream.reader), time.perf_counter() - started)
+    best = min(models, key=lambda name: comparison.traces[name].mistakes)
+    return Outcome(comparison, best, Reading.of(stream.reader), time.perf_counter() - started)
 
 
-def _alone(name: str, model: Any, stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
+def _alone(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
+    ((name, model),) = models.items()
+
     def told(trace: Trace) -> None:
         if on_round is not None:
             on_round({name: trace})

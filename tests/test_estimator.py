@@ -1,0 +1,363 @@
+"""MultitaskPerceptron among scikit-learn's tools: its checks, pipelines, searches, clones; tasks, labels and inputs."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import pickle
+import uuid
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import coterie as ct
+from streams import D, linear_stream
+
+CONFIGURATIONS = [
+    ct.MultitaskPerceptron(),
+    ct.MultitaskPerceptron(ct.Independent(), average=True),
+    ct.MultitaskPerceptron(ct.MeanRegularized(b=1), ct.PassiveAggressive(), storage="sparse"),
+    ct.MultitaskPerceptron(ct.Pooled(), ct.PassiveAggressive(C=0.1, variant="II"), True, storage="hashed", bits=12),
+    ct.MultitaskPerceptron(ct.Interaction([[2.0]], tasks=[0]), dtype="float32"),
+]
+STREAM = linear_stream(61, zeros=0.3)
+NAMES = [f"user {i}" for i in STREAM.task]
+COLUMNS = [f"f{j}" for j in range(D)]
+
+
+# scikit-learn's mixins are not inherited: importing scikit-learn would triple the time that `import coterie` takes. All
+# that its BaseEstimator does is there, as these checks show.
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
+    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS)
+
+
+@of_scikit_learn
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# -- scikit-learn's tools ----------------------------------------------------------------------------------------------
+
+
+def with_task(form):
+    """The stream with the task as one more column, and how it is called."""
+    numbered = np.column_stack([STREAM.X[:, :2], STREAM.task, STREAM.X[:, 2:]])
+    frame = pd.DataFrame(STREAM.X, columns=COLUMNS).assign(user=NAMES)
+    return {
+        "array": (numbered, 2),
+        "array from the end": (numbered, 2 - numbered.shape[1]),
+        "sparse": (sp.csr_array(numbered), 2),
+        "pandas": (frame, "user"),
+        "pandas by place": (frame, D),
+        "polars": (pl.from_pandas(frame), "user"),
+        "arrow": (pa.Table.from_pandas(frame, preserve_index=False), "user"),
+    }[form]
+
+
+FORMS_WITH_TASK = ("array", "array from the end", "sparse", "pandas", "pandas by place", "polars", "arrow")
+
+
+@pytest.mark.parametrize("form", FORMS_WITH_TASK)
+def test_tasks_from_a_column_equal_tasks_by_argument(form):
+    X, column = with_task(form)
+    by_argument = ct.MultitaskPerceptron().learn_rounds(STREAM.X, STREAM.y, STREAM.task)
+    model = ct.MultitaskPerceptron(task_column=column)
+    np.testing.assert_array_equal(model.learn_rounds(X, STREAM.y).margin, by_argument.margin)
+    expected = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task).decision_function(STREAM.X, STREAM.task)
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+    np.testing.assert_array_equal(model.predict(X), np.where(expected >= 0, 1.0, -1.0))
+
+
+@pytest.mark.parametrize("form", ["array", "sparse", "pandas"])
+def test_cross_validation_and_grid_search(form):
+    X, column = with_task(form)
+    model = ct.MultitaskPerceptron(task_column=column)
+    found = cross_validate(model, X, STREAM.y, cv=3, return_train_score=True, error_score="raise")
+    assert (found["test_score"] > 0.6).all()
+    relations = [ct.Independent(), ct.Pooled(), ct.MeanRegularized(share=0.5)]
+    search = GridSearchCV(model, {"relation": relations, "average": [False, True]}, cv=3, error_score="raise")
+    search.fit(X, STREAM.y)
+    assert search.best_params_["relation"] in relations
+    assert len(search.best_estimator_.tasks_) == 5
+    assert search.predict(X).shape == STREAM.y.shape
+
+
+def test_pipelines():
+    X, column = with_task("array")
+    scores = cross_val_score(make_pipeline(StandardScaler(), ct.MultitaskPerceptron()), STREAM.X, STREAM.y, cv=3)
+    assert scores.shape == (3,)
+    pipeline = make_pipeline(StandardScaler(), ct.MultitaskPerceptron())
+    pipeline.fit(STREAM.X, STREAM.y, multitaskperceptron__task=STREAM.task)
+    pipeline.set_params(multitaskperceptron__average=True)
+    assert pipeline[-1].average
+    assert pipeline[-1].tasks_ == list(dict.fromkeys(STREAM.task.tolist()))
+    assert ct.MultitaskPerceptron(task_column=column).fit(X, STREAM.y).score(X, STREAM.y) > 0.6
+
+
+def test_score_weighs_records():
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
+    right = model.predict(STREAM.X, STREAM.task) == STREAM.y
+    assert model.score(STREAM.X, STREAM.y, STREAM.task) == right.mean()
+    weights = np.arange(len(right))
+    assert model.score(STREAM.X, STREAM.y, STREAM.task, weights) == np.average(right, weights=weights)
+
+
+@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
+def test_clone_pickle_and_copy(model):
+    assert is_classifier(model)
+    fitted = clone(model).fit(STREAM.X, STREAM.y)
+    assert not clone(fitted).fitted
+    assert clone(fitted).get_params() == model.get_params()
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):  # noqa: S301
+        np.testing.assert_array_equal(other.decision_function(STREAM.X), fitted.decision_function(STREAM.X))
+        other.partial_fit(STREAM.X, -STREAM.y)
+        assert (other.coef_ != fitted.coef_).any()
+
+
+def test_representation_is_the_constructor_call():
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3), average=True, task_column="user")
+    assert repr(model) == "MultitaskPerceptron(relation=MeanRegularized(b=3), average=True, task_column='user')"
+    assert repr(ct.MultitaskPerceptron()) == "MultitaskPerceptron()"
+    assert eval(repr(model), vars(ct)).get_params() == model.get_params()  # noqa: S307
+
+
+def test_parameters_can_be_set_and_unknown_ones_cannot():
+    model = ct.MultitaskPerceptron()
+    assert model.set_params(bits=10, rule=ct.PassiveAggressive()) is model
+    assert (model.bits, model.get_params()["rule"]) == (10, ct.PassiveAggressive())
+    with pytest.raises(ValueError, match="Invalid parameter 'bit' for estimator"):
+        model.set_params(storage="dense", bit=3)
+    assert model.storage == "auto"
+
+
+def test_a_parameter_set_after_learning_is_used_from_then_on():
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
+    model.set_params(rule=ct.PassiveAggressive())
+    assert model.learn_rounds(STREAM.X, STREAM.y, STREAM.task).updated.mean() > 0.3
+    assert ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).partial_fit(STREAM.X, STREAM.y).fitted
+
+
+@pytest.mark.parametrize("name", ["classes_", "tasks_", "coef_", "relation_matrix_", "memory_"])
+def test_nothing_learned_nothing_shown(name):
+    model = ct.MultitaskPerceptron()
+    assert not hasattr(model, name)
+    for call in (model.predict, model.decision_function):
+        with pytest.raises(NotFittedError, match="This MultitaskPerceptron instance is not fitted yet"):
+            call([[1.0]])
+    assert model.predict_one({"a": 1.0}) is None
+    assert model.decision_function_one({"a": 1.0}) == 0.0
+
+
+# -- forms of input ----------------------------------------------------------------------------------------------------
+
+
+def doubled(X):
+    """COO with every entry split in two, which add up."""
+    coo = sp.coo_array(X)
+    ends = tuple(np.tile(each, 2) for each in coo.coords)
+    return sp.coo_array((np.tile(coo.data / 2, 2), ends), shape=X.shape)
+
+
+def wide_indices(X):
+    X = sp.csr_array(X)
+    return sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+
+
+def split_csr(X):
+    coo = doubled(X)
+    order = np.argsort(coo.coords[0], kind="stable")
+    starts = np.searchsorted(coo.coords[0][order], np.arange(X.shape[0] + 1))
+    return sp.csr_array((coo.data[order], coo.coords[1][order], starts), shape=X.shape)
+
+
+def read_only(X):
+    X = X.copy()
+    X.setflags(write=False)
+    return X
+
+
+def read_only_csr(X):
+    X = sp.csr_array(X)
+    for array in (X.data, X.indices, X.indptr):
+        array.setflags(write=False)
+    return X
+
+
+INPUTS = {
+    "list": np.ndarray.tolist,
+    "array": np.array,
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "objects": lambda X: X.astype(object),
+    "read-only": read_only,
+    "csr": sp.csr_array,
+    "csr matrix": sp.csr_matrix,
+    "csc": sp.csc_array,
+    "coo": sp.coo_array,
+    "coo with repeats": doubled,
+    "csr with repeats": split_csr,
+    "csr of int64": wide_indices,
+    "read-only csr": read_only_csr,
+    "lil": sp.lil_array,
+    "pandas": lambda X: pd.DataFrame(X, columns=COLUMNS),
+    "polars": lambda X: pl.DataFrame(X, schema=COLUMNS),
+    "arrow": lambda X: pa.table(dict(zip(COLUMNS, X.T, strict=True))),
+}
+
+
+@pytest.mark.parametrize("make", INPUTS.values(), ids=INPUTS)
+def test_every_form_of_input_gives_the_same(make):
+    expected = ct.MultitaskPerceptron().learn_rounds(STREAM.X, STREAM.y, STREAM.task).margin
+    X = make(STREAM.X)
+    model = ct.MultitaskPerceptron()
+    np.testing.assert_allclose(model.learn_rounds(X, STREAM.y, STREAM.task).margin, expected, rtol=1e-12, atol=1e-12)
+    assert model.n_features_in_ == D
+    margins = model.decision_function(X, STREAM.task)
+    np.testing.assert_allclose(margins, (STREAM.X * model.coef_[ranks(model)]).sum(axis=1), rtol=1e-9, atol=1e-9)
+
+
+def ranks(model):
+    return [model.tasks_.index(i) for i in STREAM.task]
+
+
+def test_dictionaries_give_the_same():
+    records = [{name: float(value) for name, value in zip(COLUMNS, x, strict=True) if value} for x in STREAM.X]
+    model = ct.MultitaskPerceptron()
+    rounds = model.learn_rounds(records, STREAM.y, STREAM.task)
+    expected = ct.MultitaskPerceptron().learn_rounds(STREAM.X, STREAM.y, STREAM.task)
+    np.testing.assert_allclose(rounds.margin, expected.margin, rtol=1e-12, atol=1e-12)
+    assert not hasattr(model, "n_features_in_")
+    assert set(model.view_.numbers) == set(COLUMNS)
+    np.testing.assert_array_equal(model.predict([{"never seen": 1.0}]), [1.0])
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "arrow"])
+def test_frames_bring_names_and_then_dictionaries_can_follow(form):
+    X = INPUTS[form](STREAM.X)
+    model = ct.MultitaskPerceptron().partial_fit(X, STREAM.y, STREAM.task)
+    assert list(model.feature_names_in_) == COLUMNS
+    margin = model.decision_function(X, STREAM.task)[0]
+    assert model.decision_function_one(dict(zip(COLUMNS, STREAM.X[0], strict=True)), STREAM.task[0]) == margin
+    model.learn_one({"f0": 1.0, "unknown": 5.0}, 1.0, task=STREAM.task[0])
+    assert model.coef_.shape == (5, D)
+    model.partial_fit(X, STREAM.y, STREAM.task)
+    turned = X.select(COLUMNS[::-1]) if form != "pandas" else X[COLUMNS[::-1]]
+    with pytest.raises(ValueError, match=r"feature names|columns"):
+        model.predict(turned)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, bool])
+def test_types_of_numbers(dtype):
+    X = (STREAM.X > 0).astype(dtype)
+    expected = ct.MultitaskPerceptron().learn_rounds(X.astype(float), STREAM.y).margin
+    for form in (np.asarray, sp.csr_array):
+        np.testing.assert_array_equal(ct.MultitaskPerceptron().learn_rounds(form(X), STREAM.y).margin, expected)
+
+
+# -- tasks and labels --------------------------------------------------------------------------------------------------
+
+
+DAY = datetime.date(2024, 2, 29)
+TASKS = {
+    "strings": ["ann", "bob", "", "Żółć", "a\nb"],
+    "numbers": [0, -5, 2**62, 7, 10**6],
+    "numbers too large for Arrow": [2**70, 1, 2, 3, 4],
+    "floats": [0.5, -1.0, 1e300, 2.0, 3.0],
+    "tuples": [("a", 1), ("a", 2), (), ("b", ("c",)), (1,)],
+    "dates": [DAY + datetime.timedelta(days=i) for i in range(5)],
+    "times": [datetime.datetime(2024, 1, 1, i) for i in range(5)],
+    "booleans and others": [True, False, "True", (True,), 3],
+    "bytes": [b"a", b"b", b"", b"\xff", b"c"],
+    "identifiers": [uuid.UUID(int=i) for i in range(5)],
+    "decimals": [Decimal(i) / 4 for i in range(5)],
+    "frozen sets": [frozenset([i]) for i in range(5)],
+    "of all kinds": ["ann", 3, ("x",), DAY, 2.5],
+}
+
+
+@pytest.mark.parametrize("labels", TASKS.values(), ids=TASKS)
+def test_tasks_of_any_hashable_kind(labels):
+    expected = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
+    tasks = STREAM.named(labels)
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, tasks)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assert model.tasks_ == [labels[i] for i in expected.tasks_]
+    margins = expected.decision_function(STREAM.X, STREAM.task)
+    np.testing.assert_array_equal(model.decision_function(STREAM.X, tasks), margins)
+    assert model.decision_function(STREAM.X[:1], tasks[:1]) == margins[0]
+    model.partial_fit(STREAM.X, STREAM.y, tasks)
+    assert len(model.tasks_) == 5
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        np.array,
+        pd.Series,
+        pl.Series,
+        pa.array,
+        lambda labels: pa.chunked_array([labels[:50], labels[50:]]),
+        lambda labels: pd.Series(labels, dtype="category"),
+        lambda labels: pl.Series(labels, dtype=pl.Categorical),
+        lambda labels: pa.array(labels).dictionary_encode(),
+    ],
+    ids=["numpy", "pandas", "polars", "arrow", "chunks", "pandas categories", "polars categories", "arrow dictionary"],
+)
+def test_tasks_and_labels_in_any_container(made):
+    expected = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, NAMES)
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, made(NAMES))
+    assert model.tasks_ == expected.tasks_
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_dates_of_numpy_are_dates():
+    days = np.array([np.datetime64("2024-01-01") + int(i) for i in STREAM.task])
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, days)
+    assert set(model.tasks_) == {datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(5)}
+    all_at_once = model.decision_function(STREAM.X, days)
+    assert model.decision_function(STREAM.X[:1], days[:1])[0] == all_at_once[0]
+
+
+LABELS = {
+    "strings": ("ham", "spam"),
+    "booleans": (False, True),
+    "0 and 1": (0, 1),
+    "-1 and 1": (-1, 1),
+    "floats": (-1.0, 1.0),
+    "large numbers": (3, 10**9),
+}
+
+
+@pytest.mark.parametrize("negative_first", [True, False])
+@pytest.mark.parametrize(("low", "high"), LABELS.values(), ids=LABELS)
+def test_any_two_labels(low, high, negative_first):
+    """The larger label is the positive one, whichever came first and whether it came alone."""
+    expected = ct.MultitaskPerceptron().learn_rounds(STREAM.X, STREAM.y, STREAM.task)
+    order = np.r_[np.flatnonzero(STREAM.y == (-1 if negative_first else 1))[:3], np.arange(200)]
+    stream = STREAM.take(order)
+    expected = ct.MultitaskPerceptron().learn_rounds(stream.X, stream.y, stream.task)
+    y = [high if sign > 0 else low for sign in stream.y]
+    model = ct.MultitaskPerceptron()
+    margins = [model.learn_rounds(stream.X[:3], y[:3], stream.task[:3]).margin]
+    assert model.classes_.tolist() == ([low] if negative_first else [high]) or model.classes_.tolist() == [low, high]
+    assert set(model.predict(stream.X[:3], stream.task[:3])) <= {low, high}
+    margins.append(model.learn_rounds(stream.X[3:], y[3:], stream.task[3:]).margin)
+    np.testing.assert_array_equal(margins[1], expected.margin[3:])
+    assert model.classes_.tolist() == [low, high]
+    assert set(model.predict(stream.X, stream.task).tolist()) == {low, high}
+    np.testing.assert_array_equal(
+        model.predict(stream.X, stream.task) == high, model.decision_function(stream.X, stream.task) >= 0
+    )
