@@ -53,8 +53,10 @@ def learned(model, case, stream, form):
 def weights_of(model, case, d, form):
     """The weights in the order of the case's tasks and the stream's features, however the model numbered them."""
     rows = [model.tasks_.index(task) for task in case.tasks]
-    columns = [model.view_.numbers[f"f{j}"] for j in range(d)] if form == "dictionaries" else range(d)
-    return model.coef_[np.ix_(rows, columns)]
+    if form == "dictionaries":
+        columns = [int(model.view_.record({f"f{j}": 1.0}, grow=False).features[0]) for j in range(d)]
+        return model.coef_[np.ix_(rows, columns)]
+    return model.coef_[rows]
 
 
 def expected(case, stream, rule, average):

@@ -45,7 +45,8 @@ with warnings.catch_warnings():
 
 
 @of_scikit_learn
-def test_the_checks_of_scikit_learn(estimator, check):
+def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of them is skipped
     check(estimator)
 
 
@@ -146,7 +147,8 @@ def test_parameters_can_be_set_and_unknown_ones_cannot():
 def test_a_parameter_set_after_learning_is_used_from_then_on():
     model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
     model.set_params(rule=ct.PassiveAggressive())
-    assert model.learn_rounds(STREAM.X, STREAM.y, STREAM.task).updated.mean() > 0.3
+    rounds = model.learn_rounds(STREAM.X, STREAM.y, STREAM.task)
+    np.testing.assert_array_equal(rounds.updated, STREAM.y * rounds.margin < 1)
     assert ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).partial_fit(STREAM.X, STREAM.y).fitted
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie.cli.failures import UsageError
 from coterie.cli.options import Json
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _export(name: str | None, path: Path) -> None:
     from coterie.datasets import catalogue
 
     if name is None:
-        raise typer.BadParameter("--export needs the name of a data set")
+        raise UsageError("--export needs the name of a data set")
     with naming(path):
         catalogue.export(_known(name, catalogue.TABLES), path)
 

@@ -15,8 +15,8 @@ OTHER, BAD_INPUT, CLOSED_PIPE, INTERRUPTED = 1, 2, 141, 130
 DEBUG = "COTERIE_DEBUG"
 
 # typer shows neither class under a name of its own in all its versions
-UsageError = typer.BadParameter.__mro__[1]
-ClickException = UsageError.__mro__[1]
+UsageError: Any = typer.BadParameter.__mro__[1]
+ClickException: Any = UsageError.__mro__[1]
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, ClickException):
         return _usage(error)
     if isinstance(error, OSError) and error.strerror:
-        return ": ".join(str(part) for part in (error.filename, error.strerror) if part is not None)
+        return f"{error.filename or 'standard output'}: {error.strerror}"
     text = " ".join(str(error).split())
     known = isinstance(error, (ValueError, ImportError, OSError))
     return text if known else f"{type(error).__name__}: {text} (set {DEBUG}=1 to see where)"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie.cli.failures import UsageError
 from coterie.cli.options import Columns, Delay, Files, Learning, refuse_learning
 from coterie.cli.outputs import Outputs, finish
 from coterie.cli.progress import watching
@@ -93,7 +94,7 @@ def _loaded(path: Path, new_task: str | None) -> Any:
 
 def _check(outputs: Outputs, from_: Path | None, alone: bool, new_task: str | None) -> None:
     if outputs.report is not None and (alone or from_ is not None):
-        raise typer.BadParameter("--report compares learners, so it does not go with --alone or --from")
+        raise UsageError("--report compares learners, so it does not go with --alone or --from")
     if new_task not in (None, "grow", "raise"):
-        raise typer.BadParameter(f"--new-task is {new_task!r}; expected grow or raise")
+        raise UsageError(f"--new-task is {new_task!r}; expected grow or raise")
     outputs.require_folders()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie.cli.failures import UsageError
+
 if TYPE_CHECKING:
     from coterie.streams.choices import Choice
     from coterie.streams.readers import Reader
@@ -96,7 +98,8 @@ class Columns:
         from coterie.streams.readers import read
 
         refuse(("features", "ignore", "text", "scale", "bits"), asdict(self), "the model reads as it first did")
-        return read(files, encoder=model.encoder_, **self._said())
+        # a label that is only the encoder's may be missing, which is right for prediction
+        return read(files, encoder=model.encoder_, **self._said() | {"label": self.label or model.encoder_.label})
 
     def require_named(self, files: list[str]) -> None:
         """Refuse tables of which nobody says where the label and the task are."""
@@ -107,7 +110,7 @@ class Columns:
             if detect_format(path, self.format) in _TABLES:
                 for name, what in (("label", "to predict"), ("task", "that says whose record it is")):
                     if getattr(self, name) is None:
-                        raise typer.BadParameter(f"--{name} is missing: name the column {what}")
+                        raise UsageError(f"--{name} is missing: name the column {what}")
 
     def _said(self) -> dict[str, Any]:
         said = {name: getattr(self, name) for name in ("label", "task", "format", "on_error")}
@@ -184,7 +187,7 @@ def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:
     """Refuse options that do not go with --from."""
     for name in names:
         if given[name] is not None and given[name] != []:
-            raise typer.BadParameter(f"--{name.replace('_', '-')} cannot be given with --from: {why}")
+            raise UsageError(f"--{name.replace('_', '-')} cannot be given with --from: {why}")
 
 
 def refuse_learning(learning: Learning) -> None:
@@ -197,4 +200,4 @@ def require_folder(**paths: Path | None) -> None:
     """Refuse, before an hour of learning, to write where there is no folder."""
     for name, path in paths.items():
         if path is not None and not path.absolute().parent.is_dir():
-            raise typer.BadParameter(f"--{name}: there is no folder {str(path.parent)!r}")
+            raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie.cli.failures import UsageError
 from coterie.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Outputs:
         """Refuse, before an hour of learning, to write where there is no folder."""
         for name, path in (("model", self.model), ("report", self.report)):
             if path is not None and not path.absolute().parent.is_dir():
-                raise typer.BadParameter(f"--{name}: there is no folder {str(path.parent)!r}")
+                raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")
 
 
 def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title: str | None = None) -> None:

@@ -13,6 +13,8 @@ from coterie.streams.encoding import Encoder
 
 Rows = Dense | Csr
 
+NUMBERS = (np.float64, np.float32)
+
 
 def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
     """The features and the tasks, taken from the argument or from a column of X.
@@ -80,23 +82,31 @@ def validated(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Rows, int, A
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
 
-    names = list(X.column_names) if hasattr(X, "column_names") else None
-    if names is not None:  # an Arrow table: scikit-learn knows neither its values nor its names
-        X = np.column_stack([np.asarray(column) for column in X.columns])
-    checked = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
+    if hasattr(X, "column_names"):
+        checked = _validated_table(estimator, X, y, reset)
+    else:
+        checked = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS)
     if isinstance(checked, tuple):
         checked, y = checked
         check_classification_targets(y)
-    if names is not None:
-        _check_names(estimator, names, reset)
     return as_rows(checked, estimator.dtype), checked.shape[1], y
 
 
-def _check_names(estimator: Any, names: list[str], reset: bool) -> None:
+def _validated_table(estimator: Any, table: Any, y: Any, reset: bool) -> Any:
+    """As scikit-learn's ``validate_data``, for an Arrow table, which not every version of it can read."""
+    from sklearn.utils.validation import check_array, check_X_y
+
+    names = np.array(table.column_names, dtype=object)
+    expected = names if reset else getattr(estimator, "feature_names_in_", names)
+    if expected.tolist() != names.tolist():
+        raise ValueError(f"X has columns {table.column_names[:10]}, expected {expected[:10].tolist()}")
+    if not reset and len(names) != estimator.n_features_in_:
+        raise ValueError(f"X has {len(names)} features, but the model is expecting {estimator.n_features_in_}")
+    X = np.column_stack([np.asarray(column) for column in table.columns])
+    checked = check_array(X, dtype=NUMBERS) if isinstance(y, str) else check_X_y(X, y, dtype=NUMBERS)
     if reset:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_") and list(estimator.feature_names_in_) != names:
-        raise ValueError(f"X has columns {names[:10]}, expected {list(estimator.feature_names_in_)[:10]}")
+        estimator.n_features_in_, estimator.feature_names_in_ = len(names), names
+    return checked
 
 
 def as_rows(X: Any, dtype: str) -> Rows:

@@ -1,0 +1,80 @@
+"""Commands run as on a terminal, and small files for them to read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+from typer.testing import CliRunner
+
+from coterie.cli.app import app
+
+PROGRAM = (sys.executable, "-c", "from coterie.cli import main; main()")
+
+
+def run(*arguments, code=0, stdin=None):
+    """The result of a command that is to end with this exit code."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments], prog_name="coterie", input=stdin)
+    assert result.exit_code == code, (result.exit_code, result.output, result.exception)
+    return result
+
+
+def run_json(*arguments, **options):
+    """What a command prints with --json."""
+    return json.loads(run(*arguments, "--json", **options).stdout)
+
+
+def refused(*arguments, code=2, **options):
+    """The one line with which a command is refused."""
+    result = run(*arguments, code=code, **options)
+    lines = result.stderr.splitlines()
+    assert lines, result.output
+    assert lines[-1].startswith("coterie: error: ")
+    assert "Traceback" not in result.output
+    return lines[-1].removeprefix("coterie: error: ")
+
+
+def start(*arguments, **options):
+    """A command in a process of its own."""
+    plain = {name: value for name, value in os.environ.items() if name != "COTERIE_DEBUG"}
+    return subprocess.Popen([*PROGRAM, *map(str, arguments)], env=plain, **options)
+
+
+def rows(n=300, n_tasks=5, seed=0):
+    """Records of users who agree in the main."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        user = int(rng.integers(n_tasks))
+        price, age = rng.normal(size=2)
+        shop = ("north", "south", "west")[rng.integers(3)]
+        liked = price + 0.3 * (user % 2) * age + 0.5 * (shop == "north") + 0.3 * rng.normal() > 0
+        title = " ".join(rng.choice(["red", "blue", "old", "new"], 3))
+        yield {
+            "id": i,
+            "user": f"u{user}",
+            "price": round(float(price), 4),
+            "age": round(float(age), 4),
+            "shop": shop,
+            "title": title,
+            "click": "yes" if liked else "no",
+        }
+
+
+NUMBERS = ("user", "price", "age", "click")
+
+
+def write_csv(path, records, names=NUMBERS):
+    """Some columns of records as CSV."""
+    lines = [",".join(names), *(",".join(str(each[name]) for name in names) for each in records)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_jsonl(path, records, **changed):
+    """Records as JSON Lines, some values changed by functions."""
+    made = [each | {name: change(each[name]) for name, change in changed.items()} for each in records]
+    path.write_text("".join(json.dumps(each) + "\n" for each in made))
+    return path

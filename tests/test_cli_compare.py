@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import coterie as ct
+from coterie.cli.specs import parse
+from coterie.streams.choices import Choice
+from coterie.streams.readers import read
+from terminal import refused, rows, run, run_json, write_csv
+
+WHO = ("--task", "user", "--label", "click")
+
+
+@pytest.fixture
+def clicks(tmp_path):
+    return write_csv(tmp_path / "clicks.csv", rows())
+
+
+def test_several_learners_go_along_one_pass(clicks):
+    said = run("compare", clicks, *WHO)
+    names = re.findall(r"^(\S+) +\d+\.\d\d %", said.stdout, re.M)
+    assert names == ["half", "share=0.25", "share=0.75", "independent", "pooled"]
+    assert said.stderr.splitlines()[0].split()[:3] == ["examples", "tasks", "half"]
+
+
+def test_every_learner_is_the_librarys(clicks, tmp_path):
+    model = tmp_path / "best.coterie"
+    specs = ("half,perceptron", "share=0.3,pa2,C=0.1,no-average", "b=2")
+    asked = [word for spec in specs for word in ("--learner", spec)]
+    told = run_json("compare", clicks, *WHO, *asked, "-q", "--model", model)
+    choices = {
+        specs[0]: Choice(rule="perceptron"),
+        specs[1]: Choice(share=0.3, rule="pa2", C=0.1, average=False),
+        specs[2]: Choice(b=2.0),
+    }
+    errors = {}
+    for name, choice in choices.items():
+        reader = read(clicks, task="user", label="click", scale="auto")
+        errors[name] = ct.progressive_validation(choice.make(), reader).error
+        assert told["learners"][name]["micro"]["error"] == errors[name]
+    assert told["command"] == "compare"
+    assert told["learner"] == min(errors, key=errors.get)
+    assert repr(ct.load(model)) == told["parameters"][told["learner"]]
+
+
+def test_options_hold_for_learners_that_do_not_say_otherwise(clicks):
+    told = run_json("compare", clicks, *WHO, "--C", "0.2", "--learner", "half", "--learner", "pooled,C=3", "-q")
+    assert "C=0.2" in told["parameters"]["half"]
+    assert "C=3.0" in told["parameters"]["pooled,C=3"]
+    assert "C=0.2" in told["parameters"]["independent"]
+
+
+def test_it_writes_a_report(clicks, tmp_path):
+    report = tmp_path / "r.html"
+    run("compare", clicks, *WHO, "--learner", "half", "--report", report, "-q")
+    assert "half" in report.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("", Choice()),
+        ("half", Choice(relation="half")),
+        ("independent,perceptron,average", Choice(relation="independent", rule="perceptron")),
+        ("groups=a.csv,share=0.1", Choice(groups="a.csv", share=0.1)),
+        ("storage=hashed,storage_bits=10", Choice(storage="hashed", storage_bits=10)),
+    ],
+)
+def test_a_learner_fits_in_one_word(text, choice):
+    assert parse(text, Choice()) == choice
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("hlaf", "did you mean 'half'?"),
+        ("share", "did you mean 'share=...'?"),
+        ("share=x", "share is 'x'; expected a number"),
+        ("shear=1", "did you mean 'share'?"),
+        ("perceptron,C=1", "C does not apply to the rule 'perceptron'"),
+        ("half,share=0.5", "share cannot be given with relation 'half'"),
+    ],
+)
+def test_a_learner_that_cannot_be_is_refused(clicks, spec, message):
+    assert message in refused("compare", clicks, *WHO, "--learner", spec)

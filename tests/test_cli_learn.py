@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import coterie as ct
+from coterie.streams.choices import Choice
+from coterie.streams.readers import read
+from terminal import refused, rows, run, run_json, write_csv, write_jsonl
+
+WHO = ("--task", "user", "--label", "click")
+
+
+@pytest.fixture
+def clicks(tmp_path):
+    return write_csv(tmp_path / "clicks.csv", rows())
+
+
+@pytest.fixture
+def stories(tmp_path):
+    return write_jsonl(tmp_path / "stories.jsonl", rows())
+
+
+def saved(tmp_path, *arguments, **options):
+    """The model that a learn command saves."""
+    out = tmp_path / "saved.coterie"
+    run("learn", *arguments, "--quiet", "--alone", "--model", out, **options)
+    return ct.load(out)
+
+
+def test_it_ends_with_what_to_do(clicks, tmp_path):
+    model, report = tmp_path / "m.coterie", tmp_path / "r.html"
+    said = run("learn", clicks, *WHO, "--model", model, "--report", report).stdout
+    assert said.startswith("Learning together ")
+    assert re.search(r"^learner +error +F1 +AUC +examples/s$", said, re.M)
+    assert all(re.search(rf"^{name} +\d+\.\d\d %", said, re.M) for name in ("together", "independent", "pooled"))
+    assert f"Model: {model} (" in said
+    assert "5 tasks). Next: coterie predict FILE --model" in said
+    assert f"Report: {report}" in said
+    assert "Learning together" in report.read_text()
+
+
+def test_it_tells_every_doubling_while_it_runs(clicks):
+    lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
+    assert lines[0] == ["examples", "tasks", "together", "since", "last", "independent", "pooled"]
+    assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
+    trace = ct.progressive_validation(Choice().make(), read(clicks, task="user", label="click", scale="auto"))
+    assert lines[-2][2] == f"{100 * trace.mistake[:256].mean():.2f}"
+    assert lines[-2][4] == f"{100 * trace.mistake[128:256].mean():.2f}"
+
+
+def test_quiet_says_nothing(clicks):
+    result = run("learn", clicks, *WHO, "--quiet")
+    assert result.output == ""
+    assert json.loads(run("learn", clicks, *WHO, "-q", "--json").output)["examples"] == 300
+
+
+def test_json_has_all_of_it(clicks, tmp_path):
+    model = tmp_path / "m.coterie"
+    told = run_json("learn", clicks, *WHO, "--model", model)
+    assert set(told) == {
+        "command", "version", "examples", "tasks", "learner", "learners", "verdict", "against_pooled", "sentences",
+        "parameters", "reading", "seconds", "model", "report",
+    }  # fmt: skip
+    assert (told["command"], told["examples"], told["tasks"], told["learner"]) == ("learn", 300, 5, "together")
+    assert set(told["learners"]) == {"together", "independent", "pooled"}
+    together = told["learners"]["together"]
+    assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second"}
+    assert set(together["micro"]) == {"error", "f1", "auc", "log_loss"}
+    assert set(told["verdict"]) == {"confidence", "overall", "tasks", "unclear", "helped", "hurt"}
+    assert told["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}
+    assert told["reading"]["source"] == str(clicks)
+    assert (told["model"], told["report"]) == (str(model), None)
+    assert told["parameters"]["together"] == repr(ct.load(model))
+    trace = ct.progressive_validation(Choice().make(), read(clicks, task="user", label="click", scale="auto"))
+    assert together["micro"]["error"] == trace.error
+
+
+def test_the_model_is_the_librarys(clicks, tmp_path):
+    reader = read(clicks, task="user", label="click", scale="auto")
+    model = ct.MultitaskPerceptron(ct.HalfUpdate(), ct.PassiveAggressive(1.0), average=True)
+    ct.progressive_validation(model, reader)
+    made = saved(tmp_path, clicks, *WHO)
+    np.testing.assert_array_equal(made.coef_, model.coef_)
+    assert made.encoder_.to_state()[0] == reader.encoder.to_state()[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--no-average", "--share", "0.3"),
+        ("--rule", "perceptron", "--storage", "sparse"),
+        ("--relation", "independent", "--ignore", "id", "--scale", "standard"),
+    ],
+)
+@pytest.mark.parametrize("write", [write_csv, write_jsonl])
+def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
+    records = list(rows(400))
+    options = [each for each in options if write is write_jsonl or each not in ("--ignore", "id")]
+    suffix = "csv" if write is write_csv else "jsonl"
+    first, second = (
+        write(tmp_path / f"{name}.{suffix}", part) for name, part in (("a", records[:150]), ("b", records[150:]))
+    )
+    whole, before, after = (tmp_path / f"{name}.coterie" for name in ("whole", "before", "after"))
+    run("learn", first, second, *WHO, *options, "-q", "--model", whole)
+    run("learn", first, *WHO, *options, "-q", "--model", before)
+    told = run_json("learn", second, "--from", before, "-q", "--model", after)
+    one, two = ct.load(after), ct.load(whole)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.encoder_.moments, two.encoder_.moments)
+    assert one.dump()[0] == two.dump()[0]
+    assert repr(one) == repr(two)
+    assert told["verdict"] is None
+    assert "Nothing was learned beside it" in told["sentences"][0]
+
+
+def test_the_model_may_be_saved_over_itself(clicks, tmp_path):
+    model = tmp_path / "m.coterie"
+    run("learn", clicks, *WHO, "--model", model, "-q")
+    said = run("learn", clicks, "--from", model, "--model", model).stdout
+    assert "error over 300 examples of 5 tasks" in said
+
+
+SMALL_FILES = {
+    "groups.csv": "task,group\nu0,a\nu1,a\nu2,b\nu3,b\nu4,b\n",
+    "parents.csv": "u0,fr\nu1,fr\nu2,it\nu3,it\nu4,it\nfr,all\nit,all\n",
+    "graph.csv": "u0,u1\nu1,u2,2.5\nu2,u3\nu3,u4\n",
+    "matrix.csv": "u0,u1,u2,u3,u4\n2,1,0,0,0\n1,2,0,0,0\n0,0,1,0,0\n0,0,0,1,0\n0,0,0,0,1\n",
+}
+GROUPS = {"u0": "a", "u1": "a", "u2": "b", "u3": "b", "u4": "b"}
+PARENTS = {"u0": "fr", "u1": "fr", "u2": "it", "u3": "it", "u4": "it", "fr": "all", "it": "all"}
+EDGES = [("u0", "u1"), ("u1", "u2", 2.5), ("u2", "u3"), ("u3", "u4")]
+
+
+@pytest.mark.parametrize(
+    ("options", "relation"),
+    [
+        ("", ct.HalfUpdate()),
+        ("--relation half", ct.HalfUpdate()),
+        ("--relation independent", ct.Independent()),
+        ("--relation pooled", ct.Pooled()),
+        ("--relation mean", ct.MeanRegularized(share=0.5)),
+        ("--share 0.25", ct.MeanRegularized(share=0.25)),
+        ("--relation mean --b 4", ct.MeanRegularized(b=4.0)),
+        ("--groups groups.csv", ct.Clusters(GROUPS, share=0.5)),
+        ("--groups groups.csv --b 3 --relation clusters", ct.Clusters(GROUPS, b=3.0)),
+        ("--parents parents.csv --share 0.25,0.5", ct.Hierarchy(PARENTS, share=(0.25, 0.5))),
+        ("--parents /", ct.Hierarchy("/", share=0.5)),
+        ("--graph graph.csv", ct.TaskGraph(EDGES)),
+    ],
+)
+def test_every_relation_can_be_asked_for(clicks, tmp_path, monkeypatch, options, relation):
+    monkeypatch.chdir(tmp_path)
+    for name, text in SMALL_FILES.items():
+        (tmp_path / name).write_text(text)
+    assert saved(tmp_path, clicks, *WHO, *options.split()).relation == relation
+
+
+def test_a_matrix_can_be_given(clicks, tmp_path):
+    (tmp_path / "matrix.csv").write_text(SMALL_FILES["matrix.csv"])
+    relation = saved(tmp_path, clicks, *WHO, "--matrix", tmp_path / "matrix.csv").relation
+    assert relation.known_tasks == ("u0", "u1", "u2", "u3", "u4")
+    np.testing.assert_array_equal(np.asarray(relation.matrix)[:2, :2], [[2, 1], [1, 2]])
+
+
+def test_files_of_tasks_may_be_about_numbers(tmp_path):
+    stories = write_jsonl(tmp_path / "s.jsonl", rows(50, 3), user=lambda user: int(user[1:]))
+    (tmp_path / "groups.csv").write_text("0,a\n1,a\n2,b\n")
+    (tmp_path / "parents.csv").write_text("0,a\n1,a\n2,b\na,all\nb,all\n")
+    assert saved(tmp_path, stories, *WHO, "--groups", tmp_path / "groups.csv").relation.groups == {0: "a", 1: "a", 2: "b"}
+    assert saved(tmp_path, stories, *WHO, "--parents", tmp_path / "parents.csv").relation.parents[2] == "b"
+    (tmp_path / "groups.csv").write_text("zero,a\n")
+    assert "groups.csv:1: 'zero' is no whole number" in refused("learn", stories, *WHO, "--groups", tmp_path / "groups.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "rule", "average"),
+    [
+        ("", ct.PassiveAggressive(1.0, "I"), True),
+        ("--rule perceptron --no-average", ct.Perceptron(), False),
+        ("--rule pa --average", ct.PassiveAggressive(1.0, "0"), True),
+        ("--rule pa1 --C 0.1", ct.PassiveAggressive(0.1, "I"), True),
+        ("--rule pa2 --C 3", ct.PassiveAggressive(3.0, "II"), True),
+    ],
+)
+def test_every_rule_can_be_asked_for(clicks, tmp_path, options, rule, average):
+    model = saved(tmp_path, clicks, *WHO, *options.split())
+    assert model.rule == rule
+    assert model.average is average
+
+
+def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):
+    model = saved(tmp_path, clicks, *WHO, "--storage", "hashed", "--storage-bits", "12")
+    assert (model.storage, model.bits) == ("hashed", 12)
+
+
+def test_columns_can_be_chosen(stories, tmp_path):
+    model = saved(tmp_path, stories, *WHO, "--text", "title", "--ignore", "id", "--ignore", "age", "--bits", "10")
+    assert dict(model.encoder_.columns) == {"price": "numeric", "shop": "categorical", "title": "text"}
+    assert (model.encoder_.bits, model.encoder_.scale) == (10, "auto")
+    model = saved(tmp_path, stories, *WHO, "--features", "price", "--features", "age", "--scale", "none")
+    assert model.encoder_.feature_names == ("price", "age", "constant")
+    assert model.encoder_.scale == "none"
+
+
+def test_standard_input_and_globs_are_read(clicks, tmp_path):
+    piped = run_json("learn", "-", "--format", "csv", *WHO, "-q", stdin=clicks.read_text())
+    assert piped["reading"]["source"] == "<stdin>"
+    assert piped["examples"] == 300
+    (tmp_path / "clicks2.csv").write_text(clicks.read_text())
+    assert run_json("learn", tmp_path / "clicks*.csv", *WHO, "-q")["examples"] == 600
+
+
+def test_all_formats_can_be_learned(stories, tmp_path):
+    import pyarrow.json
+
+    table = pyarrow.json.read_json(stories).select(["user", "price", "age", "click"])
+    pq.write_table(table, tmp_path / "s.parquet")
+    named = run_json("learn", tmp_path / "s.parquet", *WHO, "-q")
+    assert named["learners"] .keys() == {"together", "independent", "pooled"}
+    signs = {"yes": "1", "no": "-1"}
+    svm = [f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in rows()]
+    vw = [f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in rows()]
+    (tmp_path / "s.svm").write_text("".join(svm))
+    (tmp_path / "s.vw").write_text("".join(vw))
+    assert run_json("learn", tmp_path / "s.svm", "-q")["tasks"] == 5
+    assert run_json("learn", tmp_path / "s.vw", "--task", "user", "-q")["tasks"] == 5
+
+
+def test_bad_records_can_be_skipped_and_are_shown(tmp_path):
+    path = write_csv(tmp_path / "c.csv", rows(40))
+    path.write_text(path.read_text() + "u1,x,1,yes\nu1,1\n" + "u1,1,nan,yes\n" * 5)
+    said = run("learn", path, *WHO, "--on-error", "skip").stdout
+    assert "Skipped 7 of 47 records:" in said
+    assert "c.csv:42: column 'price'" in said
+    assert "\n  ...\n" in said
+    assert run_json("learn", path, *WHO, "--on-error", "skip", "-q")["reading"]["skipped"] == 7
+
+
+def test_columns_not_used_are_shown(stories, tmp_path):
+    said = run("learn", stories, *WHO, "--ignore", "id").stdout
+    assert "Not used: id (it was to be ignored)" in said
+
+
+def test_labels_may_come_late(clicks):
+    reader = read(clicks, task="user", label="click", scale="auto")
+    trace = ct.progressive_validation(Choice().make(), reader, delay=20)
+    told = run_json("learn", clicks, *WHO, "--delay", "20", "-q")
+    assert told["learners"]["together"]["micro"]["error"] == trace.error
+
+
+def test_it_may_learn_alone(clicks):
+    told = run_json("learn", clicks, *WHO, "--alone", "-q")
+    assert set(told["learners"]) == {"together"}
+    beside = run_json("learn", clicks, *WHO, "-q")
+    assert told["learners"]["together"]["micro"] == beside["learners"]["together"]["micro"]
+
+
+@pytest.mark.parametrize("relation", ["independent", "pooled"])
+def test_a_baseline_is_not_run_twice(clicks, relation):
+    told = run_json("learn", clicks, *WHO, "--relation", relation, "-q")
+    assert set(told["learners"]) == {"independent", "pooled"}
+    assert told["learner"] == "pooled"
+
+
+def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):
+    assert saved(tmp_path, clicks, *WHO).new_task == "grow"
+    model = tmp_path / "strict.coterie"
+    run("learn", clicks, *WHO, "-q", "--new-task", "raise", "--model", model)
+    assert ct.load(model).new_task == "raise"
+    more = tmp_path / "more.csv"
+    more.write_text("user,price,age,click\nu1,1,2,yes\nnobody,1,2,yes\n")
+    before = model.read_bytes()
+    message = refused("learn", more, "--from", model, "--model", model)
+    assert message == f"{more}:3: column 'user': task 'nobody' was never seen, and the model refuses new tasks"
+    assert model.read_bytes() == before
+    run("learn", more, "--from", model, "--new-task", "grow", "--model", model)
+    assert "nobody" in ct.load(model).tasks_

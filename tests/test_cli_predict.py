@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.streams.readers import read
+from terminal import refused, rows, run, write_csv, write_jsonl
+
+WHO = ("--task", "user", "--label", "click")
+
+
+@pytest.fixture
+def model(tmp_path):
+    out = tmp_path / "m.coterie"
+    run("learn", write_csv(tmp_path / "c.csv", rows()), *WHO, "-q", "--model", out)
+    return out
+
+
+@pytest.fixture
+def later(tmp_path):
+    return write_csv(tmp_path / "later.csv", rows(100, 7, seed=1))
+
+
+def expected(model, path):
+    """Margins and predictions by the library, record by record."""
+    loaded = ct.load(model)
+    (block,) = read(path, encoder=loaded.encoder_, update=False)
+    return block, loaded.decision_function(block.X, task=block.task), loaded.predict(block.X, task=block.task)
+
+
+def test_it_says_what_the_model_says(model, later):
+    found = list(csv.DictReader(io.StringIO(run("predict", later, "--model", model).stdout)))
+    block, margins, labels = expected(model, later)
+    assert list(found[0]) == ["place", "task", "prediction", "margin"]
+    np.testing.assert_array_equal([float(each["margin"]) for each in found], margins)
+    assert [each["prediction"] for each in found] == labels.tolist()
+    assert [each["task"] for each in found] == block.task.tolist()
+    assert [int(each["place"]) for each in found] == list(range(2, 102))
+
+
+def test_json_lines_say_the_same(model, later):
+    found = [json.loads(line) for line in run("predict", later, "--model", model, "--json").stdout.splitlines()]
+    _, margins, labels = expected(model, later)
+    assert found[0] == {"place": 2, "task": found[0]["task"], "prediction": labels[0], "margin": margins[0]}
+    assert [each["prediction"] for each in found] == labels.tolist()
+
+
+def test_labels_are_not_needed(model, later, tmp_path):
+    bare = write_csv(tmp_path / "bare.csv", rows(100, 7, seed=1), ("user", "price", "age"))
+    assert run("predict", bare, "--model", model).stdout == run("predict", later, "--model", model).stdout
+
+
+def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
+    out = tmp_path / "out.csv"
+    said = run("predict", "-", "--format", "csv", "--model", model, "--output", out, stdin=later.read_text())
+    assert said.output == ""
+    assert out.read_text() == run("predict", later, "--model", model, "--output", "-").stdout
+
+
+def test_names_are_quoted_where_csv_needs_it(model, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text('user,price,age\n"a,""b",1,2\n')
+    assert '2,"a,""b",' in run("predict", path, "--model", model).stdout
+
+
+def test_the_task_may_have_another_name(model, tmp_path):
+    path = tmp_path / "renamed.csv"
+    path.write_text("who,price,age\nu1,1,2\n")
+    assert "\n2,u1," in run("predict", path, "--model", model, "--task", "who").stdout
+    assert "there is no column 'user'" in refused("predict", path, "--model", model)
+
+
+def test_bad_records_are_refused_or_skipped(model, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("user,price,age\nu1,1,2\nu1,x,2\nu2,1,2\n")
+    assert refused("predict", path, "--model", model) == f"{path}:3: column 'price': 'x' is not a number"
+    result = run("predict", path, "--model", model, "--on-error", "skip")
+    assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["place", "2", "4"]
+    assert "skipped 1 records; the first: " in result.stderr
+
+
+def test_a_file_of_nothing_but_bad_records_leaves_the_head_out(model, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("user,price,age\nu1,x,2\n")
+    assert run("predict", path, "--model", model, "--on-error", "skip").stdout == ""
+
+
+def test_an_unseen_task_is_refused_where_the_model_says_so(model, later, tmp_path):
+    strict = tmp_path / "strict.coterie"
+    run("learn", tmp_path / "c.csv", *WHO, "-q", "--model", strict, "--new-task", "raise")
+    out = tmp_path / "out.csv"
+    message = refused("predict", later, "--model", strict, "--output", out)
+    assert message.startswith(f"{later}:")
+    assert "column 'user': task 'u" in message
+    assert not out.exists()
+
+
+def test_numbers_as_tasks_stay_numbers(tmp_path):
+    stories = write_jsonl(tmp_path / "s.jsonl", rows(60), user=lambda user: int(user[1:]), click=lambda click: click == "yes")
+    model = tmp_path / "m.coterie"
+    run("learn", stories, *WHO, "-q", "--ignore", "title", "--model", model)
+    first = json.loads(run("predict", stories, "--model", model, "--json").stdout.splitlines()[0])
+    assert isinstance(first["task"], int)
+    assert isinstance(first["prediction"], bool)
+
+
+def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
+    model = tmp_path / "arrays.coterie"
+    ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0]).save(model)
+    assert "this model did not learn from a file" in refused("predict", later, "--model", model)

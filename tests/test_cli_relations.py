@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.streams import sharing as module
+from coterie.streams.sharing import sharing
+from terminal import refused, run, run_json
+
+
+def model_of(relation, tasks, path):
+    model = ct.MultitaskPerceptron(relation)
+    n = len(tasks)
+    model.fit(np.ones((2 * n, 1)), [1, 0] * n, task=[*tasks, *tasks])
+    model.save(path)
+    return path
+
+
+@pytest.fixture
+def grouped(tmp_path):
+    relation = ct.Clusters({"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}, share=0.5)
+    return model_of(relation, "abcde", tmp_path / "grouped.coterie")
+
+
+def test_few_tasks_are_shown_as_a_matrix(grouped):
+    said = run("relations", grouped).stdout.splitlines()
+    assert said[0] == "Clusters(share=0.5): 5 tasks"
+    assert said[2].split() == ["a", "b", "c", "d", "e"]
+    assert said[3].split() == ["a", "0.667", "0.333", "0", "0", "0"]
+
+
+def test_of_many_tasks_the_strongest_pairs_are_shown(grouped):
+    said = run("relations", grouped, "--top", "2").stdout.splitlines()
+    assert [line.split() for line in said[2:]] == [["task", "and", "task", "shared"], ["a", "b", "0.333"], ["c", "d", "0.25"]]
+
+
+def test_json_has_the_matrix_or_the_pairs(grouped):
+    whole = run_json("relations", grouped)
+    assert (whole["relation"], whole["tasks"], whole["uniform"]) == ("Clusters(share=0.5)", 5, None)
+    np.testing.assert_allclose(whole["matrix"], ct.load(grouped).relation_matrix_)
+    few = run_json("relations", grouped, "--top", "3")
+    assert few["matrix"] is None
+    assert few["strongest"][0]["tasks"] == ["a", "b"]
+
+
+def test_the_same_between_all_is_said_in_words(tmp_path):
+    half = model_of(None, "abc", tmp_path / "m.coterie")
+    said = run("relations", half).stdout
+    assert said.startswith("HalfUpdate(): 3 tasks\n")
+    assert "Every pair shares the same: 0.5 of what a task itself learns reaches each other task." in said
+    assert "and task" not in run("relations", half, "--top", "2").stdout
+
+
+def test_one_task_has_no_pairs(tmp_path):
+    said = run("relations", model_of(None, "a", tmp_path / "m.coterie")).stdout
+    assert said.splitlines()[0] == "HalfUpdate(): 1 task"
+
+
+def test_of_very_many_tasks_the_first_are_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST", 3)
+    many = model_of(ct.MeanRegularized(b=2), "abcde", tmp_path / "m.coterie")
+    said = run("relations", many).stdout
+    assert "5 tasks (the first 3 are looked at)" in said
+    shown = sharing(ct.load(many))
+    np.testing.assert_allclose(shown.matrix, ct.load(many).relation_matrix_[:3, :3])
+
+
+@pytest.mark.parametrize("suffix", ["png", "html"])
+def test_it_draws_the_matrix(grouped, tmp_path, suffix):
+    plot = tmp_path / f"m.{suffix}"
+    assert f"Plot: {plot}" in run("relations", grouped, "--plot", plot).stdout
+    begin = plot.read_bytes()[:15]
+    assert begin.startswith(b"\x89PNG" if suffix == "png" else b"<!DOCTYPE html>")
+
+
+def test_it_draws_negative_entries(tmp_path):
+    opposed = ct.Interaction([[1.0, 0.5], [0.5, 1.0]], tasks=["a", "b"])
+    model = model_of(opposed, "ab", tmp_path / "m.coterie")
+    run("relations", model, "--plot", tmp_path / "m.png")
+    assert "-0.667" in run("relations", model).stdout
+
+
+def test_a_plot_of_another_kind_is_refused(grouped, tmp_path):
+    assert "ends in neither .png nor .html" in refused("relations", grouped, "--plot", tmp_path / "m.gif")
+
+
+def test_a_model_that_learned_nothing_is_refused(tmp_path):
+    ct.MultitaskPerceptron().save(tmp_path / "m.coterie")
+    assert refused("relations", tmp_path / "m.coterie") == "the model has learned nothing yet, so it has no tasks"
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        ct.Independent(),
+        ct.Pooled(),
+        ct.HalfUpdate(),
+        ct.MeanRegularized(b=3),
+        ct.Clusters({"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}, b=2),
+        ct.Hierarchy({"a": "x", "b": "x", "c": "y", "d": "y", "e": "y", "x": "z", "y": "z"}, share=(0.2, 0.3)),
+        ct.TaskGraph([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]),
+    ],
+)
+def test_some_tasks_have_the_rows_they_have_among_all(relation, tmp_path):
+    model = ct.load(model_of(relation, "abcde", tmp_path / "m.coterie"))
+    np.testing.assert_allclose(
+        model.relation_among(["d", "a", "c"]), model.relation_matrix_[np.ix_([3, 0, 2], [3, 0, 2])], rtol=1e-12
+    )
+
+
+def test_a_task_nobody_saw_has_no_row(grouped):
+    with pytest.raises(ValueError, match="task 'z' was never seen"):
+        ct.load(grouped).relation_among(["z"])

@@ -1,0 +1,148 @@
+"""MultitaskPerceptron among River's tools, and one record at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from river import base, compose, evaluate, inspect, metrics, preprocessing
+
+import coterie as ct
+from streams import as_dictionaries, linear_stream
+
+STREAM = linear_stream(71, n=150, zeros=0.3)
+RECORDS = as_dictionaries(STREAM.X)
+NAMES = [f"user {i}" for i in STREAM.task]
+WITH_TASK = [{**x, "user": name} for x, name in zip(RECORDS, NAMES, strict=True)]
+LABELS = [bool(sign > 0) for sign in STREAM.y]
+
+
+def accuracy(model, records):
+    """By River's own loop, which predicts and then learns."""
+    found = evaluate.progressive_val_score(zip(records, LABELS, strict=True), model, metrics.Accuracy())
+    return found.get()
+
+
+def test_river_takes_it_for_a_classifier():
+    model = ct.MultitaskPerceptron()
+    assert inspect.isclassifier(model)
+    assert isinstance(model, base.Classifier)
+
+
+def test_a_model_made_before_river_was_imported_is_a_classifier_too():
+    code = (
+        "import coterie as ct; model = ct.MultitaskPerceptron(); from river import evaluate, metrics\n"
+        "data = [({'x': 1.0}, True), ({'x': -1.0}, False)]\n"
+        "print(evaluate.progressive_val_score(data, model, metrics.Accuracy()).get())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == "1.0", run.stderr
+
+
+def test_progressive_val_score_with_the_task_in_the_record():
+    found = accuracy(ct.MultitaskPerceptron(task_column="user"), WITH_TASK)
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(), RECORDS, LABELS, task=NAMES)
+    right = trace.prediction == trace.label
+    assert right[0]  # River does not count a record before which nothing was learned, and calls it neither
+    assert found == pytest.approx(right[1:].mean(), abs=0.01)
+
+
+def test_progressive_val_score_without_tasks():
+    assert accuracy(ct.MultitaskPerceptron(), RECORDS) > 0.55
+
+
+def test_pipeline_of_river():
+    scaled = preprocessing.StandardScaler() | ct.MultitaskPerceptron(average=True)
+    assert accuracy(scaled, RECORDS) > 0.55
+    names = [name for name in WITH_TASK[0] if name != "user"]
+    parted = (compose.Discard("user") | preprocessing.StandardScaler()) + compose.Select("user")
+    model = ct.MultitaskPerceptron(task_column="user")
+    assert accuracy(parted | model, WITH_TASK) > 0.55
+    assert sorted(model.tasks_) == sorted(set(NAMES))
+    assert set(names) <= set(model.view_.numbers)
+
+
+def test_a_pipeline_of_river_hands_the_task_on():
+    pipeline = preprocessing.StandardScaler() | ct.MultitaskPerceptron()
+    for x, y, name in zip(RECORDS, LABELS, NAMES, strict=True):
+        pipeline.learn_one(x, y, task=name)
+    model = pipeline["MultitaskPerceptron"]
+    assert sorted(model.tasks_) == sorted(set(NAMES))
+
+
+def test_the_verbs_of_river_equal_the_arrays():
+    single = ct.MultitaskPerceptron(average=True)
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(average=True), RECORDS, LABELS, task=NAMES)
+    for t, (x, y, name) in enumerate(zip(RECORDS, LABELS, NAMES, strict=True)):
+        prediction = single.predict_one(x, task=name)
+        assert prediction == (trace.prediction[t] if t else None)
+        assert single.decision_function_one(x, task=name) == pytest.approx(trace.margin[t], rel=1e-12, abs=1e-12)
+        single.learn_one(x, y, task=name)
+
+
+def test_predicting_changes_nothing():
+    model = ct.MultitaskPerceptron()
+    model.learn_one({"a": 1.0}, True, task="ann")
+    before = model.dump()
+    for x in ({"a": 1.0, "new": 2.0}, {"word": "text"}, {}):
+        model.predict_one(x, task="nobody")
+        model.decision_function_one(x, task="ann")
+    after = model.dump()
+    assert before[0] == after[0]
+    assert all(np.array_equal(before[1][name], after[1][name]) for name in before[1])
+
+
+def test_features_of_other_kinds():
+    """Strings are one-hot, booleans are numbers, names may be anything that hashes."""
+    model = ct.MultitaskPerceptron()
+    model.learn_one({"colour": "red", "new": True, 7: 2, ("a", 1): np.float32(0.5), "none": 0}, True)
+    assert set(model.view_.numbers) == {"colour=red", "new", 7, ("a", 1), "none"}
+    margins = [
+        model.decision_function_one(x) for x in ({"colour": "red"}, {"colour": "blue"}, {"new": False}, {7: 1.0}, {})
+    ]
+    assert margins == [1.0, 0.0, 0.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize("storage", ["auto", "dense", "sparse", "hashed"])
+def test_what_frameless_records_need_is_kept_in_each_storage(storage):
+    model = ct.MultitaskPerceptron(storage=storage, bits=16)
+    for x, y, name in zip(RECORDS, LABELS, NAMES, strict=True):
+        model.learn_one(x, y, task=name)
+    exact = ct.MultitaskPerceptron()
+    for x, y, name in zip(RECORDS, LABELS, NAMES, strict=True):
+        exact.learn_one(x, y, task=name)
+    for x, name in zip(RECORDS, NAMES, strict=True):
+        assert model.decision_function_one(x, name) == pytest.approx(exact.decision_function_one(x, name))
+
+
+@pytest.mark.parametrize("first", [True, False, 1, 0, -1, "ham", "spam", 2.5])
+def test_one_label_alone_is_what_is_predicted(first):
+    model = ct.MultitaskPerceptron()
+    model.learn_one({"a": 1.0}, first)
+    assert model.predict_one({"a": 1.0}) == first
+
+
+@pytest.mark.parametrize(("low", "high"), [("ham", "spam"), (0, 1), (-1, 1), (0.5, 2.5), ("a", "b"), (False, True)])
+@pytest.mark.parametrize("order", ["low first", "high first"])
+def test_the_other_label_may_come_later(low, high, order):
+    model, other = ct.MultitaskPerceptron(), ct.MultitaskPerceptron()
+    places = [0, 1, 2] if order == "low first" else [1, 0, 2]
+    data = [({"a": -1.0, "c": 0.5}, low), ({"b": 1.0, "c": 1.0}, high), ({"b": 0.5}, low)]
+    for x, y in (data[place] for place in places):
+        model.learn_one(x, y)
+        other.learn_one(x, y == high)
+    for x, _ in data:
+        assert model.decision_function_one(x) == other.decision_function_one(x)
+        assert model.predict_one(x) == (high if other.predict_one(x) else low)
+    assert model.classes_.tolist() == [low, high]
+
+
+def test_the_margin_of_a_label_alone_is_positive_for_it():
+    """What a trace calls a mistake does not depend on whether the other label has come yet."""
+    for label in (0, 1, "x"):
+        model = ct.MultitaskPerceptron()
+        trace = ct.progressive_validation(model, [{"a": 1.0}] * 4, [label] * 4)
+        assert trace.mistake.tolist() == [True, False, False, False]
+        assert trace.prediction.tolist() == [label] * 4
