@@ -1,7 +1,7 @@
 """Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
 
-from .hypotheses import Linear
-from .online import MultitaskPerceptron
+from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from .online import MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
 from .persistence import load
 from .relations import (
     Clusters,
@@ -13,21 +13,27 @@ from .relations import (
     Pooled,
     TaskGraph,
 )
-from .rules import PassiveAggressive, Perceptron
+from .rules import Arow, Logistic, PassiveAggressive, Perceptron
 from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaptiveGradient",
+    "Arow",
     "Clusters",
     "Comparison",
+    "DiagonalAROW",
     "HalfUpdate",
     "Hierarchy",
     "Independent",
     "Interaction",
     "Linear",
+    "Logistic",
     "MeanRegularized",
+    "MultitaskAROW",
+    "MultitaskLogistic",
     "MultitaskPerceptron",
     "PassiveAggressive",
     "Perceptron",

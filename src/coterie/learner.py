@@ -70,16 +70,16 @@ class Learner:
     Raises
     ------
     TypeError
-        If the hypothesis cannot be moved by the relation; both are named.
+        If the hypothesis cannot be moved under the relation or by the rule; both are named.
     """
 
     def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
         form = getattr(relation, "form", None)
         if form not in hypothesis.forms:
-            raise TypeError(f"{type(hypothesis).__name__} cannot learn under {relation!r}: it needs a relation")
-        if not hasattr(rule, "compiled"):
-            raise TypeError(f"{type(hypothesis).__name__} cannot move by {rule!r}: it needs a rule")
-        self.hypothesis, self.relation = hypothesis, relation
+            raise TypeError(f"{type(hypothesis).__name__} cannot learn under {relation!r}: it needs a relation by {' or '.join(hypothesis.forms)}")
+        if getattr(rule, "move", None) not in hypothesis.moves:
+            raise TypeError(f"{type(hypothesis).__name__} cannot move by {rule!r}: it needs a rule that moves by {' or '.join(hypothesis.moves)}")
+        self.hypothesis, self.relation, self.rule = hypothesis, relation, rule
         self._rule = rule.compiled()
         self._bound = _FORMS[form]
 
@@ -97,6 +97,19 @@ class Learner:
         """
         state: State = self._bound.start(self, tasks, features, dense)
         return state
+
+    @property
+    def log_odds(self) -> float | None:
+        """What margins are to be multiplied with to be log-odds; None where they are no such thing."""
+        return self.rule.log_odds  # type: ignore[no-any-return]
+
+    def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
+        """Refuse tasks that the relation does not know: ValueError naming the first."""
+        self._bound.check(self.relation, state, [task for task in tasks if task not in state.tasks.numbers])
+
+    def share(self, state: State) -> NDArray[np.float64]:
+        """How much of each task's moves is shared with others: 0 for independent tasks, 1 for one model of all."""
+        return np.asarray(self._bound.share(self.relation, state))
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
@@ -209,8 +222,20 @@ class _ByLevels:
         state.features = features
 
     @staticmethod
+    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+        for task in new:
+            relation.path(task)
+
+    @staticmethod
+    def share(relation: Any, state: State) -> NDArray[np.float64]:
+        levels = linear.levels_of(state.model)
+        own, paths = levels.own[: len(state.tasks)], levels.paths[: len(state.tasks)]
+        held = np.append(levels.weight, 0.0)[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
+        return np.asarray(held / (own + held))
+
+    @staticmethod
     def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
-        return linear.with_levels(state.model, state.sharing.ghosts(linear.levels_of(state.model), tasks))
+        return linear.as_unseen(state.model, state.sharing.ghosts(linear.levels_of(state.model), tasks))
 
     @staticmethod
     def provide(state: State, i: int, entries: int) -> None:
@@ -247,6 +272,16 @@ class _ByColumns:
         state.features = features
 
     @staticmethod
+    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+        _refuse_unknown(relation, state.tasks, new)
+
+    @staticmethod
+    def share(relation: Any, state: State) -> NDArray[np.float64]:
+        M = np.asarray(relation.relation_matrix())
+        scale = np.sqrt(np.diag(M))
+        return (np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1)
+
+    @staticmethod
     def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
         raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
 
@@ -278,4 +313,4 @@ def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> N
             raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")
 
 
-_FORMS: dict[str | None, Any] = {"levels": _ByLevels, "columns": _ByColumns}
+_FORMS: dict[str | None, Any] = {"levels": _ByLevels, "repelling levels": _ByLevels, "columns": _ByColumns}

@@ -1,12 +1,17 @@
-"""Rules: when a margin calls for a move, and how far it goes."""
+"""Rules: when a margin calls for a move, and how far it goes.
+
+A rule declares what kind of ``move`` it makes: a step along the ``gradient`` of a loss, the ``shortest`` one that
+reaches a margin, or one by the ``confidence`` in each weight. Where its margins are log-odds, ``log_odds`` is the
+factor that makes them so.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from . import spec
-from .numeric.rules import HingeStep, MistakeStep
+from .numeric.rules import ConfidenceStep, HingeStep, LogisticStep, MistakeStep
 
 
 @spec.part
@@ -20,6 +25,9 @@ class Perceptron:
     >>> Perceptron()
     Perceptron()
     """
+
+    move: ClassVar[str] = "gradient"
+    log_odds: ClassVar[float | None] = None
 
     def compiled(self) -> Any:
         """The rule as compiled code takes it."""
@@ -58,6 +66,9 @@ class PassiveAggressive:
     PassiveAggressive(C=0.1, variant='I')
     """
 
+    move: ClassVar[str] = "shortest"
+    log_odds: ClassVar[float | None] = None
+
     C: float = 1.0
     variant: Literal["0", "I", "II"] = "I"
 
@@ -72,3 +83,45 @@ class PassiveAggressive:
         bound = self.C if self.variant == "I" else math.inf
         ridge = 1.0 / (2.0 * self.C) if self.variant == "II" else 0.0
         return HingeStep(float(bound), float(ridge))
+
+
+@spec.part
+class Logistic:
+    """A step by the slope of the logistic loss, on every record: tau = 1 / (1 + exp(y·margin)).
+
+    Margins are log-odds. With :class:`coterie.hypotheses.Linear` this is gradient descent at a constant rate of one;
+    :class:`coterie.hypotheses.AdaptiveGradient` gives each weight a rate of its own.
+
+    Examples
+    --------
+    >>> Logistic()
+    Logistic()
+    """
+
+    move: ClassVar[str] = "gradient"
+    log_odds: ClassVar[float | None] = 1.0
+
+    def compiled(self) -> Any:
+        """The rule as compiled code takes it."""
+        return LogisticStep(1.0)
+
+
+@spec.part
+class Arow:
+    """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
+
+    v is the variance of the margin and r that of the label, both of :class:`coterie.hypotheses.DiagonalAROW`. Twice
+    the margin serves as log-odds.
+
+    Examples
+    --------
+    >>> Arow()
+    Arow()
+    """
+
+    move: ClassVar[str] = "confidence"
+    log_odds: ClassVar[float | None] = 2.0
+
+    def compiled(self) -> Any:
+        """The rule as compiled code takes it."""
+        return ConfidenceStep(1.0)

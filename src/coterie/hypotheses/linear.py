@@ -12,8 +12,7 @@ from coterie import spec
 from coterie.numeric.models import Columns, Grouped, Levels, SparseColumns, Spread
 
 from . import tables
-
-STORAGES = ("auto", "dense", "sparse", "hashed")
+from .storage import Storage
 
 
 @spec.part
@@ -57,15 +56,11 @@ class Linear:
     dtype: Literal["float64", "float32"] = "float64"
     bits: int = 22
 
-    forms: ClassVar[tuple[str, ...]] = ("levels", "columns")
+    forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
+    moves: ClassVar[tuple[str, ...]] = ("gradient", "shortest")
 
     def __post_init__(self) -> None:
-        if self.storage not in STORAGES:
-            raise ValueError(f"storage must be one of {', '.join(STORAGES)}, got {self.storage!r}")
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
-        if not 1 <= self.bits <= 40:
-            raise ValueError(f"bits must lie between 1 and 40, got {self.bits!r}")
+        self._storage.check()
 
     def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Grouped:
         """Raw sums for a relation of nested groups; ``dense`` says that records come as dense arrays."""
@@ -73,26 +68,16 @@ class Linear:
 
     def spread(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Spread:
         """Weights for a relation that gives columns of M."""
-        kind = self._kind(tasks, features, dense)
-        if kind == "dense":
+        if self._storage.kind(tasks, features, dense) == "dense":
             return Spread(tables.feature_major(tasks, features, self.dtype), columns)
         return Spread(self._table(tasks, features, dense), columns)
 
     def _table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
-        kind = self._kind(rows, features, dense)
-        if shared and rows * features <= 2**self.bits:
-            kind = "dense"  # groups are few and every record moves them: a plain vector is the fastest exact form
-        if kind == "hashed":
-            return tables.hashed(self.bits, self.dtype)
-        return tables.sparse(rows, self.dtype) if kind == "sparse" else tables.row_major(rows, features, self.dtype)
+        return self._storage.table(rows, features, dense, shared)
 
-    def _kind(self, rows: int, features: int, dense: bool) -> str:
-        if self.storage != "auto":
-            return self.storage
-        return "dense" if dense or not self._too_large(rows * features) else "sparse"
-
-    def _too_large(self, weights: int) -> bool:
-        return weights * np.dtype(self.dtype).itemsize > tables.DENSE_LIMIT
+    @property
+    def _storage(self) -> Storage:
+        return Storage(self.storage, self.dtype, self.bits)
 
     def fit(self, model: Any, groups: int, tasks: int, features: int, dense: bool) -> Any:
         """The model with room for so many groups, tasks and features."""
@@ -100,10 +85,7 @@ class Linear:
 
     def fit_table(self, table: Any, rows: int, features: int, dense: bool) -> Any:
         """A row-wise table with room for more, stored sparsely from where it would become too large."""
-        grows = tables.is_dense(table) and rows * features > table.values.size
-        if grows and self.storage in ("auto", "sparse") and not dense and self._too_large(rows * features):
-            table = tables.to_sparse(table, table.values.size // table.stride)
-        return tables.fit_rows(tables.fit_features(table, features), rows)
+        return self._storage.fit(table, rows, features, dense)
 
 
 @singledispatch
@@ -130,8 +112,8 @@ def make_room(model: Any, i: int, entries: int) -> Any:
     raise TypeError(f"not a linear model: {type(model).__name__}")
 
 
-@make_room.register
-def _(model: Grouped, i: int, entries: int) -> Grouped:
+@make_room.register(Grouped)
+def _(model: Any, i: int, entries: int) -> Any:
     path = model.levels.paths[i]
     return model._replace(
         groups=_roomy(model.groups, path[path >= 0], entries), tasks=_roomy(model.tasks, np.array([i]), entries)
@@ -181,7 +163,7 @@ def _(model: Grouped, tasks: int, features: int) -> tables.Weights:
 
 
 def combine(
-    model: Grouped, own: NDArray[np.float64], weight: NDArray[np.float64], tasks: int, features: int
+    model: Any, own: NDArray[np.float64], weight: NDArray[np.float64], tasks: int, features: int
 ) -> tables.Weights:
     """Sums of a task's own row times ``own`` and its groups' rows times ``weight``: shape (tasks, features)."""
     W = np.zeros((tasks, features), model.tasks.values.dtype)
@@ -203,6 +185,12 @@ def levels_of(model: Any) -> Levels:
 def with_levels(model: Any, levels: Levels) -> Any:
     """The same weights under other levels."""
     return model._replace(levels=levels)
+
+
+@singledispatch
+def as_unseen(model: Any, levels: Levels) -> Any:
+    """The same weights as tasks see them of which nothing is known but their levels."""
+    return with_levels(model, levels)
 
 
 @singledispatch

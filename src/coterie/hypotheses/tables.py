@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.arrays import grown, roomy
-from coterie.numeric.tables import FeatureMajor, Hashed, RowMajor, Sparse, arena, compact, read_row, write_row
+from coterie.numeric.tables import (
+    FeatureMajor,
+    Hashed,
+    HashedPairs,
+    RowMajor,
+    RowMajorPairs,
+    Sparse,
+    SparsePairs,
+    arena,
+    compact,
+    read_row,
+    room,
+    write_pairs,
+    write_row,
+)
 
 Weights = NDArray[np.floating[Any]]
 
@@ -27,15 +41,25 @@ def feature_major(rows: int, features: int, dtype: str) -> FeatureMajor:
     return FeatureMajor(np.zeros(max(rows, 1) * max(features, 1), dtype), max(rows, 1))
 
 
-def sparse(rows: int, dtype: str, cells: int = 512) -> Sparse:
+def sparse(rows: int, dtype: str, cells: int = 512, kind: Any = Sparse) -> Any:
     """An empty table of the weights that will be moved."""
     start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
-    return Sparse(*arena(cells, np.dtype(dtype)), start, size, count, np.array([4], np.int64))
+    return kind(*arena(cells, np.dtype(dtype), kind), start, size, count, np.array([4], np.int64))
 
 
 def hashed(bits: int, dtype: str) -> Hashed:
     """An empty table of 2**bits weights for all rows and features."""
     return Hashed(np.zeros(2**bits, dtype), 64 - bits)
+
+
+def row_major_pairs(rows: int, features: int, dtype: str) -> RowMajorPairs:
+    """An empty dense table of weights and second numbers."""
+    return RowMajorPairs(np.zeros(2 * max(rows, 1) * max(features, 1), dtype), 2 * max(features, 1))
+
+
+def hashed_pairs(bits: int, dtype: str) -> HashedPairs:
+    """An empty table of 2**bits weights and their second numbers."""
+    return HashedPairs(np.zeros(2 ** (bits + 1), dtype), 64 - bits)
 
 
 def rows_of(table: Any, rows: int, features: int) -> Weights:
@@ -68,10 +92,11 @@ def fit_rows(table: Any, rows: int) -> Any:
     raise TypeError(f"not a table: {type(table).__name__}")
 
 
-@fit_rows.register
-def _(table: RowMajor, rows: int) -> RowMajor:
+@fit_rows.register(RowMajor)
+@fit_rows.register(RowMajorPairs)
+def _(table: Any, rows: int) -> Any:
     have = table.values.size // table.stride
-    return RowMajor(_lengthened(table.values, roomy(have, rows) * table.stride), table.stride)
+    return table._replace(values=_lengthened(table.values, roomy(have, rows) * table.stride))
 
 
 @fit_rows.register
@@ -80,13 +105,15 @@ def _(table: FeatureMajor, rows: int) -> FeatureMajor:
     return table if stride == table.stride else FeatureMajor(_restrided(table, stride), stride)
 
 
-@fit_rows.register
-def _(table: Hashed, rows: int) -> Hashed:
+@fit_rows.register(Hashed)
+@fit_rows.register(HashedPairs)
+def _(table: Any, rows: int) -> Any:
     return table
 
 
-@fit_rows.register
-def _(table: Sparse, rows: int) -> Sparse:
+@fit_rows.register(Sparse)
+@fit_rows.register(SparsePairs)
+def _(table: Any, rows: int) -> Any:
     return table._replace(start=grown(table.start, rows), size=grown(table.size, rows), count=grown(table.count, rows))
 
 
@@ -103,31 +130,53 @@ def _(table: RowMajor, features: int) -> RowMajor:
 
 
 @fit_features.register
+def _(table: RowMajorPairs, features: int) -> RowMajorPairs:
+    stride = roomy(table.stride, 2 * features)
+    return table if stride == table.stride else RowMajorPairs(_restrided(table, stride + stride % 2), stride + stride % 2)
+
+
+@fit_features.register
 def _(table: FeatureMajor, features: int) -> FeatureMajor:
     have = table.values.size // table.stride
     return FeatureMajor(_lengthened(table.values, roomy(have, features) * table.stride), table.stride)
 
 
-def enlarge(table: Sparse, rows: NDArray[np.int64], entries: int) -> Sparse:
+def enlarge(table: Any, rows: NDArray[np.int64], entries: int) -> Any:
     """A sparse table, compacted, with room for so many new entries in each of these rows."""
     size, count = table.size.astype(np.int64), table.count.astype(np.int64)
     need = int(np.sum(np.maximum(2 * (count[rows] + entries) + 8, 3 * size[rows] // 2)))
-    if 2 * (table.used[0] + need) <= table.values.size:
+    if table.used[0] + need <= room(table):
         return table
     live = int(size.sum())
-    values, features = arena(4 + need + live + live // 2, table.values.dtype)
+    values, features = arena(4 + need + live + live // 2, table.values.dtype, type(table))
     start = np.zeros_like(table.start)
     used = compact(table, features, start)
     return table._replace(values=values, features=features, start=start, used=np.array([used], np.int64))
 
 
-def to_sparse(table: RowMajor, rows: int) -> Sparse:
+@singledispatch
+def to_sparse(table: Any, rows: int) -> Any:
     """The same weights, only those that are not zero stored."""
+    raise TypeError(f"not a dense table: {type(table).__name__}")
+
+
+@to_sparse.register
+def _(table: RowMajor, rows: int) -> Sparse:
     dense = table.values.reshape(-1, table.stride)[:rows]
     made = sparse(rows, table.values.dtype.str, 2 * int(np.count_nonzero(dense)) + 8 * rows + 512)
     for row in range(rows):
         write_row(made, row, dense[row])
-    return made
+    return cast(Sparse, made)
+
+
+@to_sparse.register
+def _(table: RowMajorPairs, rows: int) -> SparsePairs:
+    dense = table.values.reshape(-1, table.stride // 2, 2)[:rows]
+    cells = 2 * int(np.count_nonzero(dense[:, :, 1])) + 8 * rows + 512
+    made = sparse(rows, table.values.dtype.str, cells, SparsePairs)
+    for row in range(rows):
+        write_pairs(made, row, dense[row])
+    return cast(SparsePairs, made)
 
 
 def is_dense(table: Any) -> bool:

@@ -83,6 +83,11 @@ def diagonal(model: Any, i: Any) -> Any:
 
 
 @generic
+def spread(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Variance of the margin of record t and of its label, where the model knows how sure it is of its weights."""
+
+
+@generic
 def ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
     """Whether task i can move by record t: its column of M is at hand and the tables have room."""
 
@@ -103,8 +108,8 @@ def mean(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -> Any:
 
 
 @generic
-def tick(model: Any) -> Any:
-    """One more round is over."""
+def tick(model: Any, i: Any, agreement: Any) -> Any:
+    """One more round is over, at task i, whose margin times its label was ``agreement``."""
 
 
 @when(score, Grouped)
@@ -121,7 +126,7 @@ def _score_grouped(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 
 @when(diagonal, Grouped)
-def _diagonal_grouped(model: Any, i: Any) -> Any:
+def diagonal_grouped(model: Any, i: Any) -> Any:
     levels = model.levels
     total = levels.own[i]
     for level in range(levels.paths.shape[1]):
@@ -131,7 +136,7 @@ def _diagonal_grouped(model: Any, i: Any) -> Any:
 
 
 @when(ready, Grouped)
-def _ready_grouped(model: Any, i: Any, rows: Any, t: Any) -> Any:
+def ready_grouped(model: Any, i: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
     room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
@@ -279,7 +284,7 @@ def _mean_spread(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -
 
 for _kind in (Grouped, Spread):
     when(report, _kind)(lambda model, i, rows, t, margin: margin)
-    when(tick, _kind)(lambda model: None)
+    when(tick, _kind)(lambda model, i, agreement: None)
 
 
 when(score, Averaged)(lambda model, i, rows, t: score(model.model, i, rows, t))
@@ -304,5 +309,5 @@ def _add_averaged(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 
 
 @when(tick, Averaged)
-def _tick_averaged(model: Any) -> Any:
+def _tick_averaged(model: Any, i: Any, agreement: Any) -> Any:
     model.clock[0] += 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from .generic import generic, when
-from .models import diagonal
+from .models import diagonal, spread
 from .records import sqnorm
 
 
@@ -22,6 +23,18 @@ class HingeStep(NamedTuple):
     ridge: float
 
 
+class LogisticStep(NamedTuple):
+    """tau = 1 / (1 + exp(``scale`` · y·margin)), the slope of the logistic loss."""
+
+    scale: float
+
+
+class ConfidenceStep(NamedTuple):
+    """tau = (``target`` - y·margin) / (v + r) where that is positive, v + r being the model's ``spread``."""
+
+    target: float
+
+
 @generic
 def calls(rule: Any, agreement: Any) -> Any:
     """Whether the rule asks for a move at y·margin = ``agreement``."""
@@ -34,6 +47,8 @@ def step(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> An
 
 when(calls, MistakeStep)(lambda rule, agreement: agreement <= rule.threshold)
 when(calls, HingeStep)(lambda rule, agreement: agreement < 1.0)
+when(calls, LogisticStep)(lambda rule, agreement: True)
+when(calls, ConfidenceStep)(lambda rule, agreement: agreement < rule.target)
 
 when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: 1.0)
 
@@ -42,3 +57,17 @@ when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: 1.0)
 def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
     length = diagonal(model, i) * sqnorm(rows, t)
     return min(rule.C, (1.0 - agreement) / (length + rule.ridge)) if length > 0.0 else 0.0
+
+
+@when(step, LogisticStep)
+def _step_on_logistic(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+    if agreement > 0.0:  # of the two forms, the one whose exponential cannot overflow
+        small = math.exp(-rule.scale * agreement)
+        return small / (1.0 + small)
+    return 1.0 / (1.0 + math.exp(rule.scale * agreement))
+
+
+@when(step, ConfidenceStep)
+def _step_on_confidence(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+    total = spread(model, i, rows, t)
+    return (rule.target - agreement) / total if total > 0.0 else 0.0

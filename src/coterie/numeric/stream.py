@@ -50,5 +50,5 @@ def learn(model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last
             moves.taus[s] = step(rule, model, i, rows, s, y[s] * margin)
         if moves.taus[s] > 0.0:
             add(model, i, moves.taus[s] * y[s], rows, s)
-        tick(model)
+        tick(model, i, y[s] * margin)
     return last

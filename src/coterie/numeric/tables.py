@@ -2,6 +2,9 @@
 
 ``locate`` gives the address of a weight in ``table.values`` (of a zero where it was never stored), ``claim`` makes room
 for it first. ``dot`` and ``axpy`` are written once on top of them.
+
+Three of the layouts also exist as *pairs*: a second number, that of the geometry, lies ``beside`` each weight, where
+the processor has it at hand when the weight is moved.
 """
 
 from __future__ import annotations
@@ -54,6 +57,34 @@ class Sparse(NamedTuple):
     used: Any
 
 
+class RowMajorPairs(NamedTuple):
+    """As :class:`RowMajor`, each weight followed by its second number; the stride counts both."""
+
+    values: Any
+    stride: int
+
+
+class HashedPairs(NamedTuple):
+    """As :class:`Hashed`, each weight followed by its second number."""
+
+    values: Any
+    shift: int
+
+
+class SparsePairs(NamedTuple):
+    """As :class:`Sparse`, a bucket being two cache lines: the four cells, then the four second numbers.
+
+    A margin reads the first line only, a move both, and processors fetch lines in pairs.
+    """
+
+    values: Any
+    features: Any
+    start: Any
+    size: Any
+    count: Any
+    used: Any
+
+
 @generic
 def locate(table: Any, row: Any, feature: Any) -> Any:
     """Address of a weight in ``table.values``, or that of some zero if the weight is not stored."""
@@ -67,6 +98,30 @@ def claim(table: Any, row: Any, feature: Any) -> Any:
 @generic
 def reserve(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """Make room in a row for the weights that record t would move; False if the arena is too small for that."""
+
+
+@generic
+def beside(table: Any) -> Any:
+    """How far behind a weight its second number lies; 0 where there is none."""
+
+
+@generic
+def line(table: Any) -> Any:
+    """Places that a bucket of a sparse table takes."""
+
+
+for _kind in (RowMajor, FeatureMajor, Hashed, Sparse):
+    when(beside, _kind)(lambda table: 0)
+when(beside, RowMajorPairs)(lambda table: 1)
+when(beside, HashedPairs)(lambda table: 1)
+when(beside, SparsePairs)(lambda table: 8)
+when(line, Sparse)(lambda table: 8)
+when(line, SparsePairs)(lambda table: 16)
+
+
+@when(locate, RowMajorPairs)
+def _locate_row_pairs(table: Any, row: Any, feature: Any) -> Any:
+    return row * table.stride + 2 * feature
 
 
 @when(locate, RowMajor)
@@ -85,6 +140,13 @@ def _locate_hashed(table: Any, row: Any, feature: Any) -> Any:
     return np.int64(mixed >> np.uint64(table.shift))
 
 
+@when(locate, HashedPairs)
+def _locate_hashed_pairs(table: Any, row: Any, feature: Any) -> Any:
+    mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(feature) * np.uint64(0xC2B2AE3D27D4EB4F)
+    return 2 * np.int64(mixed >> np.uint64(table.shift))
+
+
+@when(locate, SparsePairs)
 @when(locate, Sparse)
 def _locate_sparse(table: Any, row: Any, feature: Any) -> Any:
     place, found = _probe(table, row, feature)
@@ -103,7 +165,7 @@ def _probe(table: Any, row: Any, feature: Any) -> Any:
     """The place of a feature in its row and True, or the free place where it would go and False."""
     bucket = _bucket(table, row, feature)
     while True:
-        place = 2 * (table.start[row] + 4 * bucket)
+        place = line(table) * ((table.start[row] >> 2) + bucket)
         a, b = table.features[place], table.features[place + 2]
         c, d = table.features[place + 4], table.features[place + 6]
         found = (a == feature) | (b == feature) | (c == feature) | (d == feature)
@@ -116,16 +178,25 @@ def _probe(table: Any, row: Any, feature: Any) -> Any:
             bucket = 0
 
 
+@compiled
+def _cell(table: Any, cell: Any) -> Any:
+    """The place of a cell's feature."""
+    return line(table) * (cell >> 2) + 2 * (cell & 3)
+
+
+@when(claim, SparsePairs)
 @when(claim, Sparse)
 def _claim_sparse(table: Any, row: Any, feature: Any) -> Any:
     place, found = _probe(table, row, feature)
     if not found:
         table.features[place] = feature
+        table.values[place + 1 + beside(table)] = 0.0
         table.values[place + 1] = 0.0
         table.count[row] += 1
     return place + 1
 
 
+@when(reserve, SparsePairs)
 @when(reserve, Sparse)
 def _reserve_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
     most = table.count[row] + end(rows, t) - begin(rows, t)
@@ -142,7 +213,7 @@ def _reserve_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
 def _grow_row(table: Any, row: Any, needed: Any) -> Any:
     """Give a row half as many cells again, or more if needed; False if the arena is too small for that."""
     size = max(4 * ((2 * needed) // 4 + 1), 4 * (3 * np.int64(table.size[row]) // 8))
-    if 2 * (table.used[0] + size) > table.values.size:
+    if line(table) * (table.used[0] + size) > 4 * table.values.size:
         return False
     _move_row(table, row, size)
     return True
@@ -154,13 +225,15 @@ def _move_row(table: Any, row: Any, size: Any) -> None:
     old_start, old_size = table.start[row], table.size[row]
     table.start[row], table.size[row] = table.used[0], size
     for cell in range(table.used[0], table.used[0] + size):
-        table.features[2 * cell] = -1
+        table.features[_cell(table, cell)] = -1
     table.used[0] += size
     for cell in range(old_start, old_start + old_size):
-        if table.features[2 * cell] >= 0:
-            there, _ = _probe(table, row, table.features[2 * cell])
-            table.features[there] = table.features[2 * cell]
-            table.values[there + 1] = table.values[2 * cell + 1]
+        here = _cell(table, cell)
+        if table.features[here] >= 0:
+            there, _ = _probe(table, row, table.features[here])
+            table.features[there] = table.features[here]
+            table.values[there + 1 + beside(table)] = table.values[here + 1 + beside(table)]
+            table.values[there + 1] = table.values[here + 1]
 
 
 @compiled
@@ -171,10 +244,11 @@ def compact(table: Any, features: Any, start: Any) -> Any:
     """
     used = 4
     for row in range(table.size.size):
-        first, size = 2 * table.start[row], 2 * table.size[row]
+        first, size = line(table) * (table.start[row] >> 2), line(table) * (np.int64(table.size[row]) >> 2)
         if size > 0:
             start[row] = used
-            features[2 * used : 2 * used + size] = table.features[first : first + size]
+            there = line(table) * (used >> 2)
+            features[there : there + size] = table.features[first : first + size]
             used += table.size[row]
     return used
 
@@ -188,15 +262,17 @@ def touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """
 
 
+@when(touch, SparsePairs)
 @when(touch, Sparse)
 def _touch_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
     seen = np.int64(0)
     for k in range(begin(rows, t), end(rows, t)):
-        seen |= table.features[2 * (table.start[row] + 4 * _bucket(table, row, feature(rows, t, k)))]
+        bucket = (table.start[row] >> 2) + _bucket(table, row, feature(rows, t, k))
+        seen |= table.features[line(table) * bucket]
     return seen
 
 
-for _kind in (RowMajor, FeatureMajor, Hashed):
+for _kind in (RowMajor, FeatureMajor, Hashed, RowMajorPairs, HashedPairs):
     when(touch, _kind)(lambda table, row, rows, t: np.int64(0))
     when(claim, _kind)(lambda table, row, feature: locate(table, row, feature))
     when(reserve, _kind)(lambda table, row, rows, t: True)
@@ -235,19 +311,38 @@ def write_row(table: Any, row: Any, weights: Any) -> None:
             table.values[claim(table, row, j)] = weights[j]
 
 
-def arena(size: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Room for so many cells, seen as weights and as features; buckets begin at the start of a cache line."""
-    line = 64 // dtype.itemsize
-    values = np.empty(2 * size + line, dtype)
-    first = -values.ctypes.data % 64 // dtype.itemsize
-    values = values[first : first + 2 * size]
+@compiled
+def write_pairs(table: Any, row: Any, pairs: Any) -> None:
+    """As :func:`write_row` for the weights and second numbers of an array (features, 2)."""
+    _grow_row(table, row, np.count_nonzero(pairs[:, 1]))
+    for j in range(len(pairs)):
+        if pairs[j, 1] != 0.0:
+            place = claim(table, row, j)
+            table.values[place], table.values[place + beside(table)] = pairs[j, 0], pairs[j, 1]
+
+
+#: Places that a bucket takes, by kind of sparse table.
+LINES = {Sparse: 8, SparsePairs: 16}
+
+
+def arena(size: int, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, Any]:
+    """Room for so many cells, seen as weights and as features; buckets begin at the start of a pair of cache lines."""
+    places = LINES[kind] * -(-size // 4)
+    values = np.empty(places + 128 // dtype.itemsize, dtype)
+    first = -values.ctypes.data % 128 // dtype.itemsize
+    values = values[first : first + places]
     features = values.view(f"i{dtype.itemsize}")
-    values[:8], features[:8:2] = 0.0, -1
+    values[: LINES[kind]], features[:8:2] = 0.0, -1
     return values, features
 
 
-def cells(bits: Any, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+def cells(bits: Any, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, Any]:
     """A new arena with the cells of another, given as integers."""
-    values, features = arena(bits.size // 2, dtype)
+    values, features = arena(4 * bits.size // LINES[kind], dtype, kind)
     features[:] = bits
     return values, features
+
+
+def room(table: Any) -> int:
+    """The number of cells of a sparse table's arena."""
+    return int(4 * table.values.size // LINES[type(table)])

@@ -7,14 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .adaptive import Adaptive
+from .confidence import Confident
 from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
-from .tables import FeatureMajor, Hashed, RowMajor, Sparse, cells
+from .signed import Signed
+from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
 
 Arrays = dict[str, NDArray[Any]]
 
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Averaged, Columns, FeatureMajor, Grouped, Hashed, Levels, RowMajor, Sparse, SparseColumns, Spread)
+    for kind in (
+        *(Adaptive, Averaged, Confident, Grouped, Signed, Spread),
+        *(Columns, Levels, SparseColumns),
+        *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
+    )
 }
 
 
@@ -45,8 +52,8 @@ def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:
         raise ValueError(f"unknown kind of model {shape['kind']!r}: this version knows {', '.join(_KINDS)}")
     kind = _KINDS[shape["kind"]]
     held = {name: _field(shape["fields"], arrays, prefix, name) for name in kind._fields}
-    if kind is Sparse:
-        held["values"], held["features"] = cells(held["features"], held["values"].dtype)
+    if kind in (Sparse, SparsePairs):
+        held["values"], held["features"] = cells(held["features"], held["values"].dtype, kind)
     return kind(**held)
 
 

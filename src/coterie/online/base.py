@@ -160,6 +160,15 @@ class OnlineClassifier(Learned):
             y, n = np.asarray(y), tabular.length(rows)
             return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, n), np.arange(1, n + 1))
 
+    def probabilities(self, margin: Margins) -> Margins | None:
+        """The probability of ``classes_[1]`` for margins of the outside; None where margins say nothing of it."""
+        factor = self._learner().log_odds
+        return None if factor is None else np.exp(-np.logaddexp(0.0, -factor * margin))
+
+    def learner(self) -> Any:
+        """The learner that the parameters describe, for a mixture to hold it among others."""
+        return self._learner()
+
     def learn_block(self, block: Block, late: int = 0, tasks: Sequence[Hashable] = ()) -> Rounds:
         """As :meth:`learn_rounds`, for a block that has been validated."""
         self._check_parameters()

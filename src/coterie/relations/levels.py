@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,11 @@ Matrix = NDArray[np.float64]
 class LevelRelation(ABC):
     """A relation of nested groups; a subclass says which groups a task has and what they weigh."""
 
-    form: ClassVar[str] = "levels"
+    @property
+    def form(self) -> str:
+        """What a hypothesis must be able to learn under: "levels", or "repelling levels" if b < 0 somewhere."""
+        weights = [self.own(self.depth), *(self.shared(level, 1) for level in range(self.depth))]
+        return "levels" if min(weights) >= 0.0 else "repelling levels"
 
     @property
     @abstractmethod

@@ -211,6 +211,7 @@ def _trace(model: Any, told: Sequence[Told], moved: Sequence[NDArray[np.bool_]])
         task=task,
         tasks=tuple(tasks),
         classes=classes,
+        probability=model.probabilities(margin) if len(classes) else None,
     )
 
 

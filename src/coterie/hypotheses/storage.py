@@ -1,0 +1,64 @@
+"""Where weights are kept: one choice for every hypothesis that has a row of them for each task and group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.numeric.tables import SparsePairs
+
+from . import tables
+
+STORAGES = ("auto", "dense", "sparse", "hashed")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The storage that a user asked for, and the tables it makes; ``paired`` ones hold a second number a weight."""
+
+    storage: str
+    dtype: str
+    bits: int
+    paired: bool = False
+
+    def check(self) -> None:
+        """Refuse what there is not: ValueError naming the argument."""
+        if self.storage not in STORAGES:
+            raise ValueError(f"storage must be one of {', '.join(STORAGES)}, got {self.storage!r}")
+        if self.dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
+        if not 1 <= self.bits <= 40:
+            raise ValueError(f"bits must lie between 1 and 40, got {self.bits!r}")
+
+    def kind(self, rows: int, features: int, dense: bool) -> str:
+        """The storage, "auto" decided for a table of this size."""
+        if self.storage != "auto":
+            return self.storage
+        return "dense" if dense or not self._too_large(rows * features) else "sparse"
+
+    def table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
+        """An empty table; ``shared`` says that its rows are those of groups."""
+        kind = self.kind(rows, features, dense)
+        if shared and rows * features <= 2**self.bits:
+            kind = "dense"  # groups are few and every record moves them: a plain vector is the fastest exact form
+        if kind == "hashed":
+            return (tables.hashed_pairs if self.paired else tables.hashed)(self.bits, self.dtype)
+        if kind == "sparse":
+            return tables.sparse(rows, self.dtype, **({"kind": SparsePairs} if self.paired else {}))
+        return (tables.row_major_pairs if self.paired else tables.row_major)(rows, features, self.dtype)
+
+    def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
+        """A row-wise table with room for more, stored sparsely from where it would become too large."""
+        grows = tables.is_dense(table) and rows * features * self._numbers > table.values.size
+        if grows and self.storage in ("auto", "sparse") and not dense and self._too_large(rows * features):
+            table = tables.to_sparse(table, table.values.size // table.stride)
+        return tables.fit_rows(tables.fit_features(table, features), rows)
+
+    @property
+    def _numbers(self) -> int:
+        return 2 if self.paired else 1
+
+    def _too_large(self, weights: int) -> bool:
+        return weights * self._numbers * np.dtype(self.dtype).itemsize > tables.DENSE_LIMIT

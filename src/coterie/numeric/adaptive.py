@@ -1,0 +1,68 @@
+"""Adaptive gradients: a weight and its sum of squared gradients, side by side, for every task and every group.
+
+The margin is the plain sum of the levels' weights. A move of c at task i changes, in the task's own row and in that of
+each of its groups, with ``rate`` = ``step`` times the level's weight in M,
+
+    Q_j += (c x_j)²,    w_j += rate · c x_j / sqrt(start + Q_j).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from .generic import compiled, when
+from .models import add, ready, ready_grouped, report, score, tick
+from .records import begin, end, feature, value
+from .tables import beside, claim, dot
+
+
+class Adaptive(NamedTuple):
+    """Pairs (w, Q) for every group and for every task."""
+
+    groups: Any
+    tasks: Any
+    levels: Any
+    step: float
+    start: float
+
+
+@compiled
+def sum_of_levels(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Margin of record t under the sum of the weights of task i and of its groups."""
+    levels = model.levels
+    margin = 0.0
+    if levels.own[i] != 0.0:
+        margin += dot(model.tasks, i, rows, t)
+    for level in range(levels.paths.shape[1]):
+        if levels.paths[i, level] >= 0:
+            margin += dot(model.groups, levels.paths[i, level], rows, t)
+    return margin
+
+
+@compiled
+def _descend(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: Any) -> None:
+    second = beside(table)
+    for k in range(begin(rows, t), end(rows, t)):
+        place = claim(table, row, feature(rows, t, k))
+        gradient = c * value(rows, t, k)
+        squares = table.values[place + second] + gradient * gradient
+        table.values[place + second] = squares
+        table.values[place] += rate * gradient / math.sqrt(start + squares)
+
+
+@when(add, Adaptive)
+def _add_adaptive(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    if levels.own[i] != 0.0:
+        _descend(model.tasks, i, c, rows, t, model.step * levels.own[i], model.start)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0 and levels.weight[group] != 0.0:
+            _descend(model.groups, group, c, rows, t, model.step * levels.weight[group], model.start)
+
+
+when(score, Adaptive)(lambda model, i, rows, t: sum_of_levels(model, i, rows, t))
+when(ready, Adaptive)(ready_grouped)
+when(report, Adaptive)(lambda model, i, rows, t, margin: margin)
+when(tick, Adaptive)(lambda model, i, agreement: None)

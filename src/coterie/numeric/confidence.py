@@ -1,0 +1,89 @@
+"""Confidence-weighted weights: a mean and a variance, side by side, for every task and every group.
+
+What is stored beside a weight is the precision P it gained, so that an untouched pair is two zeros: with the prior
+variance p of its level, which is the level's weight in M, its variance is
+
+    S = 1 / (1/p + P) = p / (1 + p P).
+
+The multiplicative form S <- S / (1 + S x² / r) is P <- P + x² / r.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .adaptive import sum_of_levels
+from .generic import compiled, when
+from .models import add, ready, ready_grouped, report, score, spread, tick
+from .records import begin, end, feature, sqnorm, value
+from .tables import beside, claim, locate
+
+
+class Confident(NamedTuple):
+    """Pairs (mean, gained precision) for every group and for every task; ``noise`` is relative to the record."""
+
+    groups: Any
+    tasks: Any
+    levels: Any
+    noise: float
+
+
+@compiled
+def noise_of(model: Any, rows: Any, t: Any) -> Any:
+    """r = noise · ‖x‖² / nnz(x), the noise times the mean square of the entries that are not zero."""
+    entries = 0
+    for k in range(begin(rows, t), end(rows, t)):
+        entries += 1 if value(rows, t, k) != 0.0 else 0
+    return model.noise * sqnorm(rows, t) / entries if entries > 0 else 0.0
+
+
+@compiled
+def _variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
+    total = 0.0
+    second = beside(table)
+    for k in range(begin(rows, t), end(rows, t)):
+        gained = table.values[locate(table, row, feature(rows, t, k)) + second]
+        total += prior / (1.0 + prior * gained) * value(rows, t, k) * value(rows, t, k)
+    return total
+
+
+@compiled
+def _move(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -> None:
+    second = beside(table)
+    for k in range(begin(rows, t), end(rows, t)):
+        place = claim(table, row, feature(rows, t, k))
+        x = value(rows, t, k)
+        gained = table.values[place + second]
+        table.values[place] += c * prior / (1.0 + prior * gained) * x
+        table.values[place + second] = gained + x * x / r
+
+
+@when(spread, Confident)
+def _spread_confident(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    total = noise_of(model, rows, t)
+    if levels.own[i] != 0.0:
+        total += _variance(model.tasks, i, levels.own[i], rows, t)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0 and levels.weight[group] != 0.0:
+            total += _variance(model.groups, group, levels.weight[group], rows, t)
+    return total
+
+
+@when(add, Confident)
+def _add_confident(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    r = noise_of(model, rows, t)
+    if levels.own[i] != 0.0:
+        _move(model.tasks, i, levels.own[i], c, r, rows, t)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0 and levels.weight[group] != 0.0:
+            _move(model.groups, group, levels.weight[group], c, r, rows, t)
+
+
+when(score, Confident)(lambda model, i, rows, t: sum_of_levels(model, i, rows, t))
+when(ready, Confident)(ready_grouped)
+when(report, Confident)(lambda model, i, rows, t, margin: margin)
+when(tick, Confident)(lambda model, i, agreement: None)
