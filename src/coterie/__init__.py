@@ -1,7 +1,8 @@
 """Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
 
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
-from .online import MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
+from .mixture import Member
+from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
 from .persistence import load
 from .relations import (
     Clusters,
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdaptiveGradient",
+    "AdaptiveSharingClassifier",
     "Arow",
     "Clusters",
     "Comparison",
@@ -32,6 +34,7 @@ __all__ = [
     "Linear",
     "Logistic",
     "MeanRegularized",
+    "Member",
     "MultitaskAROW",
     "MultitaskLogistic",
     "MultitaskPerceptron",

@@ -75,10 +75,9 @@ class Learner:
 
     def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
         form = getattr(relation, "form", None)
-        if form not in hypothesis.forms:
-            raise TypeError(f"{type(hypothesis).__name__} cannot learn under {relation!r}: it needs a relation by {' or '.join(hypothesis.forms)}")
-        if getattr(rule, "move", None) not in hypothesis.moves:
-            raise TypeError(f"{type(hypothesis).__name__} cannot move by {rule!r}: it needs a rule that moves by {' or '.join(hypothesis.moves)}")
+        _require(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)
+        move = getattr(rule, "move", None)
+        _require(hypothesis, move in hypothesis.moves, f"move by {rule!r}", "a rule", hypothesis.moves)
         self.hypothesis, self.relation, self.rule = hypothesis, relation, rule
         self._rule = rule.compiled()
         self._bound = _FORMS[form]
@@ -195,6 +194,11 @@ class Learner:
         return moves
 
 
+def _require(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:
+    if not fits:
+        raise TypeError(f"{type(hypothesis).__name__} cannot {what}: it needs {part} by {' or '.join(kinds)}")
+
+
 def _entries(rows: Any, t: int) -> int:
     return int(rows.starts[t + 1] - rows.starts[t]) if hasattr(rows, "starts") else int(rows.values.shape[1])
 
@@ -279,7 +283,7 @@ class _ByColumns:
     def share(relation: Any, state: State) -> NDArray[np.float64]:
         M = np.asarray(relation.relation_matrix())
         scale = np.sqrt(np.diag(M))
-        return (np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1)
+        return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1))
 
     @staticmethod
     def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:

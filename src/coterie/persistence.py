@@ -33,7 +33,7 @@ Arrays = dict[str, NDArray[Any]]
 def register(estimator: type) -> type:
     """Make a class known by name to :func:`load`."""
     _ESTIMATORS[estimator.__name__] = estimator
-    return estimator
+    return spec.model(estimator)
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 T = TypeVar("T")
 
 _PARTS: dict[str, type] = {}
+_MODELS: dict[str, type] = {}
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -38,6 +39,12 @@ def part(cls: type[T]) -> type[T]:
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
     _PARTS[cls.__name__] = made
     return made
+
+
+def model(cls: type[T]) -> type[T]:
+    """Let the unfitted estimators of a class round-trip through JSON by their parameters, as members of others."""
+    _MODELS[cls.__name__] = cls
+    return cls
 
 
 def to_json(value: Any) -> Any:
@@ -86,10 +93,17 @@ def _tagged(value: Any) -> Any:
     if type(value).__name__ in _PARTS and type(value) is _PARTS[type(value).__name__]:
         named = {name: to_json(held) for name, held in fields_of(value).items()}
         return {"$part": type(value).__name__, "fields": named}
+    if type(value) is _MODELS.get(type(value).__name__):
+        return _write_model(value)
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value)
     raise TypeError(f"a {type(value).__name__} ({value!r}) has no JSON form; use numbers, strings, tuples or dates")
+
+
+def _write_model(value: Any) -> dict[str, Any]:
+    held = {name: to_json(each) for name, each in value.get_params().items()}
+    return {"$model": type(value).__name__, "parameters": held}
 
 
 def _write_array(value: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -131,8 +145,16 @@ def _read_part(data: dict[str, Any]) -> Any:
     return _PARTS[name](**{key: from_json(value) for key, value in data["fields"].items()})
 
 
+def _read_model(data: dict[str, Any]) -> Any:
+    name = data["$model"]
+    if name not in _MODELS:
+        raise ValueError(f"unknown model {name!r}: this version knows {', '.join(sorted(_MODELS))}")
+    return _MODELS[name](**{key: from_json(value) for key, value in data["parameters"].items()})
+
+
 _READERS: dict[str | None, Callable[[dict[str, Any]], Any]] = {
     "$part": _read_part,
+    "$model": _read_model,
     "$array": _read_array,
     "$float": lambda data: float(data["$float"]),
     "$tuple": lambda data: tuple(from_json(item) for item in data["$tuple"]),

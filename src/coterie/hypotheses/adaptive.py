@@ -9,7 +9,7 @@ import numpy as np
 from coterie import spec
 from coterie.numeric.adaptive import Adaptive
 from coterie.numeric.confidence import Confident
-from coterie.numeric.models import Levels
+from coterie.numeric.models import Grouped, Levels
 
 from . import linear, tables
 from .storage import Storage
@@ -134,7 +134,8 @@ def _check_positive(name: str, value: float) -> None:
 
 def _fitted(storage: Storage, model: Any, groups: int, tasks: int, features: int, dense: bool) -> Any:
     return model._replace(
-        groups=storage.fit(model.groups, groups, features, dense), tasks=storage.fit(model.tasks, tasks, features, dense)
+        groups=storage.fit(model.groups, groups, features, dense),
+        tasks=storage.fit(model.tasks, tasks, features, dense),
     )
 
 
@@ -146,4 +147,4 @@ def _(model: Any, tasks: int, features: int) -> tables.Weights:
 
 
 for _kind in (Adaptive, Confident):
-    linear.make_room.register(_kind)(linear.make_room.dispatch(linear.Grouped))
+    linear.make_room.register(_kind)(linear.make_room.dispatch(Grouped))

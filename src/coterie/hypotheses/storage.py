@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.numeric.tables import SparsePairs
+from coterie.numeric.tables import Sparse, SparsePairs
 
 from . import tables
 
@@ -46,7 +46,7 @@ class Storage:
         if kind == "hashed":
             return (tables.hashed_pairs if self.paired else tables.hashed)(self.bits, self.dtype)
         if kind == "sparse":
-            return tables.sparse(rows, self.dtype, **({"kind": SparsePairs} if self.paired else {}))
+            return tables.sparse(rows, self.dtype, kind=SparsePairs if self.paired else Sparse)
         return (tables.row_major_pairs if self.paired else tables.row_major)(rows, features, self.dtype)
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:

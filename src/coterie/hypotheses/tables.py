@@ -132,7 +132,9 @@ def _(table: RowMajor, features: int) -> RowMajor:
 @fit_features.register
 def _(table: RowMajorPairs, features: int) -> RowMajorPairs:
     stride = roomy(table.stride, 2 * features)
-    return table if stride == table.stride else RowMajorPairs(_restrided(table, stride + stride % 2), stride + stride % 2)
+    return (
+        table if stride == table.stride else RowMajorPairs(_restrided(table, stride + stride % 2), stride + stride % 2)
+    )
 
 
 @fit_features.register

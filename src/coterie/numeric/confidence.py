@@ -30,7 +30,7 @@ class Confident(NamedTuple):
 
 @compiled
 def noise_of(model: Any, rows: Any, t: Any) -> Any:
-    """r = noise · ‖x‖² / nnz(x), the noise times the mean square of the entries that are not zero."""
+    """The label's variance, r = noise · ‖x‖² / nnz(x)."""
     entries = 0
     for k in range(begin(rows, t), end(rows, t)):
         entries += 1 if value(rows, t, k) != 0.0 else 0

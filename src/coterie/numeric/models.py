@@ -127,6 +127,7 @@ def _score_grouped(model: Any, i: Any, rows: Any, t: Any) -> Any:
 
 @when(diagonal, Grouped)
 def diagonal_grouped(model: Any, i: Any) -> Any:
+    """The own weight of a task and those of its groups."""
     levels = model.levels
     total = levels.own[i]
     for level in range(levels.paths.shape[1]):
@@ -137,6 +138,7 @@ def diagonal_grouped(model: Any, i: Any) -> Any:
 
 @when(ready, Grouped)
 def ready_grouped(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Whether the task's row and those of its groups have room for record t."""
     levels = model.levels
     room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):

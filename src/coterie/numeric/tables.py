@@ -110,6 +110,7 @@ def line(table: Any) -> Any:
     """Places that a bucket of a sparse table takes."""
 
 
+_kind: Any
 for _kind in (RowMajor, FeatureMajor, Hashed, Sparse):
     when(beside, _kind)(lambda table: 0)
 when(beside, RowMajorPairs)(lambda table: 1)
@@ -322,7 +323,7 @@ def write_pairs(table: Any, row: Any, pairs: Any) -> None:
 
 
 #: Places that a bucket takes, by kind of sparse table.
-LINES = {Sparse: 8, SparsePairs: 16}
+LINES: dict[Any, int] = {Sparse: 8, SparsePairs: 16}
 
 
 def arena(size: int, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, Any]:

@@ -2,5 +2,6 @@
 
 from .logistic import MultitaskAROW, MultitaskLogistic
 from .perceptron import MultitaskPerceptron
+from .sharing import AdaptiveSharingClassifier
 
-__all__ = ["MultitaskAROW", "MultitaskLogistic", "MultitaskPerceptron"]
+__all__ = ["AdaptiveSharingClassifier", "MultitaskAROW", "MultitaskLogistic", "MultitaskPerceptron"]

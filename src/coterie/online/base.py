@@ -165,6 +165,10 @@ class OnlineClassifier(Learned):
         factor = self._learner().log_odds
         return None if factor is None else np.exp(-np.logaddexp(0.0, -factor * margin))
 
+    def under(self, relation: Any) -> OnlineClassifier:
+        """An unfitted model like this one, whose tasks share as the relation says: what it is compared with."""
+        return type(self)(**{**self.get_params(), "relation": relation})
+
     def learner(self) -> Any:
         """The learner that the parameters describe, for a mixture to hold it among others."""
         return self._learner()

@@ -20,8 +20,8 @@ class MultitaskLogistic(ProbabilisticClassifier):
 
     A task predicts by the sum of its own weights and those of its groups, f = (w_i + Σ_g w_g) · x. Every record moves
     each of these vectors by the gradient of the logistic loss, at a rate that shrinks with the gradients that the
-    weight has seen and has the vector's weight in M = A⁻¹ as a factor (s for what is shared by all and 1 - s for what is
-    a task's own, under ``MeanRegularized(share=s)``):
+    weight has seen and has the vector's weight in M = A⁻¹ as a factor (with ``share=s``, s for what is shared by all
+    and 1 - s for what is a task's own):
 
         c = y / (1 + exp(y f)),    Q_j += (c x_j)²,    w_j += step · M-weight · c x_j / sqrt(1e-6 + Q_j).
 

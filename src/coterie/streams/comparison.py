@@ -123,5 +123,5 @@ def with_baselines(models: Mapping[str, Any]) -> dict[str, Any]:
     made = dict(models)
     for name, relation in (("independent", Independent()), ("pooled", Pooled())):
         if name not in made:
-            made[name] = type(like)(**{**like.get_params(), "relation": relation})
+            made[name] = like.under(relation)
     return made

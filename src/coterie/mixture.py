@@ -1,0 +1,247 @@
+r"""Adaptive sharing: several learners side by side, mixed by how well each has done over all tasks and on each.
+
+With L_a the 0/1 loss of expert a so far and L_ia that on task i (a zero margin counts half), at task i
+
+    eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - lambda L_ia),    margin = Σ_a p_a f_a.
+
+Learners are not aware of each other. An expert is a sum of learners' margins, one of them alone as a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import spec
+from .hypotheses.tables import Weights
+from .learner import Learner, Margins
+from .numeric.arrays import grown
+from .numeric.mixture import Losses, blend, combine, mix, weigh
+from .numeric.records import cut
+from .numeric.stream import Moves
+from .numeric.trees import Arrays, below
+from .views import Index
+
+#: Records that all learners see before the next ones: they lie in the processor's cache while they are used again.
+PIECE = 4096
+
+
+@spec.part
+class Member:
+    """One learner of a mixture, given by its parts.
+
+    Parameters
+    ----------
+    hypothesis, relation, rule : part
+        As :class:`coterie.learner.Learner` joins them.
+
+    Examples
+    --------
+    >>> from coterie import Linear, PassiveAggressive, Pooled
+    >>> Member(Linear(), Pooled(), PassiveAggressive()).rule
+    PassiveAggressive(C=1.0, variant='I')
+    """
+
+    hypothesis: Any
+    relation: Any
+    rule: Any
+
+    def learner(self) -> Learner:
+        """The parts joined; TypeError if they do not go together."""
+        return Learner(self.hypothesis, self.relation, self.rule)
+
+
+@dataclass
+class MixtureState:
+    """The states of the learners, and the losses of the experts that are made of them."""
+
+    members: list[Any]
+    tasks: Index
+    losses: Losses
+    features: int
+    rounds: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(int(held.nbytes) for held in [*self.members, *self.losses])
+
+
+class Mixture:
+    """Learners mixed into one that has the same methods.
+
+    Parameters
+    ----------
+    learners : sequence of Learner
+        Those that learn, each by its own margins.
+    experts : array, shape (S, n_learners), optional
+        Each row an expert, the sum of the learners' margins with these factors; the learners themselves without.
+    local : float >= 0
+        lambda, how fast a task's own losses speak against an expert.
+
+    Notes
+    -----
+    Where all learners have log-odds, these are mixed; else margins as they are, whose scales should then be alike.
+    O(S) a record beside what the learners cost.
+    """
+
+    def __init__(self, learners: Sequence[Any], experts: Any = None, local: float = 0.1) -> None:
+        if not learners:
+            raise ValueError("a mixture needs at least one member")
+        if not (local >= 0 and np.isfinite(local)):
+            raise ValueError(f"local must be finite and at least 0, got {local!r}")
+        self.learners, self.local = list(learners), float(local)
+        factors = [learner.log_odds for learner in learners]
+        self.log_odds = None if None in factors else 1.0
+        self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
+        self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
+
+    def init(self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False) -> MixtureState:
+        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
+        named = [task for learner in self.learners for task in learner.init((), 1, dense).tasks.labels]
+        tasks = Index([*named, *tasks]).labels
+        members = [learner.init(tasks, features, dense) for learner in self.learners]
+        index = _same_tasks(members)
+        losses = Losses(np.zeros(len(self._experts)), np.zeros((len(index), len(self._experts))))
+        return MixtureState(members, index, losses, features)
+
+    def check_tasks(self, state: MixtureState, tasks: Sequence[Hashable]) -> None:
+        """Refuse tasks that a learner's relation does not know: ValueError naming the first."""
+        for learner, member in zip(self.learners, state.members, strict=True):
+            learner.check_tasks(member, tasks)
+
+    def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
+        """Make room for the labels that are new, and for so many features; all or nothing."""
+        if features <= state.features and all(task in state.tasks.numbers for task in tasks):
+            return
+        self.check_tasks(state, tasks)
+        for learner, member in zip(self.learners, state.members, strict=True):
+            learner.fit_tasks(member, tasks, features)
+        state.tasks.add(tasks)
+        state.losses = state.losses._replace(tasks=grown(state.losses.tasks, len(state.tasks)))
+        state.features = max(features, state.features)
+
+    def update_many(
+        self,
+        state: MixtureState,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.float64],
+        last: int | None = None,
+    ) -> Moves:
+        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
+
+        An expert is charged for the margin it has when the label comes, and for the one it told where that is at once.
+        """
+        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
+        last = len(codes) if last is None else last
+        delay = len(codes) - last
+        for first in range(0, last, PIECE):
+            end = min(first + PIECE, last)
+            self._piece(state, cut(rows, first, end + delay), codes[first : end + delay], y[first:end], moves, first)
+        state.rounds += last
+        return moves
+
+    def _piece(
+        self, state: MixtureState, rows: Any, codes: NDArray[np.int64], y: NDArray[np.float64], moves: Moves, first: int
+    ) -> None:
+        signs = np.append(y, np.ones(len(codes) - len(y)))
+        made = [
+            learner.update_many(member, rows, codes, signs, len(y))
+            for learner, member in zip(self.learners, state.members, strict=True)
+        ]
+        told = self._experts_of([each.margins for each in made])
+        judged = told if len(y) == len(codes) else self._experts_of([each.own for each in made])
+        mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))
+        mix(state.losses, self.local, codes, y, told, judged, len(y), mixed, own)
+        np.maximum.reduce([each.taus[: len(y)] for each in made], out=moves.taus[first : first + len(y)])
+
+    def _experts_of(self, margins: Sequence[Margins]) -> NDArray[np.float64]:
+        experts = np.zeros((len(self._scaled), len(margins[0])))
+        combine(self._scaled, np.array(margins), experts)
+        return experts
+
+    def score(self, state: MixtureState, rows: Any, codes: NDArray[np.int64]) -> Margins:
+        """Margins of records of known tasks; nothing is written."""
+        return self.score_any(state, rows, codes, ())
+
+    def score_any(
+        self, state: MixtureState, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]
+    ) -> Margins:
+        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        members = zip(self.learners, state.members, strict=True)
+        margins = [learner.score_any(member, rows, codes, unseen) for learner, member in members]
+        mixed = np.zeros(len(codes))
+        blend(state.losses, self.local, codes, self._experts_of(margins), mixed)
+        return mixed
+
+    def expert_weights(self, state: MixtureState) -> NDArray[np.float64]:
+        """p_a for every known task, shape (n_tasks, S)."""
+        weights = np.zeros((len(state.tasks), len(self._experts)))
+        for i, row in enumerate(weights):
+            weigh(state.losses.overall, state.losses.tasks[i], self.local, row)
+        return weights
+
+    def share(self, state: MixtureState) -> NDArray[np.float64]:
+        """The share expected of each task: that of its experts, weighted."""
+        each = np.array([learner.share(m) for learner, m in zip(self.learners, state.members, strict=True)])
+        parts = np.abs(self._experts) / np.abs(self._experts).sum(axis=1, keepdims=True)
+        return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), parts, each))
+
+    def weights(self, state: MixtureState) -> Weights:
+        """The weights that predictions use, one row a task, dense."""
+        factors = self.expert_weights(state) @ self._scaled
+        each = [learner.weights(m) for learner, m in zip(self.learners, state.members, strict=True)]
+        return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, each, strict=True)))
+
+    def relation_matrix(self, state: MixtureState) -> NDArray[np.float64]:
+        """The mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
+        parts = np.abs(self._experts) / np.abs(self._experts).sum(axis=1, keepdims=True)
+        roots = np.sqrt(self.expert_weights(state) @ parts)
+        total = np.zeros((len(state.tasks), len(state.tasks)))
+        for root, learner, member in zip(roots.T, self.learners, state.members, strict=True):
+            M = learner.relation_matrix(member)
+            scale = np.sqrt(np.diag(M))
+            total += np.outer(root / scale, root / scale) * M
+        return total
+
+    def dump(self, state: MixtureState) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays, without the labels of the tasks."""
+        dumped = [learner.dump(m) for learner, m in zip(self.learners, state.members, strict=True)]
+        arrays = {f"members.{n}.{name}": array for n, (_, held) in enumerate(dumped) for name, array in held.items()}
+        arrays |= {"losses.overall": state.losses.overall, "losses.tasks": state.losses.tasks}
+        return {"members": [data for data, _ in dumped], "features": state.features, "rounds": state.rounds}, arrays
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> MixtureState:
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        kept = list(data["members"])
+        if len(kept) != len(self.learners):
+            raise ValueError(f"the file holds {len(kept)} members, and the parameters name {len(self.learners)}")
+        members = [
+            learner.restore(each, below(arrays, f"members.{n}."), tasks)
+            for n, (learner, each) in enumerate(zip(self.learners, kept, strict=True))
+        ]
+        losses = Losses(arrays["losses.overall"].copy(), arrays["losses.tasks"].copy())
+        return MixtureState(members, Index(tasks), losses, data["features"], data["rounds"])
+
+
+def _same_tasks(members: Sequence[Any]) -> Index:
+    """The tasks of all members, which must number them alike."""
+    labels = members[0].tasks.labels
+    for member in members[1:]:
+        if member.tasks.labels != labels:
+            raise ValueError(
+                f"the members of a mixture must know the same tasks from the start: {labels[:5]!r} and "
+                f"{member.tasks.labels[:5]!r}"
+            )
+    return Index(labels)
