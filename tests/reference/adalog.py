@@ -1,0 +1,98 @@
+"""Adaptive-gradient logistic regression and diagonal AROW over nested groups, in dictionaries and scalar loops.
+
+A record is a dictionary of feature to value. ``rows(task, t)`` gives the rows that a task adds up in round t, its own
+and those of its groups, as pairs of any hashable key and the row's weight in M.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+Record = Mapping[Hashable, float]
+Rows = Callable[[Hashable, int], Sequence[tuple[Hashable, float]]]
+
+
+def margin_of(w: Mapping[Hashable, float], x: Record, rows: Sequence[tuple[Hashable, float]]) -> float:
+    """Sum over the rows of their inner products with x."""
+    return sum(w.get((row, j), 0.0) * value for row, _ in rows for j, value in x.items())
+
+
+class AdaLog:
+    """f = Σ_rows w_row · x; g = -y / (1 + e^{y f}); Q += (g x_j)²; w -= step · weight · g x_j / sqrt(Q)."""
+
+    def __init__(self, rows: Rows, step: float = 0.7, start: float = 1e-6) -> None:
+        self.rows, self.step, self.start = rows, step, start
+        self.w: dict[Hashable, float] = {}
+        self.Q: dict[Hashable, float] = {}
+
+    def margin(self, x: Record, task: Hashable, t: int) -> float:
+        """The margin in round t."""
+        return margin_of(self.w, x, self.rows(task, t))
+
+    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
+        """One step of gradient descent on ln(1 + e^{-y f})."""
+        f = self.margin(x, task, t)
+        g = -y / (1.0 + math.exp(min(y * f, 700.0)))
+        for row, weight in self.rows(task, t):
+            for j, value in x.items():
+                if weight == 0.0:
+                    continue
+                self.Q[row, j] = self.Q.get((row, j), self.start) + (g * value) ** 2
+                self.w[row, j] = self.w.get((row, j), 0.0) - self.step * weight * g * value / math.sqrt(self.Q[row, j])
+
+
+class Arow:
+    """v = Σ_rows Σ_j S x_j²; r = rho ‖x‖² / nnz; where y f < 1, w += y (1 - y f) / (v + r) S x and S /= 1 + S x²/r."""
+
+    def __init__(self, rows: Rows, rho: float = 10.0) -> None:
+        self.rows, self.rho = rows, rho
+        self.w: dict[Hashable, float] = {}
+        self.S: dict[Hashable, float] = {}
+
+    def margin(self, x: Record, task: Hashable, t: int) -> float:
+        """The margin in round t."""
+        return margin_of(self.w, x, self.rows(task, t))
+
+    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
+        """One step; rows without weight stay as they are."""
+        f = self.margin(x, task, t)
+        entries = {j: value for j, value in x.items() if value != 0.0}
+        if y * f >= 1.0 or not entries:
+            return
+        rows = [(row, prior) for row, prior in self.rows(task, t) if prior != 0.0]
+        r = self.rho * sum(value**2 for value in entries.values()) / len(entries)
+        S = {(row, j): self.S.get((row, j), prior) for row, prior in rows for j in entries}
+        v = sum(S[row, j] * entries[j] ** 2 for row, j in S)
+        alpha = (1.0 - y * f) / (v + r)
+        for row, j in S:
+            self.w[row, j] = self.w.get((row, j), 0.0) + alpha * y * S[row, j] * entries[j]
+            self.S[row, j] = S[row, j] / (1.0 + S[row, j] * entries[j] ** 2 / r)
+
+
+class SignedPool:
+    """A pool that task i sees through sigma_i = sign(c_i): trained on sigma_i y, c_i += y sign(w0 · x)."""
+
+    def __init__(self, pool: AdaLog, prior: float = 5.0) -> None:
+        self.pool, self.prior = pool, prior
+        self.c: dict[Hashable, float] = {}
+
+    def sigma(self, task: Hashable) -> float:
+        """The sign through which a task sees the pool."""
+        return 1.0 if self.c.get(task, self.prior) >= 0.0 else -1.0
+
+    def margin(self, x: Record, task: Hashable, t: int) -> float:
+        """The margin in round t."""
+        return self.sigma(task) * self.pool.margin(x, task, t)
+
+    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
+        """Train the pool by the sign as it was predicted by, then vote."""
+        shown = self.pool.margin(x, task, t)
+        self.pool.learn(x, task, self.sigma(task) * y, t)
+        vote = y * (int(shown > 0.0) - int(shown < 0.0))
+        self.c[task] = self.c.get(task, self.prior) + vote
+
+
+def share(s: float) -> Rows:
+    """The rows of M = (1 - s) I + s 11'."""
+    return lambda task, t: [(("own", task), 1.0 - s), ("all", s)]

@@ -1,0 +1,332 @@
+"""Adaptive gradients, diagonal AROW and the signed pool against their literal forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import coterie as ct
+from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
+from coterie.learner import Learner
+from coterie.wrappers import Averaged, Signed
+from reference import adalog
+from reference.sharing import run
+
+N, D, K = 400, 12, 6
+
+
+def stream(seed=0, n=N, d=D, tasks=K, density=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density)
+    X[:, 0] = 1.0
+    task = rng.integers(tasks, size=n)
+    W = rng.standard_normal(d) + rng.standard_normal((tasks, d))
+    y = np.where((X * W[task]).sum(axis=1) + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    return X, y, task
+
+
+def as_records(X):
+    return [{int(j): float(row[j]) for j in np.flatnonzero(row)} for row in X]
+
+
+def members_so_far(task, t, of=lambda task: True):
+    """Tasks of a group that are known when record t is learned one by one."""
+    return len({i for i in task[: t + 1].tolist() if of(i)})
+
+
+TREE = {i: "low" if i < 2 else "high" for i in range(K)} | {"low": "all", "high": "all"}
+RELATIONS = {
+    "independent": (ct.Independent(), lambda i, t: [((0, i), 1.0)]),
+    "pooled": (ct.Pooled(), lambda i, t: [("all", 1.0)]),
+    "half": (ct.HalfUpdate(), adalog.share(0.5)),
+    "share 0": (ct.MeanRegularized(share=0.0), adalog.share(0.0)),
+    "share .25": (ct.MeanRegularized(share=0.25), adalog.share(0.25)),
+    "b": (ct.MeanRegularized(b=3), lambda i, t: [((0, i), 1 / 4), ("all", 3 / 4 / K)]),
+    "clusters": (
+        ct.Clusters({i: i % 2 for i in range(K)}, share=0.6),
+        lambda i, t: [((0, i), 0.4), (("group", i % 2), 0.6)],
+    ),
+    "hierarchy": (
+        ct.Hierarchy(TREE, share=(0.3, 0.2)),
+        lambda i, t: [((0, i), 0.5), ("all", 0.3), (TREE[i], 0.2)],
+    ),
+}
+relations = pytest.mark.parametrize(("relation", "rows"), RELATIONS.values(), ids=RELATIONS.keys())
+
+
+def agree(trace, told):
+    np.testing.assert_allclose(trace.margin, told, rtol=1e-9, atol=1e-12)
+
+
+# -- equality with the definition --------------------------------------------------------------------------------------
+
+
+@relations
+@pytest.mark.parametrize("delay", [0, 7])
+def test_logistic_is_the_literal_algorithm(relation, rows, delay):
+    X, y, task = stream()
+    trace = ct.progressive_validation(ct.MultitaskLogistic(relation, step=0.4), X, y, task=task, delay=delay)
+    agree(trace, run(adalog.AdaLog(rows, step=0.4), as_records(X), task.tolist(), y, delay))
+    assert trace.updated.all()
+
+
+@relations
+@pytest.mark.parametrize("delay", [0, 7])
+def test_arow_is_the_literal_algorithm(relation, rows, delay):
+    X, y, task = stream(1)
+    trace = ct.progressive_validation(ct.MultitaskAROW(relation, r=3.0), X, y, task=task, delay=delay)
+    agree(trace, run(adalog.Arow(rows, rho=3.0), as_records(X), task.tolist(), y, delay))
+    assert trace.updated.mean() < 1
+
+
+@pytest.mark.parametrize("storage", ["auto", "dense", "sparse"])
+@pytest.mark.parametrize("form", ["dense rows", "sparse rows"])
+@pytest.mark.parametrize("model", [ct.MultitaskLogistic, ct.MultitaskAROW])
+def test_storages_agree(storage, form, model):
+    X, y, task = stream(2)
+    plain = ct.progressive_validation(model(storage="dense"), X, y, task=task)
+    X = X if form == "dense rows" else csr_array(X)
+    other = ct.progressive_validation(model(storage=storage, bits=1), X, y, task=task)
+    np.testing.assert_allclose(plain.margin, other.margin, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [ct.MultitaskLogistic, ct.MultitaskAROW])
+def test_hashed_storage_without_collisions_is_exact(model):
+    X, y, task = stream(3, d=4, tasks=3, n=200)
+    plain = ct.progressive_validation(model(), X, y, task=task)
+    hashed = model(storage="hashed", bits=24)
+    other = ct.progressive_validation(hashed, csr_array(X), y, task=task)
+    np.testing.assert_allclose(plain.margin, other.margin, rtol=1e-9, atol=1e-12)
+
+
+def test_hashed_storage_keeps_its_size():
+    X, y, task = stream(4, d=3000, n=300, density=0.05)
+    model = ct.MultitaskLogistic(storage="hashed", bits=10).fit(csr_array(X), y, task=task)
+    small = model.memory_
+    model.partial_fit(csr_array(X), y, task=task + 100)
+    assert model.memory_ < small + 2000
+
+
+def test_dictionaries_one_by_one_are_the_literal_algorithm():
+    X, y, task = stream(5, n=150)
+    records = as_records(X)
+    named = [{f"x{j}": value for j, value in record.items()} for record in records]
+    told = run(adalog.AdaLog(adalog.share(0.5)), records, task.tolist(), y)
+    model = ct.MultitaskLogistic()
+    for x, label, i, margin in zip(named, y, task, told, strict=True):
+        assert model.decision_function_one(x, task=int(i)) == pytest.approx(margin, rel=1e-9, abs=1e-12)
+        model.learn_one(x, label > 0, task=int(i))
+
+
+def test_weights_of_the_moment_where_tasks_arrive():
+    """Under b the rate of the group follows the number of tasks known."""
+    X, y, task = stream(6, n=150)
+    model, told = ct.MultitaskLogistic(ct.MeanRegularized(b=2)), []
+    literal = adalog.AdaLog(lambda i, t: [(i, 1 / 3), ("all", 2 / 3 / members_so_far(task, t))])
+    for x, label, i in zip(X, y, task, strict=True):
+        told.append(model.decision_function(x[None], task=[i])[0] if model.fitted else 0.0)
+        model.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
+    np.testing.assert_allclose(told, run(literal, as_records(X), task.tolist(), y), rtol=1e-9, atol=1e-12)
+
+
+def test_a_sparse_table_grows_and_is_compacted():
+    X, y, task = stream(7, d=20_000, n=1000, tasks=40, density=0.003)
+    plain = ct.progressive_validation(ct.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
+    model = ct.MultitaskLogistic(storage="sparse", bits=1)
+    for first in range(0, len(y), 100):
+        piece = slice(first, first + 100)
+        told = model.decision_function(X[piece][:1], task=task[piece][:1])[0] if first else 0.0
+        assert told == pytest.approx(plain.margin[first], rel=1e-9, abs=1e-12)
+        model.partial_fit(csr_array(X[piece]), y[piece], task=task[piece], classes=[-1.0, 1.0])
+    assert model.memory_ < 8 * 2 * 40 * 20_000
+
+
+def test_dense_storage_turns_sparse_when_it_becomes_too_large(monkeypatch):
+    X, y, task = stream(8, d=200, n=300, tasks=20)
+    expected = ct.progressive_validation(ct.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
+    monkeypatch.setattr("coterie.hypotheses.tables.DENSE_LIMIT", 8 * 200 * 2 * 6)
+    model, told = ct.MultitaskLogistic(), []
+    for t in range(len(y)):
+        x = csr_array(X[t : t + 1])
+        told.append(model.decision_function(x, task=task[t : t + 1])[0] if t else 0.0)
+        model.partial_fit(x, y[t : t + 1], task=task[t : t + 1], classes=[-1.0, 1.0])
+    np.testing.assert_allclose(told, expected.margin, rtol=1e-9, atol=1e-12)
+    assert hasattr(model.state_.model.tasks, "used")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([ct.MultitaskLogistic, ct.MultitaskAROW]))
+def test_blocks_are_records_one_after_the_other(seed, model):
+    X, y, task = stream(seed, n=80)
+    whole = model().fit(X, y, task=task)
+    parts = model().partial_fit(X[:1], y[:1], task=task[:1], classes=[-1.0, 1.0], tasks=list(range(K)))
+    parts.partial_fit(X[1:40], y[1:40], task=task[1:40]).partial_fit(X[40:], y[40:], task=task[40:])
+    np.testing.assert_array_equal(whole.coef_[np.argsort(whole.tasks_)], parts.coef_[np.argsort(parts.tasks_)])
+
+
+# -- the signed pool ---------------------------------------------------------------------------------------------------
+
+
+def signed_pool():
+    return ct.AdaptiveSharingClassifier([ct.Member(Signed(AdaptiveGradient()), ct.Pooled(), ct.Logistic())])
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+def test_signed_pool_is_the_literal_algorithm(delay):
+    X, y, task = stream(9)
+    y = np.where(task < 2, -y, y)
+    literal = adalog.SignedPool(adalog.AdaLog(adalog.share(1.0)))
+    trace = ct.progressive_validation(signed_pool(), X, y, task=task, delay=delay)
+    agree(trace, run(literal, as_records(X), task.tolist(), y, delay))
+    assert min(literal.c.values()) < 0
+
+
+def test_an_unseen_task_sees_the_signed_pool_unturned():
+    X, y, task = stream(10)
+    y = np.where(task == 0, -y, y)
+    model = signed_pool().fit(X, y, task=task)
+    shown = model.decision_function(X[:5], task=["new"] * 5)
+    unturned = int(np.flatnonzero(np.asarray(model.tasks_) == 5)[0])
+    np.testing.assert_allclose(shown, X[:5] @ model.coef_[unturned], rtol=1e-9)
+
+
+# -- probabilities -----------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_are_calibrated():
+    """Of the records given probability p, a share of p is positive: data drawn from a logistic model."""
+    rng = np.random.default_rng(0)
+    n, d, tasks = 60_000, 8, 20
+    X, task = rng.standard_normal((n, d)) / np.sqrt(d), rng.integers(tasks, size=n)
+    W = 2.0 * rng.standard_normal(d) + rng.standard_normal((tasks, d))
+    y = rng.random(n) < 1 / (1 + np.exp(-(X * W[task]).sum(axis=1)))
+    trace = ct.progressive_validation(ct.MultitaskLogistic(), X, y, task=task)
+    p, happened = trace.probability[n // 4 :], y[n // 4 :]
+    for low in np.arange(0.05, 0.95, 0.1):
+        inside = (p >= low) & (p < low + 0.1)
+        assert inside.sum() > 500
+        assert happened[inside].mean() == pytest.approx(p[inside].mean(), abs=0.035)
+
+
+@pytest.mark.parametrize(("model", "factor"), [(ct.MultitaskLogistic(), 1.0), (ct.MultitaskAROW(), 2.0)])
+def test_probabilities_are_those_of_the_margins(model, factor):
+    X, y, task = stream(11)
+    trace = ct.progressive_validation(model, X, np.where(y > 0, "a", "b"), task=task)
+    np.testing.assert_allclose(trace.probability, 1 / (1 + np.exp(-factor * trace.margin)), rtol=1e-12)
+    assert trace.classes.tolist() == ["a", "b"]
+    shown = model.predict_proba(X, task=task)
+    np.testing.assert_allclose(shown.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(X, task=task), np.array(["a", "b"])[shown.argmax(axis=1)])
+
+
+def test_a_model_without_probabilities_leaves_none_in_the_trace():
+    X, y, task = stream(12)
+    assert ct.progressive_validation(ct.MultitaskPerceptron(), X, y, task=task).probability is None
+    assert not hasattr(ct.MultitaskPerceptron(), "predict_proba")
+
+
+def test_probabilities_of_one_dictionary():
+    model = ct.MultitaskLogistic()
+    assert model.predict_proba_one({"a": 1.0}) == {}
+    model.learn_one({"a": 1.0}, "yes", task=1)
+    assert model.predict_proba_one({"a": 1.0}, task=1) == {"yes": 1.0}
+    model.learn_one({"b": 1.0}, "no", task=1)
+    shown = model.predict_proba_one({"a": 2.0}, task=2)
+    assert shown["yes"] > 0.5
+    assert sum(shown.values()) == pytest.approx(1.0)
+
+
+def test_large_margins_are_stable():
+    X = np.array([[1e200], [-1e200], [1e-200], [3e4], [-3e4]])
+    model = ct.MultitaskLogistic(step=1e3)
+    trace = ct.progressive_validation(model, np.tile(X, (20, 1)), np.tile([1, -1, 1, -1, 1], 20))
+    assert np.isfinite(trace.margin).all()
+    assert ((trace.probability >= 0) & (trace.probability <= 1)).all()
+    assert np.isfinite(model.coef_).all()
+    assert set(model.probabilities(np.array([-1e4, 1e4]))) == {0.0, 1.0}
+
+
+def test_zero_records_move_nothing():
+    model = ct.MultitaskAROW().fit([[0.0], [1.0], [0.0]], [1, -1, 1])
+    assert np.isfinite(model.coef_).all()
+
+
+# -- a file, parameters, refusals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "hashed"])
+@pytest.mark.parametrize("kind", [ct.MultitaskLogistic, ct.MultitaskAROW])
+def test_going_on_after_loading_is_never_having_stopped(kind, storage, tmp_path):
+    X, y, task = stream(13)
+    X = csr_array(X)
+    model = kind(ct.MeanRegularized(b=4), storage=storage, bits=12)
+    model.partial_fit(X[:200], y[:200], task=task[:200])
+    model.save(tmp_path / "model")
+    other = ct.load(tmp_path / "model")
+    assert other.get_params() == model.get_params()
+    for each in (model, other):
+        each.partial_fit(X[200:], y[200:], task=task[200:] + 2)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+
+
+REFUSED = [
+    (AdaptiveGradient(), ct.TaskGraph([("a", "b")]), ct.Logistic(), ["AdaptiveGradient", "TaskGraph"]),
+    (AdaptiveGradient(), ct.MeanRegularized(b=-0.5), ct.Logistic(), ["AdaptiveGradient", "MeanRegularized"]),
+    (AdaptiveGradient(), ct.Pooled(), ct.PassiveAggressive(), ["AdaptiveGradient", "PassiveAggressive"]),
+    (AdaptiveGradient(), ct.Pooled(), ct.Arow(), ["AdaptiveGradient", "Arow"]),
+    (DiagonalAROW(), ct.Pooled(), ct.Logistic(), ["DiagonalAROW", "Logistic"]),
+    (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.Arow(), ["DiagonalAROW", "TaskGraph"]),
+    (ct.Linear(), ct.Pooled(), ct.Arow(), ["Linear", "Arow"]),
+    (Signed(ct.Linear()), ct.TaskGraph([("a", "b")]), ct.Perceptron(), ["Signed", "TaskGraph"]),
+]
+
+
+@pytest.mark.parametrize(("hypothesis", "relation", "rule", "names"), REFUSED)
+def test_impossible_pairs_are_refused_with_both_names(hypothesis, relation, rule, names):
+    with pytest.raises(TypeError) as refused:
+        Learner(hypothesis, relation, rule)
+    for name in names:
+        assert name in str(refused.value)
+
+
+def test_adaptive_weights_are_not_averaged():
+    with pytest.raises(TypeError, match="AdaptiveGradient"):
+        Averaged(AdaptiveGradient())
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: AdaptiveGradient(step=0.0), "step"),
+        (lambda: AdaptiveGradient(start=0.0), "start"),
+        (lambda: AdaptiveGradient(storage="disk"), "storage"),
+        (lambda: DiagonalAROW(r=-1.0), "r must"),
+        (lambda: Signed(AdaptiveGradient(), prior=-1.0), "prior"),
+        (lambda: ct.MultitaskAROW(covariance="full").fit([[1.0], [2.0]], [0, 1]), "covariance"),
+        (lambda: ct.MultitaskLogistic(step=float("nan")).fit([[1.0], [2.0]], [0, 1]), "step"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(make, named):
+    with pytest.raises(ValueError, match=named):
+        make()
+
+
+def test_a_gradient_rule_moves_linear_and_adaptive_weights():
+    X, y, task = stream(14)
+    for hypothesis in (ct.Linear(), AdaptiveGradient()):
+        for rule in (ct.Perceptron(), ct.Logistic()):
+            model = ct.AdaptiveSharingClassifier([ct.Member(hypothesis, ct.HalfUpdate(), rule)])
+            assert ct.progressive_validation(model, X, y, task=task).error < 0.35
+
+
+def test_unseen_tasks_are_predicted_by_the_shared_part():
+    X, y, task = stream(15)
+    model = ct.MultitaskLogistic().fit(X, y, task=task)
+    literal = adalog.AdaLog(adalog.share(0.5))
+    run(literal, as_records(X), task.tolist(), y)
+    expected = [adalog.margin_of(literal.w, x, [("all", 0.5)]) for x in as_records(X[:9])]
+    np.testing.assert_allclose(model.decision_function(X[:9], task=["new"] * 9), expected, rtol=1e-9)
+    assert model.tasks_ == list(dict.fromkeys(task.tolist()))

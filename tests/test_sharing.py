@@ -1,0 +1,353 @@
+"""Adaptive sharing against its definition, its members and what it promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import coterie as ct
+from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from coterie.learner import State
+from coterie.mixture import PIECE, Mixture
+from coterie.numeric.records import Dense
+from coterie.numeric.stream import Moves
+from coterie.online.sharing import SHARES
+from coterie.views import Index
+from reference import adalog
+from reference.sharing import AdaptiveSharing, run
+from test_adaptive import as_records, stream
+
+
+def literal_shares(shares=(0.0, 0.5, 1.0)):
+    return [adalog.AdaLog(adalog.share(s)) for s in shares]
+
+
+def literal(members):
+    """The learners and the experts of a named set."""
+    if members == "shares":
+        return AdaptiveSharing(literal_shares())
+    if members == "cheap":
+        return AdaptiveSharing(literal_shares((1.0, 0.0)), experts=lambda f: [f[0], f[1], f[0] + f[1]])
+    if members == "signed":
+        return AdaptiveSharing([*literal_shares(), adalog.SignedPool(adalog.AdaLog(adalog.share(1.0)))])
+    arows = [adalog.Arow(adalog.share(s), rho) for rho in (3.0, 30.0) for s in SHARES]
+    return AdaptiveSharing([*literal_shares(SHARES), *arows], experts=lambda f: [*f[:5], *(2 * each for each in f[5:])])
+
+
+class Plain:
+    """A Perceptron over nested groups, for mixtures of margins that are no log-odds."""
+
+    def __init__(self, rows):
+        self.rows, self.w = rows, {}
+
+    def margin(self, x, task, t):
+        weighted = [(row, j, weight * value) for row, weight in self.rows(task, t) for j, value in x.items()]
+        return sum(self.w.get((row, j), 0.0) * value for row, j, value in weighted)
+
+    def learn(self, x, task, y, t):
+        if y * self.margin(x, task, t) <= 0:
+            for row, _ in self.rows(task, t):
+                for j, value in x.items():
+                    self.w[row, j] = self.w.get((row, j), 0.0) + y * value
+
+
+# -- equality with the definition --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delay", [0, 9])
+@pytest.mark.parametrize("members", ["shares", "cheap", "signed", "ensemble"])
+def test_named_sets_are_the_literal_algorithm(members, delay):
+    X, y, task = stream(0)
+    y = np.where(task == 0, -y, y)
+    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), X, y, task=task, delay=delay)
+    told = run(literal(members), as_records(X), task.tolist(), y, delay)
+    np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(trace.probability, 1 / (1 + np.exp(-np.array(told))), rtol=1e-8)
+
+
+@pytest.mark.parametrize("local", [0.0, 1.0])
+def test_any_members_by_their_margins(local):
+    X, y, task = stream(1)
+    members = [ct.MultitaskPerceptron(), ct.MultitaskPerceptron(ct.Pooled())]
+    model = ct.AdaptiveSharingClassifier(members, local=local)
+    trace = ct.progressive_validation(model, X, y, task=task)
+    told = run(
+        AdaptiveSharing([Plain(adalog.share(0.5)), Plain(adalog.share(1.0))], local=local),
+        as_records(X),
+        task.tolist(),
+        y,
+    )
+    np.testing.assert_allclose(trace.margin, told, rtol=1e-9, atol=1e-12)
+    assert trace.probability is None
+    with pytest.raises(AttributeError, match="log-odds"):
+        model.predict_proba(X, task=task)
+
+
+@pytest.mark.parametrize("delay", [0, 5])
+def test_pieces_and_blocks_do_not_show(delay, monkeypatch):
+    X, y, task = stream(2, n=600)
+    whole = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, y, task=task, delay=delay)
+    monkeypatch.setattr("coterie.mixture.PIECE", 70)
+    pieces = ct.progressive_validation(ct.AdaptiveSharingClassifier(), csr_array(X), y, task=task, delay=delay)
+    np.testing.assert_allclose(whole.margin, pieces.margin, rtol=1e-12, atol=1e-13)
+    blocks = ct.AdaptiveSharingClassifier().as_block(X, y, task).pieces(45)
+    parts = ct.progressive_validation(ct.AdaptiveSharingClassifier(), blocks, delay=delay, tasks=list(range(6)))
+    np.testing.assert_allclose(whole.margin, parts.margin, rtol=1e-12, atol=1e-13)
+    assert PIECE > 70
+
+
+def test_dictionaries_one_by_one():
+    X, y, task = stream(3, n=120)
+    told = run(literal("shares"), as_records(X), task.tolist(), y)
+    model = ct.AdaptiveSharingClassifier()
+    for x, label, i, margin in zip(as_records(X), y, task, told, strict=True):
+        named = {f"x{j}": value for j, value in x.items()}
+        assert model.decision_function_one(named, task=int(i)) == pytest.approx(margin, rel=1e-9, abs=1e-12)
+        model.learn_one(named, bool(label > 0), task=int(i))
+    assert set(model.predict_proba_one({"x1": 1.0}, task=0)) == {False, True}
+
+
+def test_an_unseen_task_is_mixed_by_what_holds_for_all():
+    X, y, task = stream(4)
+    model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
+    definition = literal("shares")
+    run(definition, as_records(X), task.tolist(), y)
+    expected = [definition.margin(x, "new", 0) for x in as_records(X[:9])]
+    np.testing.assert_allclose(model.decision_function(X[:9], task=["new"] * 9), expected, rtol=1e-8)
+
+
+def test_weights_are_those_that_predict():
+    X, y, task = stream(5)
+    for members in ("shares", "cheap", "signed", "ensemble"):
+        model = ct.AdaptiveSharingClassifier(members).fit(X, y, task=task)
+        rows = np.array([model.tasks_.index(i) for i in task.tolist()])
+        shown = (X * model.coef_[rows]).sum(axis=1)
+        np.testing.assert_allclose(model.decision_function(X, task=task), shown, rtol=1e-8, atol=1e-10)
+
+
+# -- what it says of sharing -------------------------------------------------------------------------------------------
+
+
+def related(kind, seed=0, n=12_000, d=12, tasks=8):
+    """Tasks that are all alike, all different, or alike but for one."""
+    rng = np.random.default_rng(seed)
+    X, task = rng.standard_normal((n, d)) / np.sqrt(d), rng.integers(tasks, size=n)
+    shared, own = rng.standard_normal(d), rng.standard_normal((tasks, d))
+    W = {"alike": np.tile(shared, (tasks, 1)), "different": own, "but one": np.tile(shared, (tasks, 1))}[kind]
+    if kind == "but one":
+        W[3] = own[3]
+    return X, np.where((X * W[task]).sum(axis=1) + 0.2 * rng.standard_normal(n) > 0, 1, -1), task
+
+
+def errors(X, y, task, members="shares"):
+    learners = {"independent": ct.Independent(), "half": ct.HalfUpdate(), "pooled": ct.Pooled()}
+    fixed = {n: ct.progressive_validation(ct.MultitaskLogistic(r), X, y, task=task) for n, r in learners.items()}
+    model = ct.AdaptiveSharingClassifier(members)
+    return model, ct.progressive_validation(model, X, y, task=task), fixed
+
+
+@pytest.mark.parametrize(("kind", "expert"), [("different", "independent"), ("alike", "pooled")])
+def test_falls_back_to_independent_and_to_pooled(kind, expert):
+    model, trace, fixed = errors(*related(kind))
+    assert trace.error <= 1.02 * fixed[expert].error
+    assert trace.error < 0.95 * max(each.error for each in fixed.values())
+    assert (model.sharing_weights_[:, model.members_.index(expert)] > 0.8).all()
+    assert np.all(model.sharing_ > 0.8) if kind == "alike" else np.all(model.sharing_ < 0.2)
+
+
+def test_answers_whether_a_task_shares():
+    model, trace, fixed = errors(*related("but one"))
+    odd = model.tasks_.index(3)
+    assert model.sharing_[odd] < 0.1
+    assert np.delete(model.sharing_, odd).min() > 0.3
+    assert trace.error <= min(each.error for each in fixed.values())
+    np.testing.assert_allclose(model.sharing_weights_.sum(axis=1), 1.0)
+    assert model.members_ == ["independent", "half-shared", "pooled"]
+
+
+def test_share_expected_is_that_of_the_members():
+    model, _, _ = errors(*related("but one", n=500))
+    np.testing.assert_allclose(model.sharing_, model.sharing_weights_ @ [0.0, 0.5, 1.0])
+    cheap = ct.AdaptiveSharingClassifier("cheap").fit(*related("but one", n=500)[:2], task=related("but one", n=500)[2])
+    np.testing.assert_allclose(cheap.sharing_, cheap.sharing_weights_ @ [1.0, 0.0, 0.5])
+
+
+def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
+    model, _, _ = errors(*related("but one"))
+    M = model.relation_matrix_
+    np.testing.assert_allclose(M, M.T)
+    np.testing.assert_allclose(np.diag(M), 1.0)
+    assert np.linalg.eigvalsh(M).min() > -1e-12
+    odd = model.tasks_.index(3)
+    others = [i for i in range(8) if i != odd]
+    assert M[odd, others].max() < M[np.ix_(others, others)].min()
+
+
+def test_signed_pool_gains_where_tasks_mirror_the_others():
+    X, y, task = related("alike")
+    y = np.where(task < 2, -y, y)
+    _, plain, _ = errors(X, y, task)
+    model, signed, _ = errors(X, y, task, "signed")
+    assert signed.error < 0.9 * plain.error
+    assert model.sharing_weights_[:, -1].min() > 0.5
+    _, unturned, _ = errors(*related("alike"))
+    _, costless, _ = errors(*related("alike"), "signed")
+    assert costless.error <= 1.02 * unturned.error
+
+
+# -- regret ------------------------------------------------------------------------------------------------------------
+
+
+class Scripted:
+    """A learner whose margins are given beforehand: what an adversary would play."""
+
+    log_odds = 1.0
+
+    def __init__(self, margins):
+        self.margins = margins
+
+    def init(self, tasks=(), features=0, dense=False):
+        return State((np.zeros(1),), Index(tasks), None, features, dense)
+
+    def check_tasks(self, state, tasks):
+        pass
+
+    def update_many(self, state, rows, codes, y, last=None):
+        told = self.margins[state.rounds : state.rounds + len(codes)]
+        state.rounds += len(codes)
+        return Moves(told, told, np.ones(len(codes)))
+
+
+def adversarial(kind, n, S, rng):
+    """Margins of S experts of size one, and labels."""
+    y = rng.choice([-1.0, 1.0], size=n)
+    if kind == "random":
+        right = rng.random((S, n)) < rng.uniform(0.4, 0.7, S)[:, None]
+    elif kind == "leader falls":  # whoever leads is wrong next
+        right, losses = np.zeros((S, n), bool), np.zeros(S)
+        for t in range(n):
+            right[:, t] = np.arange(S) != losses.argmin()
+            losses += ~right[:, t]
+    else:  # "one good, late": an expert that is always wrong for a third, then always right
+        right = rng.random((S, n)) < 0.5
+        right[0] = np.arange(n) > n // 3
+    return np.where(right, y, -y), y
+
+
+@pytest.mark.parametrize("S", [2, 3, 15])
+@pytest.mark.parametrize("kind", ["random", "leader falls", "one good, late"])
+def test_regret_against_the_best_member(kind, S):
+    """The expected 0/1 loss of p stays below that of the best expert by the bound of the exponential forecaster."""
+    rng = np.random.default_rng(S)
+    n = 3000
+    margins, y = adversarial(kind, n, S, rng)
+    mixture = Mixture([Scripted(each) for each in margins], local=0.0)
+    state = mixture.init(["only"], 1)
+    moves = mixture.update_many(state, Dense(np.zeros((n, 1))), np.zeros(n, np.int64), y)
+    expected = np.sum((1.0 - y * moves.margins) / 2.0)  # margins are ±1, so this is the probability on wrong experts
+    best = state.losses.overall.min()
+    np.testing.assert_allclose(state.losses.overall, (margins * y < 0).sum(axis=1))
+    assert expected - best <= 2.0 * np.sqrt(2.0 * (1.0 + best) * np.log(S)) + 3.0 * np.log(S) + 1.0
+
+
+# -- the learner's form, a file, refusals ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("members", ["shares", "cheap", "signed", "ensemble", "given"])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_going_on_after_loading_is_never_having_stopped(members, storage, tmp_path):
+    X, y, task = stream(6)
+    X = csr_array(X)
+    if members == "given":
+        members = [
+            ct.MultitaskLogistic(ct.MeanRegularized(b=3)),
+            ct.MultitaskPerceptron(average=True),
+            ct.Member(Linear(), ct.Clusters({i: i % 2 for i in range(9)}, b=1), ct.PassiveAggressive()),
+            ct.Member(DiagonalAROW(), ct.Pooled(), ct.Arow()),
+        ]
+    model = ct.AdaptiveSharingClassifier(members, storage=storage, bits=3, local=0.2)
+    model.partial_fit(X[:200], y[:200], task=task[:200])
+    model.save(tmp_path / "model")
+    other = ct.load(tmp_path / "model")
+    for each in (model, other):
+        each.partial_fit(X[200:], y[200:], task=task[200:] + 2)
+    np.testing.assert_array_equal(model.decision_function(X, task=task), other.decision_function(X, task=task))
+    np.testing.assert_array_equal(model.sharing_, other.sharing_)
+    assert model.memory_ > 0
+
+
+def test_a_mixture_of_mixtures():
+    X, y, task = stream(7)
+    model = ct.AdaptiveSharingClassifier([ct.AdaptiveSharingClassifier(), ct.MultitaskAROW()])
+    assert ct.progressive_validation(model, X, y, task=task).error < 0.3
+    assert ct.AdaptiveSharingClassifier([ct.MultitaskLogistic()]).fit(X, y, task=task).sharing_ == pytest.approx(0.5)
+
+
+def test_one_member_is_that_member():
+    X, y, task = stream(8)
+    alone = ct.progressive_validation(ct.MultitaskLogistic(), X, y, task=task)
+    mixed = ct.progressive_validation(ct.AdaptiveSharingClassifier([ct.MultitaskLogistic()]), X, y, task=task)
+    np.testing.assert_array_equal(alone.margin, mixed.margin)
+    np.testing.assert_array_equal(alone.updated, mixed.updated)
+
+
+def test_given_graphs_are_members():
+    X, y, task = stream(9, tasks=4)
+    names = np.array(list("abcd"), object)[task]
+    members = [
+        ct.MultitaskLogistic(),
+        ct.MultitaskPerceptron(ct.TaskGraph([("a", "b"), ("c", "d")])),
+    ]
+    model = ct.AdaptiveSharingClassifier(members).fit(X, y, task=names)
+    assert sorted(model.tasks_) == list("abcd")
+    assert model.relation_matrix_.shape == (4, 4)
+    before = model.decision_function(X, task=names)
+    with pytest.raises(ValueError, match="'e'"):
+        model.partial_fit(X, y, task=["e"] * len(y))
+    np.testing.assert_array_equal(model.decision_function(X, task=names), before)
+    model.partial_fit(X, y, task=names)
+
+
+def test_a_refused_task_leaves_no_member_ahead_of_the_others():
+    X, y, task = stream(10, tasks=2)
+    members = [ct.MultitaskLogistic(), ct.MultitaskPerceptron(ct.Clusters({0: "a", 1: "a", 9: "b"}, b=1))]
+    model = ct.AdaptiveSharingClassifier(members).fit(X, y, task=task)
+    with pytest.raises(ValueError, match="no group"):
+        model.partial_fit(X, y, task=task + 5)
+    model.partial_fit(X, y, task=np.where(task == 0, 9, task))
+    assert model.tasks_ == [*dict.fromkeys(task.tolist()), 9]
+    assert all(member.tasks.labels == model.tasks_ for member in model.state_.members)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "named"),
+    [
+        ({"members": "all"}, ValueError, "shares, cheap"),
+        ({"members": []}, ValueError, "at least one member"),
+        ({"members": [AdaptiveGradient()]}, TypeError, "Member"),
+        ({"local": -1.0}, ValueError, "local"),
+        ({"step": 0.0}, ValueError, "step"),
+        ({"members": [ct.Member(AdaptiveGradient(), ct.Pooled(), ct.Arow())]}, TypeError, "AdaptiveGradient"),
+    ],
+)
+def test_impossible_mixtures_are_refused(arguments, error, named):
+    with pytest.raises(error, match=named):
+        ct.AdaptiveSharingClassifier(**arguments).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_comparison_has_its_baselines():
+    X, y, task = stream(11)
+    found = ct.compare({"adaptive": ct.AdaptiveSharingClassifier()}, X, y, task=task)
+    assert list(found.traces) == ["adaptive", "independent", "pooled"]
+    assert found.models["pooled"].relation == ct.Pooled()
+
+
+def test_scikit_learn_may_use_it():
+    from sklearn.base import clone
+    from sklearn.model_selection import cross_val_score
+
+    X, y, task = stream(12)
+    model = ct.AdaptiveSharingClassifier(task_column=-1)
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(model, np.column_stack([X, task]), y, scoring="roc_auc", cv=2).mean() > 0.7
