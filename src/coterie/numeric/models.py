@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .generic import compiled, generic, when
 from .records import begin, end, feature, value
-from .tables import FeatureMajor, axpy, dot, reserve
+from .tables import FeatureMajor, axpy, dot, fetch, reserve
 
 
 class Levels(NamedTuple):
@@ -75,6 +75,11 @@ def score(model: Any, i: Any, rows: Any, t: Any) -> Any:
 @generic
 def report(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
     """Margin that is told to the user: that of the averaged weights where there are such."""
+
+
+@generic
+def foresee(model: Any, i: Any, rows: Any, t: Any) -> None:
+    """Ask for the memory that record t of task i will need, one round ahead of it."""
 
 
 @generic
@@ -187,6 +192,20 @@ def _mean_grouped(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) 
     return total
 
 
+@when(foresee, Grouped)
+def foresee_grouped(model: Any, i: Any, rows: Any, t: Any) -> None:
+    """Ask for the task's row and those of its groups."""
+    levels = model.levels
+    if levels.own[i] != 0.0:
+        fetch(model.tasks, i, rows, t)
+    for level in range(levels.paths.shape[1]):
+        if levels.paths[i, level] >= 0:
+            fetch(model.groups, levels.paths[i, level], rows, t)
+
+
+when(foresee, Spread)(lambda model, i, rows, t: fetch(model.table, i, rows, t))
+
+
 @when(score, Spread)
 def _score_spread(model: Any, i: Any, rows: Any, t: Any) -> Any:
     return dot(model.table, i, rows, t)
@@ -291,6 +310,12 @@ for _kind in (Grouped, Spread):
 
 when(score, Averaged)(lambda model, i, rows, t: score(model.model, i, rows, t))
 when(diagonal, Averaged)(lambda model, i: diagonal(model.model, i))
+
+
+@when(foresee, Averaged)
+def _foresee_averaged(model: Any, i: Any, rows: Any, t: Any) -> None:
+    foresee(model.model, i, rows, t)
+    foresee(model.twin, i, rows, t)
 
 
 @when(report, Averaged)

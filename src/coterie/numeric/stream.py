@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .generic import compiled
-from .models import add, ready, report, score, tick
+from .models import add, foresee, ready, report, score, tick
 from .rules import calls, step
 
 
@@ -25,6 +25,8 @@ class Moves(NamedTuple):
 def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: Any) -> None:
     """Margins of the records ``first`` to ``last`` (not included), nothing learned."""
     for t in range(first, last):
+        if t + 1 < last:
+            foresee(model, tasks[t + 1], rows, t + 1)
         margins[t] = report(model, tasks[t], rows, t, score(model, tasks[t], rows, t))
 
 
@@ -37,6 +39,8 @@ def learn(model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last
     """
     for s in range(first, last):
         i = tasks[s]
+        if s + 1 < last:
+            foresee(model, tasks[s + 1], rows, s + 1)
         margin = score(model, i, rows, s)
         if delay == 0:
             moves.margins[s] = report(model, i, rows, s, margin)
