@@ -2,8 +2,8 @@
 
     python -m bench.logistic_speed [--examples 200000] [--repeats 3]
 
-Aims on the text streams: MultitaskLogistic at least 6 times, adaptive sharing at least 3 times Vowpal Wabbit's, at fewer
-mistakes than its best rate, weights being hashed into 2**24 places by both. Medians, the spread beside them.
+Aims on the text streams: MultitaskLogistic at least 6 times, adaptive sharing at least 3 times Vowpal Wabbit's, at
+fewer mistakes than its best rate, weights being hashed into 2**24 places by both. Medians, the spread beside them.
 """
 
 from __future__ import annotations
@@ -70,10 +70,8 @@ def compare(name: str, block: Block, repeats: int) -> None:
         rate, spread = len(block) / np.median(seconds), (max(seconds) - min(seconds)) / np.median(seconds)
         verdict = "" if aim is None else f"{aim:5.1f} {'kept' if peer * rate / len(block) >= aim else 'MISSED'}"
         fewer = "" if learner in peers else ("fewer" if error <= fewest else "MORE")
-        print(
-            f"{learner:45s} {rate:11.0f} {spread:7.0%} {peer / np.median(seconds):9.1f} {verdict:>12s} {error:7.4f} {fewer}",
-            flush=True,
-        )
+        times = f"{rate:11.0f} {spread:7.0%} {peer / np.median(seconds):9.1f}"
+        print(f"{learner:45s} {times} {verdict:>12s} {error:7.4f} {fewer}", flush=True)
 
 
 def main() -> None:

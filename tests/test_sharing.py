@@ -182,6 +182,8 @@ def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
     odd = model.tasks_.index(3)
     others = [i for i in range(8) if i != odd]
     assert M[odd, others].max() < M[np.ix_(others, others)].min()
+    among = [model.tasks_[2], model.tasks_[5]]
+    np.testing.assert_allclose(model.relation_among(among), M[np.ix_([2, 5], [2, 5])])
 
 
 def test_signed_pool_gains_where_tasks_mirror_the_others():

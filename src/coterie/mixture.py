@@ -198,13 +198,14 @@ class Mixture:
         each = [learner.weights(m) for learner, m in zip(self.learners, state.members, strict=True)]
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, each, strict=True)))
 
-    def relation_matrix(self, state: MixtureState) -> NDArray[np.float64]:
+    def relation_matrix(self, state: MixtureState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """The mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
         parts = np.abs(self._experts) / np.abs(self._experts).sum(axis=1, keepdims=True)
         roots = np.sqrt(self.expert_weights(state) @ parts)
-        total = np.zeros((len(state.tasks), len(state.tasks)))
+        roots = roots if among is None else roots[list(among)]
+        total = np.zeros((len(roots), len(roots)))
         for root, learner, member in zip(roots.T, self.learners, state.members, strict=True):
-            M = learner.relation_matrix(member)
+            M = learner.relation_matrix(member, among)
             scale = np.sqrt(np.diag(M))
             total += np.outer(root / scale, root / scale) * M
         return total

@@ -51,7 +51,9 @@ class AdaptiveSharing:
             learner.learn(x, task, y, t)
 
 
-def run(learner: Any, records: Sequence[Any], tasks: Sequence[Hashable], y: Sequence[float], delay: int = 0) -> list[float]:
+def run(
+    learner: Any, records: Sequence[Any], tasks: Sequence[Hashable], y: Sequence[float], delay: int = 0
+) -> list[float]:
     """Margins told, each label coming ``delay`` rounds after its prediction."""
     told: list[float] = []
     for t in range(len(records) + delay):

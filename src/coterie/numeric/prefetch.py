@@ -10,8 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
-@intrinsic  # type: ignore[misc, unused-ignore]
-def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
     """Ask for the cache line of ``array[place]``; the place is not checked, and nothing waits for it."""
     if not isinstance(array, types.Array) or not isinstance(place, types.Integer):
         return None
@@ -20,9 +19,13 @@ def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
         held = context.make_array(signature.args[0])(context, builder, arguments[0])
         address = builder.bitcast(builder.gep(held.data, [arguments[1]]), cgutils.voidptr_t)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[ir.IntType(32)] * 3])
-        instruction = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        declare: Any = cgutils.get_or_insert_function
+        instruction = declare(builder.module, kind, "llvm.prefetch.p0i8")
         for_writing, keep, data = ir.IntType(32)(0), ir.IntType(32)(3), ir.IntType(32)(1)
         builder.call(instruction, [address, for_writing, keep, data])
         return context.get_dummy_value()
 
     return types.void(array, place), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
