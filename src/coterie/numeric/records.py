@@ -53,8 +53,8 @@ when(value, Dense)(lambda rows, t, k: rows.values[t, k])
 
 when(begin, Csr)(lambda rows, t: rows.starts[t])
 when(end, Csr)(lambda rows, t: rows.starts[t + 1])
-when(feature, Csr)(lambda rows, t, k: rows.features[k])
-when(value, Csr)(lambda rows, t, k: rows.values[k])
+when(feature, Csr)(lambda rows, t, k: rows.features[np.uint64(k)])
+when(value, Csr)(lambda rows, t, k: rows.values[np.uint64(k)])
 
 
 @compiled

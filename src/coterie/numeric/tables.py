@@ -88,7 +88,10 @@ class SparsePairs(NamedTuple):
 
 @generic
 def locate(table: Any, row: Any, feature: Any) -> Any:
-    """Address of a weight in ``table.values``, or that of some zero if the weight is not stored."""
+    """Address of a weight in ``table.values``, or that of some zero if the weight is not stored.
+
+    Where it can be, it is unsigned: that spares a test for addresses counted from the end.
+    """
 
 
 @generic
@@ -114,8 +117,8 @@ def line(table: Any) -> Any:
 _kind: Any
 for _kind in (RowMajor, FeatureMajor, Hashed, Sparse):
     when(beside, _kind)(lambda table: 0)
-when(beside, RowMajorPairs)(lambda table: 1)
-when(beside, HashedPairs)(lambda table: 1)
+when(beside, RowMajorPairs)(lambda table: np.uint64(1))
+when(beside, HashedPairs)(lambda table: np.uint64(1))
 when(beside, SparsePairs)(lambda table: 8)
 when(line, Sparse)(lambda table: 8)
 when(line, SparsePairs)(lambda table: 16)
@@ -123,12 +126,12 @@ when(line, SparsePairs)(lambda table: 16)
 
 @when(locate, RowMajorPairs)
 def _locate_row_pairs(table: Any, row: Any, feature: Any) -> Any:
-    return row * table.stride + 2 * feature
+    return np.uint64(row * table.stride + 2 * feature)
 
 
 @when(locate, RowMajor)
 def _locate_row_major(table: Any, row: Any, feature: Any) -> Any:
-    return row * table.stride + feature
+    return np.uint64(row * table.stride + feature)
 
 
 @when(locate, FeatureMajor)
@@ -139,13 +142,13 @@ def _locate_feature_major(table: Any, row: Any, feature: Any) -> Any:
 @when(locate, Hashed)
 def _locate_hashed(table: Any, row: Any, feature: Any) -> Any:
     mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(feature) * np.uint64(0xC2B2AE3D27D4EB4F)
-    return np.int64(mixed >> np.uint64(table.shift))
+    return mixed >> np.uint64(table.shift)
 
 
 @when(locate, HashedPairs)
 def _locate_hashed_pairs(table: Any, row: Any, feature: Any) -> Any:
     mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(feature) * np.uint64(0xC2B2AE3D27D4EB4F)
-    return 2 * np.int64(mixed >> np.uint64(table.shift))
+    return np.uint64(2) * (mixed >> np.uint64(table.shift))
 
 
 @when(locate, SparsePairs)
