@@ -239,7 +239,7 @@ def test_a_closed_pipe_ends_quietly(model):
 def test_an_interrupt_ends_with_130(folder):
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = start("learn", "-", "--format", "csv", *WHO, **streams)
-    lines = "".join(f"u{i % 5},{i % 7},{('yes', 'no')[i % 2]}\n" for i in range(60_000))
+    lines = "".join(f"u{i % 5},{i % 7},{('yes', 'no')[i % 2]}\n" for i in range(300_000))
     process.stdin.write(b"user,price,click\n" + lines.encode())
     process.stdin.flush()
     assert process.stderr.readline().split()[0] == b"examples"

@@ -236,9 +236,12 @@ def write_row(table: Any, row: Any, weights: Any) -> None:
 
 
 def arena(size: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Room for so many cells, seen as weights and as features; buckets begin at the start of a cache line."""
+    """Room for so many cells, seen as weights and as features; buckets begin at the start of a cache line.
+
+    All zero, since a saved model holds what nobody has written to as well.
+    """
     line = 64 // dtype.itemsize
-    values = np.empty(2 * size + line, dtype)
+    values = np.zeros(2 * size + line, dtype)
     first = -values.ctypes.data % 64 // dtype.itemsize
     values = values[first : first + 2 * size]
     features = values.view(f"i{dtype.itemsize}")
