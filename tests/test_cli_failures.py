@@ -110,7 +110,10 @@ def test_bad_input_ends_in_one_line_and_nothing_is_saved(folder, command, messag
     [
         ("learn good.csv --label click", "--task is missing: name the column that says whose record it is"),
         ("learn good.csv --task user", "--label is missing: name the column to predict"),
-        ("learn good.csv --task usr --label click", "there is no column 'usr' among 'user', 'price', 'click'; did you mean"),
+        (
+            "learn good.csv --task usr --label click",
+            "there is no column 'usr' among 'user', 'price', 'click'; did you mean",
+        ),
         ("learn --task user", "Missing argument 'FILE'. (see coterie learn --help)"),
         ("learn good.csv --lable x", "No such option: --lable"),
         ("lern", "Did you mean 'learn'? (see coterie --help)"),

@@ -172,7 +172,6 @@ def _together(parts: Sequence[Csr]) -> Csr:
 
 
 _PLAIN = {float, int, bool}
-_LARGEST = float(np.finfo(np.float64).max)
 
 
 def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
@@ -201,4 +200,7 @@ def _is_usable(held: Any) -> bool:
 
 
 def _is_finite(number: Any) -> bool:
-    return bool(-_LARGEST <= number <= _LARGEST)  # math.isfinite refuses integers beyond floats
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an integer that no float can hold
+        return False
