@@ -45,9 +45,7 @@ def sparse(tasks: int, examples: int) -> None:
 
 def hashed(examples: int) -> None:
     model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="hashed", bits=22)
-    sizes = []
-    for tasks in (100, 100_000):
-        sizes.append(model.learn_block(streams.text(tasks, examples)) and model.state_.model.tasks.values.nbytes)
+    sizes = [bytes_after(model, tasks, examples) for tasks in (100, 100_000)]
     row(
         "hashed, 2^22 weights, bytes of the table after 100 and 100 000 tasks",
         "same",
@@ -55,6 +53,11 @@ def hashed(examples: int) -> None:
         1.0,
         sizes[0] == sizes[1],
     )
+
+
+def bytes_after(model: ct.MultitaskPerceptron, tasks: int, examples: int) -> int:
+    model.learn_block(streams.text(tasks, examples))
+    return model.state_.model.tasks.values.nbytes
 
 
 def river(features: int) -> None:
