@@ -99,11 +99,18 @@ class Linear:
         return _fit_model(model, self, groups, tasks, features, dense)
 
     def fit_table(self, table: Any, rows: int, features: int, dense: bool) -> Any:
-        """A row-wise table with room for more, stored sparsely from where it would become too large."""
-        grows = tables.is_dense(table) and rows * features > table.values.size
-        if grows and self.storage in ("auto", "sparse") and not dense and self._too_large(rows * features):
-            table = tables.to_sparse(table, table.values.size // table.stride)
+        """A table with room for more, stored another way from where it would become too large."""
+        if tables.is_dense(table) and rows * features > table.values.size:
+            table = self._changed_over(table, rows * features, dense)
         return tables.fit_rows(tables.fit_features(table, features), rows)
+
+    def _changed_over(self, table: Any, weights: int, dense: bool) -> Any:
+        """A dense table that shall hold so many weights, as it is or in a storage that has an end."""
+        if self.storage == "hashed" and weights > 2**self.bits:
+            return tables.to_hashed(table, self.bits)
+        if self.storage in ("auto", "sparse") and not dense and self._too_large(weights):
+            return tables.to_sparse(table)
+        return table
 
 
 @singledispatch
@@ -121,7 +128,7 @@ def _(model: Grouped, linear: Linear, groups: int, tasks: int, features: int, de
 
 @_fit_model.register
 def _(model: Spread, linear: Linear, groups: int, tasks: int, features: int, dense: bool) -> Spread:
-    return model._replace(table=tables.fit_features(tables.fit_rows(model.table, tasks), features))
+    return model._replace(table=linear.fit_table(model.table, tasks, features, dense))
 
 
 @singledispatch

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.arrays import grown, roomy
-from coterie.numeric.tables import FeatureMajor, Hashed, RowMajor, Sparse, arena, compact, read_row, write_row
+from coterie.numeric.records import Dense
+from coterie.numeric.tables import FeatureMajor, Hashed, RowMajor, Sparse, arena, axpy, compact, read_row, write_row
 
 Weights = NDArray[np.floating[Any]]
 
@@ -121,12 +122,37 @@ def enlarge(table: Sparse, rows: NDArray[np.int64], entries: int) -> Sparse:
     return table._replace(values=values, features=features, start=start, used=np.array([used], np.int64))
 
 
-def to_sparse(table: RowMajor, rows: int) -> Sparse:
+@singledispatch
+def every_row(table: Any) -> Weights:
+    """All rows that a dense table has room for, as they stand in memory."""
+    raise TypeError(f"not a dense table: {type(table).__name__}")
+
+
+@every_row.register
+def _(table: RowMajor) -> Weights:
+    return np.asarray(table.values.reshape(-1, table.stride))
+
+
+@every_row.register
+def _(table: FeatureMajor) -> Weights:
+    return np.asarray(table.values.reshape(-1, table.stride).T)
+
+
+def to_sparse(table: RowMajor | FeatureMajor) -> Sparse:
     """The same weights, only those that are not zero stored."""
-    dense = table.values.reshape(-1, table.stride)[:rows]
-    made = sparse(rows, table.values.dtype.str, 2 * int(np.count_nonzero(dense)) + 8 * rows + 512)
-    for row in range(rows):
-        write_row(made, row, dense[row])
+    dense = every_row(table)
+    made = sparse(len(dense), dense.dtype.str, 2 * int(np.count_nonzero(dense)) + 8 * len(dense) + 512)
+    for row, weights in enumerate(dense):
+        write_row(made, row, np.ascontiguousarray(weights))
+    return made
+
+
+def to_hashed(table: RowMajor, bits: int) -> Hashed:
+    """The same weights in 2**bits places, those that meet added up."""
+    dense = every_row(table)
+    made = hashed(bits, dense.dtype.str)
+    for row in range(len(dense)):
+        axpy(made, row, 1.0, Dense(dense), row)
     return made
 
 

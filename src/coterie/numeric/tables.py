@@ -53,6 +53,11 @@ class Sparse(NamedTuple):
     count: Any
     used: Any
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy's two views are one piece of memory again."""
+        rest = (self.start, self.size, self.count, self.used)
+        return _sparse_again, (self.features, self.values.dtype, *(np.array(array) for array in rest))
+
 
 @generic
 def locate(table: Any, row: Any, feature: Any) -> Any:
@@ -247,6 +252,10 @@ def arena(size: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     features = values.view(f"i{dtype.itemsize}")
     values[:8], features[:8:2] = 0.0, -1
     return values, features
+
+
+def _sparse_again(bits: Any, dtype: np.dtype[Any], *rest: Any) -> Sparse:
+    return Sparse(*cells(bits, dtype), *rest)
 
 
 def cells(bits: Any, dtype: np.dtype[Any]) -> tuple[Any, Any]:
