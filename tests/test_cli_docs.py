@@ -37,12 +37,16 @@ def test_every_command_has_its_section_and_its_help(document, name):
     assert "For example:" in COMMANDS[name].help
 
 
-@pytest.mark.parametrize(("name", "parameter", "word"), [pytest.param(*each, id=f"{each[0]} {each[2]}") for each in options()])
+@pytest.mark.parametrize(
+    ("name", "parameter", "word"), [pytest.param(*each, id=f"{each[0]} {each[2]}") for each in options()]
+)
 def test_every_option_is_documented(document, name, parameter, word):
     if word not in ("--help", "-h"):
         assert parameter.help
     shared = section(document, "learn") if name == "compare" else ""
-    said = section(document, name) + shared + (section(document, "The program") if "help" in word or word == "-h" else "")
+    said = (
+        section(document, name) + shared + (section(document, "The program") if "help" in word or word == "-h" else "")
+    )
     assert f"`{word} " in said or f"`{word}`" in said
 
 

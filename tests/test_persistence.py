@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import errno
 import json
@@ -71,6 +72,22 @@ def test_going_on_equals_never_having_stopped(name, storage, form, rule, average
     np.testing.assert_array_equal(*margins)
     assert_same_state(through, stopped)
     np.testing.assert_array_equal(through.coef_, stopped.coef_)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])  # noqa: S301
+@pytest.mark.parametrize("name", ["half", "tree b", "graph factor", "graph push", "interaction"])
+@pytest.mark.parametrize(("storage", "form"), [("dense", "dense"), ("sparse", "csr"), ("hashed", "csr")])
+def test_copies_go_on_alike_and_apart(name, storage, form, copied, path):
+    """The two views that a sparse table has of its memory must not come apart."""
+    case = CASES[name]
+    model = ct.MultitaskPerceptron(case.relation, average=form == "csr", storage=storage, bits=12)
+    learn(model, case, 0, HALF, form)
+    before, other = model.dump(), copied(model)
+    margins = learn(other, case, HALF, 200, form)
+    assert repr(model.dump()) == repr(before)
+    np.testing.assert_array_equal(margins, learn(model, case, HALF, 200, form))
+    assert_same_state(model, other)
+    np.testing.assert_array_equal(reloaded(other, path).coef_, model.coef_)
 
 
 @pytest.mark.parametrize("storage", ["auto", "sparse", "hashed"])

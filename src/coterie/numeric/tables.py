@@ -55,8 +55,7 @@ class Sparse(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy's two views are one piece of memory again."""
-        rest = (self.start, self.size, self.count, self.used)
-        return _sparse_again, (self.features, self.values.dtype, *(np.array(array) for array in rest))
+        return _sparse_again, (self.features, self.values.dtype, self.start, self.size, self.count, self.used)
 
 
 @generic
