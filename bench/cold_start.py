@@ -1,6 +1,6 @@
 """Time from nothing to a learned record: `import coterie` and one `learn_one`, in a process of its own.
 
-    python -m bench.cold_start
+python -m bench.cold_start
 """
 
 from __future__ import annotations

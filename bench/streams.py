@@ -41,7 +41,7 @@ def text(tasks: int, n: int = 200_000, seed: int = 0) -> Block:
 
 
 @njit(cache=True)
-def _count(words, features, values, seen):  # noqa: ANN001, ANN202
+def _count(words, features, values, seen):
     """Count the first words of each row that are distinct; ``seen[word]`` is where it was counted last."""
     entries = features.shape[1]
     for t in range(len(words)):
@@ -57,7 +57,7 @@ def _count(words, features, values, seen):  # noqa: ANN001, ANN202
 
 
 @njit(cache=True)
-def _text_margins(features, values, task, shared):  # noqa: ANN001, ANN202
+def _text_margins(features, values, task, shared):
     """Margins under weights of which a task's own are drawn by hashing task and feature: as good as a table of them."""
     margins = np.zeros(len(task))
     for t in range(len(task)):

@@ -1,7 +1,7 @@
 """Text streams: 2^18 features, 123 stored entries a record, K tasks; in process from CSR.
 
-    python -m bench.text                    # 200 000 records
-    python -m bench.text --examples 50000   # quicker
+python -m bench.text                    # 200 000 records
+python -m bench.text --examples 50000   # quicker
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def error(block: Any, storage: str) -> float:
 
 
 @njit(cache=True)
-def floor(values, features, starts, places, shared, own, moves):  # noqa: ANN001, ANN201
+def floor(values, features, starts, places, shared, own, moves):
     """The least that can be done: for the shared and the own weights a dot, and where a move is made an axpy."""
     for t in range(len(starts) - 1):
         total = 0.0

@@ -37,7 +37,9 @@ def write(X: Any, y: Any, task: Any, path: Path) -> None:
     with path.open("w") as file:
         for first in range(0, X.shape[0], 1000):
             last = min(first + 1000, X.shape[0])
-            file.writelines(_lines(X, y, [names[label] for label in np.asarray(task)[first:last].tolist()], first, last))
+            file.writelines(
+                _lines(X, y, [names[label] for label in np.asarray(task)[first:last].tolist()], first, last)
+            )
 
 
 def _lines(X: csr_array, y: Any, task: list[int], first: int, last: int) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -114,3 +115,30 @@ CASES = {
     "interaction": _by_b(ct.Interaction(SPD, tasks=("a", "b", "c", "d", "e")), SPD),
     "inverse": _by_b(ct.Interaction(inverse=np.linalg.inv(SPD), tasks=("a", "b", "c", "d", "e")), SPD),
 }
+
+STORAGES = ("dense", "sparse", "hashed", "auto")
+RULES = {
+    "perceptron": ct.Perceptron(),
+    "PA": ct.PassiveAggressive(variant="0"),
+    "PA-I": ct.PassiveAggressive(C=0.3, variant="I"),
+    "PA-II": ct.PassiveAggressive(C=0.3, variant="II"),
+}
+
+
+def rotated(r, name, s):
+    """Relation r with storage s, and with the input, rule and averaging that are its turn.
+
+    Each new combination of types is compiled, so the turns are such that all pairs come up and few of the 72
+    combinations do: averaged where just one of "sparse input" and "a margin rule" holds.
+    """
+    storage = STORAGES[s]
+    if CASES[name].relation.form == "columns":
+        form, average = {"dense": ("dense", True), "sparse": ("csr", True), "hashed": ("dictionaries", False)}.get(
+            storage, ("dense", True)
+        )
+        return name, storage, form, "perceptron" if storage == "sparse" else list(RULES)[1 + r % 3], average
+    form, rule = list(FORMS)[(r + s) % 3], list(RULES)[(r + s // 2) % 4]
+    return name, storage, form, rule, (form != "dense") != (rule != "perceptron")
+
+
+ROTATED = [rotated(r, name, s) for (r, name), s in product(enumerate(CASES), range(len(STORAGES)))]

@@ -172,10 +172,16 @@ def test_files_of_tasks_may_be_about_numbers(tmp_path):
     stories = write_jsonl(tmp_path / "s.jsonl", rows(50, 3), user=lambda user: int(user[1:]))
     (tmp_path / "groups.csv").write_text("0,a\n1,a\n2,b\n")
     (tmp_path / "parents.csv").write_text("0,a\n1,a\n2,b\na,all\nb,all\n")
-    assert saved(tmp_path, stories, *WHO, "--groups", tmp_path / "groups.csv").relation.groups == {0: "a", 1: "a", 2: "b"}
+    assert saved(tmp_path, stories, *WHO, "--groups", tmp_path / "groups.csv").relation.groups == {
+        0: "a",
+        1: "a",
+        2: "b",
+    }
     assert saved(tmp_path, stories, *WHO, "--parents", tmp_path / "parents.csv").relation.parents[2] == "b"
     (tmp_path / "groups.csv").write_text("zero,a\n")
-    assert "groups.csv:1: 'zero' is no whole number" in refused("learn", stories, *WHO, "--groups", tmp_path / "groups.csv")
+    assert "groups.csv:1: 'zero' is no whole number" in refused(
+        "learn", stories, *WHO, "--groups", tmp_path / "groups.csv"
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,7 +228,7 @@ def test_all_formats_can_be_learned(stories, tmp_path):
     table = pyarrow.json.read_json(stories).select(["user", "price", "age", "click"])
     pq.write_table(table, tmp_path / "s.parquet")
     named = run_json("learn", tmp_path / "s.parquet", *WHO, "-q")
-    assert named["learners"] .keys() == {"together", "independent", "pooled"}
+    assert named["learners"].keys() == {"together", "independent", "pooled"}
     signs = {"yes": "1", "no": "-1"}
     svm = [f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in rows()]
     vw = [f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in rows()]

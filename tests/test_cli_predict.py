@@ -101,7 +101,9 @@ def test_an_unseen_task_is_refused_where_the_model_says_so(model, later, tmp_pat
 
 
 def test_numbers_as_tasks_stay_numbers(tmp_path):
-    stories = write_jsonl(tmp_path / "s.jsonl", rows(60), user=lambda user: int(user[1:]), click=lambda click: click == "yes")
+    stories = write_jsonl(
+        tmp_path / "s.jsonl", rows(60), user=lambda user: int(user[1:]), click=lambda click: click == "yes"
+    )
     model = tmp_path / "m.coterie"
     run("learn", stories, *WHO, "-q", "--ignore", "title", "--model", model)
     first = json.loads(run("predict", stories, "--model", model, "--json").stdout.splitlines()[0])

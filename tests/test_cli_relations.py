@@ -32,7 +32,11 @@ def test_few_tasks_are_shown_as_a_matrix(grouped):
 
 def test_of_many_tasks_the_strongest_pairs_are_shown(grouped):
     said = run("relations", grouped, "--top", "2").stdout.splitlines()
-    assert [line.split() for line in said[2:]] == [["task", "and", "task", "shared"], ["a", "b", "0.333"], ["c", "d", "0.25"]]
+    assert [line.split() for line in said[2:]] == [
+        ["task", "and", "task", "shared"],
+        ["a", "b", "0.333"],
+        ["c", "d", "0.25"],
+    ]
 
 
 def test_json_has_the_matrix_or_the_pairs(grouped):

@@ -10,35 +10,9 @@ import scipy.sparse as sp
 
 import coterie as ct
 from reference import perceptron
-from streams import CASES, FORMS, K, as_csr, linear_stream
+from streams import CASES, FORMS, ROTATED, RULES, STORAGES, K, as_csr, linear_stream
 
-STORAGES = ("dense", "sparse", "hashed", "auto")
-RULES = {
-    "perceptron": ct.Perceptron(),
-    "PA": ct.PassiveAggressive(variant="0"),
-    "PA-I": ct.PassiveAggressive(C=0.3, variant="I"),
-    "PA-II": ct.PassiveAggressive(C=0.3, variant="II"),
-}
 BITS = 16  # places enough that no two of the weights of these streams meet, see below
-
-
-def rotated(r, name, s):
-    """Relation r with storage s, and with the input, rule and averaging that are its turn.
-
-    Each new combination of types is compiled, so the turns are such that all pairs come up and few of the 72
-    combinations do: averaged where just one of "sparse input" and "a margin rule" holds.
-    """
-    storage = STORAGES[s]
-    if CASES[name].relation.form == "columns":
-        form, average = {"dense": ("dense", True), "sparse": ("csr", True), "hashed": ("dictionaries", False)}.get(
-            storage, ("dense", True)
-        )
-        return name, storage, form, "perceptron" if storage == "sparse" else list(RULES)[1 + r % 3], average
-    form, rule = list(FORMS)[(r + s) % 3], list(RULES)[(r + s // 2) % 4]
-    return name, storage, form, rule, (form != "dense") != (rule != "perceptron")
-
-
-ROTATED = [rotated(r, name, s) for (r, name), s in product(enumerate(CASES), range(len(STORAGES)))]
 
 
 def model_of(case, storage="auto", rule="perceptron", average=False, **options):

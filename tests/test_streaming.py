@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.numeric.tables import RowMajor, Sparse
+from coterie.numeric.tables import FeatureMajor, RowMajor, Sparse
 from coterie.streams.block import Block
 from reference import perceptron
 from streams import CASES, FORMS, D, K, Stream, as_dictionaries, linear_stream
@@ -229,6 +229,34 @@ def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, f
         kinds.add(type((inner.model if average else inner).tasks))
     np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-12, atol=1e-12)
     assert kinds == {RowMajor, Sparse}
+
+
+@pytest.mark.parametrize("name", ["graph factor", "interaction"])
+def test_weights_under_columns_of_m_change_over_too(name, small_dense_tables):
+    """Dictionaries bring ever more features, and the table of all tasks by all features would grow without end."""
+    small_dense_tables(8 * K * 12)
+    case, stream = CASES[name], linear_stream(56, d=40, zeros=0.5)
+    stream.X[np.arange(40) > np.arange(len(stream))[:, None] // 4] = 0.0
+    models, kinds = [ct.MultitaskPerceptron(case.relation, storage=storage) for storage in ("dense", "auto")], []
+    for x, y, task in zip(as_dictionaries(stream.X), stream.y, stream.named(case.tasks), strict=True):
+        margins = [model.learn_rounds([x], [y], [task], classes=[-1, 1]).margin for model in models]
+        np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
+        kinds.append(type(models[1].state_.model.table))
+    assert (kinds[0], kinds[-1]) == (FeatureMajor, Sparse)
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-12, atol=1e-12)
+
+
+@averaging
+def test_hashed_weights_take_no_more_room_as_groups_arrive(average):
+    """The first groups have a table of their own, which ends where it would outgrow the hashed one."""
+    stream, bits = linear_stream(57, n_tasks=60), 10
+    relation = ct.Clusters({i: i // 2 for i in range(60)}, share=0.5)
+    X = sp.csr_array((np.ones(len(stream)), np.arange(len(stream)) % 100, np.arange(len(stream) + 1)), shape=(200, 100))
+    model = ct.MultitaskPerceptron(relation, average=average, storage="hashed", bits=bits)
+    for t in range(len(stream)):
+        model.partial_fit(X[[t]], stream.y[[t]], stream.task[[t]], classes=[-1, 1])
+    assert len(model.tasks_) > 50
+    assert model.memory_ <= (4 if average else 2) * 8 * 2**bits + 10**4
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,13 @@ def test_svmlight_faults(line: str, code: int, word: str) -> None:
     assert rows.indptr.tolist() == [0, 1, 1, 2], "a faulty row has no entries"
 
 
+def test_a_word_without_a_colon_has_room() -> None:
+    """Compiled code checks no bounds: run with NUMBA_BOUNDSCHECK=1 to see that nothing is written outside."""
+    rows = parse_svmlight(*lines(["1 5"]), 32)
+    assert rows.fault.tolist() == [fields.NO_COLON]
+    assert len(rows.indices) == 1
+
+
 # -- Vowpal Wabbit
 
 NAMES = st.text(

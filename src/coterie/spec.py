@@ -109,7 +109,7 @@ def _write_model(value: Any) -> dict[str, Any]:
 def _write_array(value: np.ndarray[Any, Any]) -> dict[str, Any]:
     if value.dtype.kind not in "biuf":
         return {"$list": [to_json(item) for item in value.tolist()]}
-    raw = np.ascontiguousarray(value)
+    raw = np.asarray(value, order="C")
     text = base64.b64encode(raw.tobytes()).decode("ascii")
     return {"$array": text, "dtype": raw.dtype.str, "shape": list(raw.shape)}
 

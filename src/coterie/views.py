@@ -177,8 +177,11 @@ _PLAIN = {float, int, bool}
 def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
     """Names and finite values of a dictionary's features."""
     held = features.values()
-    if _PLAIN.issuperset(map(type, held)) and math.isfinite(sum(held)):
-        return features, np.array(list(held), np.float64)
+    try:
+        if _PLAIN.issuperset(map(type, held)) and math.isfinite(sum(held)):
+            return features, np.array(list(held), np.float64)
+    except OverflowError:  # an integer that no float can hold, which is named below
+        pass
     return _mixed_numbers(features)
 
 
@@ -191,4 +194,13 @@ def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[
 
 
 def _is_usable(held: Any) -> bool:
-    return isinstance(held, (str, bool, np.bool_)) or (isinstance(held, numbers.Real) and math.isfinite(held))
+    if isinstance(held, (str, bool, np.bool_)):
+        return True
+    return isinstance(held, numbers.Real) and _is_finite(held)
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an integer that no float can hold
+        return False

@@ -6,7 +6,7 @@ import csv
 import json as jsonlib
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -54,8 +54,8 @@ def predict(
     learned = load_model(model)
     encoder = learned.encoder_
     reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False)
-    with _opened(output) as out:
-        (_write_json if json else _write_csv)(predict_records(learned, reader), out)
+    with closing(predict_records(learned, reader)) as predictions, _opened(output) as out:
+        (_write_json if json else _write_csv)(predictions, out)
     if reader.skipped:
         typer.echo(f"coterie: skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}", err=True)
 

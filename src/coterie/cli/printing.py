@@ -39,7 +39,7 @@ def summary_lines(summary: Summary) -> Iterator[str]:
     told = summary.verdicts.get(summary.learner)
     for outcome, title in (("helped", "Tasks helped most"), ("hurt", "Tasks hurt most")):
         if told is not None and len(told.tasks) > 1:
-            yield from _tasks(told, outcome, title)
+            yield from _tasks(told, outcome, title, summary.learner)
 
 
 def learner_table(summary: Summary) -> Iterator[str]:
@@ -103,14 +103,14 @@ def _row(summary: Summary, name: str, metrics: Metrics, losses: bool) -> list[st
     return [name, percent(metrics.micro["error"], 2), *numbers, NONE if speed is None else f"{speed:,.0f}"]
 
 
-def _tasks(told: Verdict, outcome: str, title: str) -> Iterator[str]:
+def _tasks(told: Verdict, outcome: str, title: str, learner: str) -> Iterator[str]:
     """The tasks of one outcome with the largest differences."""
     from coterie.streams.wording import percent, points
 
     chosen = told.ordered(outcome)
     if not len(chosen):
         return
-    heads = ["task", "examples", "alone", "together", "gain in points", "95 % interval"]
+    heads = ["task", "examples", "independent", learner, "gain in points", "95 % interval"]
     rows = [
         [
             str(told.tasks[i]),

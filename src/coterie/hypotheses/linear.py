@@ -84,7 +84,7 @@ class Linear:
         return _fit_model(model, self, groups, tasks, features, dense)
 
     def fit_table(self, table: Any, rows: int, features: int, dense: bool) -> Any:
-        """A row-wise table with room for more, stored sparsely from where it would become too large."""
+        """A table with room for more, stored another way from where it would become too large."""
         return self._storage.fit(table, rows, features, dense)
 
 
@@ -103,7 +103,7 @@ def _(model: Grouped, linear: Linear, groups: int, tasks: int, features: int, de
 
 @_fit_model.register
 def _(model: Spread, linear: Linear, groups: int, tasks: int, features: int, dense: bool) -> Spread:
-    return model._replace(table=tables.fit_features(tables.fit_rows(model.table, tasks), features))
+    return model._replace(table=linear.fit_table(model.table, tasks, features, dense))
 
 
 @singledispatch

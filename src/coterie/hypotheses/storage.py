@@ -50,11 +50,18 @@ class Storage:
         return (tables.row_major_pairs if self.paired else tables.row_major)(rows, features, self.dtype)
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
-        """A row-wise table with room for more, stored sparsely from where it would become too large."""
-        grows = tables.is_dense(table) and rows * features * self._numbers > table.values.size
-        if grows and self.storage in ("auto", "sparse") and not dense and self._too_large(rows * features):
-            table = tables.to_sparse(table, table.values.size // table.stride)
+        """A table with room for more, stored another way from where it would become too large."""
+        if tables.is_dense(table) and rows * features * self._numbers > table.values.size:
+            table = self._changed_over(table, rows * features, dense)
         return tables.fit_rows(tables.fit_features(table, features), rows)
+
+    def _changed_over(self, table: Any, weights: int, dense: bool) -> Any:
+        """A dense table that shall hold so many weights, as it is or in a storage that has an end."""
+        if self.storage == "hashed" and weights > 2**self.bits:
+            return tables.to_hashed(table, self.bits)
+        if self.storage in ("auto", "sparse") and not dense and self._too_large(weights):
+            return tables.to_sparse(table)
+        return table
 
     @property
     def _numbers(self) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.arrays import grown, roomy
+from coterie.numeric.records import Dense
 from coterie.numeric.tables import (
     FeatureMajor,
     Hashed,
@@ -17,7 +18,9 @@ from coterie.numeric.tables import (
     RowMajorPairs,
     Sparse,
     SparsePairs,
+    add_pairs,
     arena,
+    axpy,
     compact,
     read_row,
     room,
@@ -157,28 +160,62 @@ def enlarge(table: Any, rows: NDArray[np.int64], entries: int) -> Any:
 
 
 @singledispatch
-def to_sparse(table: Any, rows: int) -> Any:
-    """The same weights, only those that are not zero stored."""
+def every_row(table: Any) -> Weights:
+    """All rows that a dense table has room for, as they stand in memory."""
     raise TypeError(f"not a dense table: {type(table).__name__}")
 
 
-@to_sparse.register
-def _(table: RowMajor, rows: int) -> Sparse:
-    dense = table.values.reshape(-1, table.stride)[:rows]
-    made = sparse(rows, table.values.dtype.str, 2 * int(np.count_nonzero(dense)) + 8 * rows + 512)
-    for row in range(rows):
-        write_row(made, row, dense[row])
-    return cast(Sparse, made)
+@every_row.register
+def _(table: RowMajor) -> Weights:
+    return np.asarray(table.values.reshape(-1, table.stride))
+
+
+@every_row.register
+def _(table: FeatureMajor) -> Weights:
+    return np.asarray(table.values.reshape(-1, table.stride).T)
+
+
+def every_pair(table: RowMajorPairs) -> Weights:
+    """All weights and second numbers that a dense table has room for: shape (rows, features, 2)."""
+    return np.asarray(table.values.reshape(-1, table.stride // 2, 2))
+
+
+@singledispatch
+def to_sparse(table: Any) -> Any:
+    """The same weights, only those that are not zero stored."""
+    dense = every_row(table)
+    made = sparse(len(dense), dense.dtype.str, 2 * int(np.count_nonzero(dense)) + 8 * len(dense) + 512)
+    for row, weights in enumerate(dense):
+        write_row(made, row, np.ascontiguousarray(weights))
+    return made
 
 
 @to_sparse.register
-def _(table: RowMajorPairs, rows: int) -> SparsePairs:
-    dense = table.values.reshape(-1, table.stride // 2, 2)[:rows]
-    cells = 2 * int(np.count_nonzero(dense[:, :, 1])) + 8 * rows + 512
-    made = sparse(rows, table.values.dtype.str, cells, SparsePairs)
-    for row in range(rows):
-        write_pairs(made, row, dense[row])
-    return cast(SparsePairs, made)
+def _(table: RowMajorPairs) -> Any:
+    dense = every_pair(table)
+    cells = 2 * int(np.count_nonzero(dense[:, :, 1])) + 8 * len(dense) + 512
+    made = sparse(len(dense), dense.dtype.str, cells, SparsePairs)
+    for row, pairs in enumerate(dense):
+        write_pairs(made, row, pairs)
+    return made
+
+
+@singledispatch
+def to_hashed(table: Any, bits: int) -> Any:
+    """The same weights in 2**bits places, those that meet added up."""
+    dense = every_row(table)
+    made = hashed(bits, dense.dtype.str)
+    for row in range(len(dense)):
+        axpy(made, row, 1.0, Dense(dense), row)
+    return made
+
+
+@to_hashed.register
+def _(table: RowMajorPairs, bits: int) -> HashedPairs:
+    made = hashed_pairs(bits, table.values.dtype.str)
+    for row, pairs in enumerate(every_pair(table)):
+        add_pairs(made, row, pairs)
+    return made
 
 
 def is_dense(table: Any) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .generic import compiled, generic, when
+from .prefetch import fetch
 from .records import begin, end, feature, value
-from .tables import FeatureMajor, axpy, dot, fetch, reserve
+from .tables import FeatureMajor, axpy, dot, reserve
 
 
 class Levels(NamedTuple):

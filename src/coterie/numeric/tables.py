@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .generic import compiled, generic, when
-from .prefetch import prefetch
-from .records import Csr, begin, end, feature, value
+from .records import begin, end, feature, value
 
 
 class RowMajor(NamedTuple):
@@ -57,6 +56,10 @@ class Sparse(NamedTuple):
     count: Any
     used: Any
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy's two views are one piece of memory again."""
+        return _sparse_again, (Sparse, self.features, self.values.dtype, *self[2:])
+
 
 class RowMajorPairs(NamedTuple):
     """As :class:`RowMajor`, each weight followed by its second number; the stride counts both."""
@@ -84,6 +87,18 @@ class SparsePairs(NamedTuple):
     size: Any
     count: Any
     used: Any
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy's two views are one piece of memory again."""
+        return _sparse_again, (
+            SparsePairs,
+            self.features,
+            self.values.dtype,
+            self.start,
+            self.size,
+            self.count,
+            self.used,
+        )
 
 
 @generic
@@ -159,7 +174,7 @@ def _locate_sparse(table: Any, row: Any, feature: Any) -> Any:
 
 
 @compiled
-def _bucket(table: Any, row: Any, feature: Any) -> Any:
+def bucket_of(table: Any, row: Any, feature: Any) -> Any:
     """The bucket of its row in which a feature is looked for first."""
     mixed = (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
     return np.int64((mixed * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
@@ -168,7 +183,7 @@ def _bucket(table: Any, row: Any, feature: Any) -> Any:
 @compiled
 def _probe(table: Any, row: Any, feature: Any) -> Any:
     """The place of a feature in its row and True, or the free place where it would go and False."""
-    bucket = _bucket(table, row, feature)
+    bucket = bucket_of(table, row, feature)
     while True:
         place = line(table) * ((table.start[row] >> 2) + bucket)
         a, b = table.features[place], table.features[place + 2]
@@ -272,7 +287,7 @@ def touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
 def _touch_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
     seen = np.int64(0)
     for k in range(begin(rows, t), end(rows, t)):
-        bucket = (table.start[row] >> 2) + _bucket(table, row, feature(rows, t, k))
+        bucket = (table.start[row] >> 2) + bucket_of(table, row, feature(rows, t, k))
         seen |= table.features[line(table) * bucket]
     return seen
 
@@ -281,36 +296,6 @@ for _kind in (RowMajor, FeatureMajor, Hashed, RowMajorPairs, HashedPairs):
     when(touch, _kind)(lambda table, row, rows, t: np.int64(0))
     when(claim, _kind)(lambda table, row, feature: locate(table, row, feature))
     when(reserve, _kind)(lambda table, row, rows, t: True)
-
-
-@generic
-def fetch(table: Any, row: Any, rows: Any, t: Any) -> None:
-    """Ask for the memory that record t needs of a row, ahead of its round: on text this halves the time of a round.
-
-    A record that is dense reads its row from end to end, which a processor foresees by itself.
-    """
-
-
-@compiled
-def _fetch_each(table: Any, row: Any, rows: Any, t: Any) -> None:
-    for k in range(begin(rows, t), end(rows, t)):
-        prefetch(table.values, locate(table, row, feature(rows, t, k)))
-
-
-@compiled
-def _fetch_buckets(table: Any, row: Any, rows: Any, t: Any) -> None:
-    for k in range(begin(rows, t), end(rows, t)):
-        place = line(table) * ((table.start[row] >> 2) + _bucket(table, row, feature(rows, t, k)))
-        prefetch(table.values, place)
-        prefetch(table.values, place + beside(table))
-
-
-for _kind in (RowMajor, Hashed, RowMajorPairs, HashedPairs):
-    when(fetch, _kind, object, Csr)(lambda table, row, rows, t: _fetch_each(table, row, rows, t))
-for _kind in (Sparse, SparsePairs):
-    when(fetch, _kind)(lambda table, row, rows, t: _fetch_buckets(table, row, rows, t))
-for _kind in (RowMajor, Hashed, RowMajorPairs, HashedPairs, FeatureMajor):
-    when(fetch, _kind)(lambda table, row, rows, t: None)
 
 
 @compiled
@@ -347,13 +332,20 @@ def write_row(table: Any, row: Any, weights: Any) -> None:
 
 
 @compiled
-def write_pairs(table: Any, row: Any, pairs: Any) -> None:
-    """As :func:`write_row` for the weights and second numbers of an array (features, 2)."""
-    _grow_row(table, row, np.count_nonzero(pairs[:, 1]))
+def add_pairs(table: Any, row: Any, pairs: Any) -> None:
+    """Add weights and second numbers of an array (features, 2), where the latter are not zero, to a row with room."""
     for j in range(len(pairs)):
         if pairs[j, 1] != 0.0:
             place = claim(table, row, j)
-            table.values[place], table.values[place + beside(table)] = pairs[j, 0], pairs[j, 1]
+            table.values[place] += pairs[j, 0]
+            table.values[place + beside(table)] += pairs[j, 1]
+
+
+@compiled
+def write_pairs(table: Any, row: Any, pairs: Any) -> None:
+    """As :func:`write_row` for the weights and second numbers of an array (features, 2)."""
+    _grow_row(table, row, np.count_nonzero(pairs[:, 1]))
+    add_pairs(table, row, pairs)
 
 
 #: Places that a bucket takes, by kind of sparse table.
@@ -361,14 +353,21 @@ LINES: dict[Any, int] = {Sparse: 8, SparsePairs: 16}
 
 
 def arena(size: int, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, Any]:
-    """Room for so many cells, seen as weights and as features; buckets begin at the start of a pair of cache lines."""
+    """Room for so many cells, seen as weights and as features; buckets begin at the start of a pair of cache lines.
+
+    All zero, since a saved model holds what nobody has written to as well.
+    """
     places = LINES[kind] * -(-size // 4)
-    values = np.empty(places + 128 // dtype.itemsize, dtype)
+    values = np.zeros(places + 128 // dtype.itemsize, dtype)
     first = -values.ctypes.data % 128 // dtype.itemsize
     values = values[first : first + places]
     features = values.view(f"i{dtype.itemsize}")
     values[: LINES[kind]], features[:8:2] = 0.0, -1
     return values, features
+
+
+def _sparse_again(kind: Any, bits: Any, dtype: np.dtype[Any], *rest: Any) -> Any:
+    return kind(*cells(bits, dtype, kind), *rest)
 
 
 def cells(bits: Any, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, Any]:

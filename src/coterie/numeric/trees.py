@@ -29,6 +29,8 @@ def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
     """The shape of a model as plain JSON data, and its arrays by dotted name."""
     fields: dict[str, Any] = {}
     arrays: Arrays = {}
+    if isinstance(model, Sparse):
+        model = model._replace(values=model.values[:0])  # the same memory as its features: kept once
     for name, held in model._asdict().items():
         if isinstance(held, tuple):
             fields[name], below = flatten(held, f"{prefix}{name}.")

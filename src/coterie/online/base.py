@@ -314,12 +314,13 @@ class OnlineClassifier(Learned):
     def _record(self, x: Mapping[str, Any], learning: bool) -> tuple[Csr, int]:
         """A dictionary as a block of one record, and how many features there are."""
         if "encoder_" in self.__dict__:
-            return tabular.encoded(self.encoder_, [x], learning), self.encoder_.n_features
+            rows = tabular.encoded(self.encoder_, [x], learning)
+            return tabular.of_type(rows, self.dtype), self.encoder_.n_features
         view = self._view()
         rows = view.record(x, grow=learning and self._dictionaries)
         if learning:
             self.view_ = view
-        return rows, max(len(view), 1)
+        return tabular.of_type(rows, self.dtype), max(len(view), 1)
 
     def _view(self) -> View:
         if "view_" in self.__dict__:
@@ -347,9 +348,10 @@ class OnlineClassifier(Learned):
         if learning and len(y) != len(X):
             raise ValueError(f"y must hold one label a record: got {len(y)} for {len(X)} records")
         if "encoder_" in self.__dict__:
-            return tabular.encoded(self.encoder_, X, learning), self.encoder_.n_features
+            rows = tabular.encoded(self.encoder_, X, learning)
+            return tabular.of_type(rows, self.dtype), self.encoder_.n_features
         view = self._view()
         rows = view.records(X, grow=learning and self._dictionaries)
         if learning:
             self.view_ = view
-        return rows, max(len(view), 1)
+        return tabular.of_type(rows, self.dtype), max(len(view), 1)

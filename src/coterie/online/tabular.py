@@ -160,6 +160,11 @@ def encoded(encoder: Encoder, records: Sequence[Mapping[str, Any]], learning: bo
     return Csr(values, features, starts)
 
 
+def of_type(rows: Csr, dtype: str) -> Csr:
+    """The records with values of the type that arrays would be brought to."""
+    return rows if rows.values.dtype == dtype else rows._replace(values=rows.values.astype(dtype))
+
+
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only array would make numba compile everything once more."""
     return array if array.flags.writeable else array.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -104,9 +105,9 @@ def learn(
         With file and line, for records that cannot be read or learned: no label, a third label, one label only, a task
         that the relation does not know.
     """
-    stream = _Stream(reader)
-    models = {name: choice.make(stream.naming) for name, choice in choices.items()}
-    return _go(stream, models, delay, alone, on_round)
+    with closing(_Stream(reader)) as stream:
+        models = {name: choice.make(stream.naming) for name, choice in choices.items()}
+        return _go(stream, models, delay, alone, on_round)
 
 
 def go_on(reader: Reader, model: Any, *, delay: int = 0, on_round: OnRound | None = None) -> Outcome:
@@ -115,7 +116,8 @@ def go_on(reader: Reader, model: Any, *, delay: int = 0, on_round: OnRound | Non
     The reader must have been made with the model's encoder; see `learn` for the rest. The records of two files give the
     same model, bit for bit, whether they are learned in one pass or one after the other.
     """
-    return _go(_Stream(reader), {TOGETHER: model}, delay, True, on_round)
+    with closing(_Stream(reader)) as stream:
+        return _go(stream, {TOGETHER: model}, delay, True, on_round)
 
 
 def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_round: OnRound | None) -> Outcome:
@@ -149,14 +151,18 @@ class _Stream:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self._blocks = iter(reader)
+        self._blocks: Any = iter(reader)
         self._labels: dict[Hashable, None] = {}
         self._tasks: set[Hashable] = set()
         self._allowed: list[Callable[[Hashable], Any]] = []
 
+    def close(self) -> None:
+        """Close the files, wherever in them the pass has stopped."""
+        self._blocks.close()
+
     @cached_property
     def _first(self) -> Block:
-        block = next(self._blocks, None)
+        block: Block | None = next(self._blocks, None)
         if block is None:
             first = next(iter(self.reader.skipped_examples), "")
             raise InputError(f"no record could be used, {self.reader.skipped:,} were skipped; the first: {first}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Predictions(NamedTuple):
     probability: NDArray[np.float64] | None = None
 
 
-def predict_records(model: Any, reader: Reader) -> Iterator[Predictions]:
+def predict_records(model: Any, reader: Reader) -> Generator[Predictions]:
     """Predict the records of files with a model that learned from files; nothing is learned.
 
     Parameters
@@ -58,8 +59,10 @@ def predict_records(model: Any, reader: Reader) -> Iterator[Predictions]:
     InputError
         With file and line, for a record that cannot be read, or a task that the model refuses.
     """
-    for block in reader:
-        yield _predicted(model, block, reader)
+    blocks: Any = iter(reader)
+    with closing(blocks):
+        for block in blocks:
+            yield _predicted(model, block, reader)
 
 
 def _predicted(model: Any, block: Block, reader: Reader) -> Predictions:

@@ -1,0 +1,289 @@
+"""What cannot be learned from: one clear sentence, and the model as it was before."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from streams import D, linear_stream
+
+STREAM = linear_stream(81, n=20)
+X, Y, TASK = STREAM.X, STREAM.y, STREAM.task.tolist()
+NAN, INFINITE = X.copy(), X.copy()
+NAN[3, 2], INFINITE[5, 1] = np.nan, -np.inf
+RECORDS = [{f"f{j}": float(value) for j, value in enumerate(x)} for x in X]
+FRAME = pd.DataFrame(X, columns=[f"f{j}" for j in range(D)])
+
+
+def state_of(model):
+    """Everything that a model holds, as bytes and plain data."""
+    data, arrays = model.dump()
+    noted = {name: held for name, held in vars(model).items() if name not in ("state_", "labels_", "view_", "_made")}
+    return repr((data, sorted(noted.items(), key=str))), {name: array.tobytes() for name, array in arrays.items()}
+
+
+def learned_from_arrays(**options):
+    return ct.MultitaskPerceptron(ct.MeanRegularized(b=2), average=True, **options).fit(X, Y, TASK)
+
+
+def learned_from_dictionaries(**options):
+    return ct.MultitaskPerceptron(ct.MeanRegularized(b=2), **options).partial_fit(RECORDS, Y, TASK)
+
+
+def learned_from_frames(**options):
+    return ct.MultitaskPerceptron(**options).partial_fit(FRAME, Y, TASK)
+
+
+def refused(model, message, learn, error=ValueError):
+    """The call is refused with one sentence, and the model is what it was, bit for bit."""
+    before = state_of(model)
+    with pytest.raises(error, match=message) as raised:
+        learn(model)
+    assert state_of(model) == before
+    return str(raised.value)
+
+
+ARRAYS = {
+    "NaN": ((NAN, Y, TASK), "NaN"),
+    "infinity": ((INFINITE, Y, TASK), "infinity"),
+    "NaN in a sparse matrix": ((sp.csr_array(NAN), Y, TASK), "NaN"),
+    "one record alone": ((X[0], Y[:1], TASK[:1]), "Expected 2D array, got 1D array"),
+    "three dimensions": ((X[None], Y[:1], TASK[:1]), "dim 3"),
+    "words": ((np.full(X.shape, "word"), Y, TASK), "could not convert string to float"),
+    "complex numbers": ((X * 1j, Y, TASK), "Complex data not supported"),
+    "no records": ((X[:0], Y[:0], TASK[:0]), r"Found array with 0 sample\(s\)"),
+    "fewer labels": ((X, Y[:5], TASK), "inconsistent numbers of samples"),
+    "no labels": ((X, None, TASK), "y"),
+    "labels in two columns": ((X, np.c_[Y, Y], TASK), "y should be a 1d array"),
+    "three labels": ((X, [0, 1, 2] * 6 + [0, 1], TASK), "expected two labels, got"),
+    "missing label": ((X, [None, *Y[1:]], TASK), "NaN|missing|unknown"),
+    "NaN as label": ((X, [np.nan, *Y[1:]], TASK), "Input y contains NaN"),
+    "a target to regress on": ((X, X[:, 0], TASK), "Unknown label type: continuous"),
+    "fewer tasks": ((X, Y, TASK[:5]), r"task must name one task a record: got shape \(5,\) for 20 records"),
+    "tasks in two columns": ((X, Y, np.c_[TASK, TASK]), r"got shape \(20, 2\) for 20 records"),
+    "one task for all": ((X, Y, "ann"), r"task must name one task a record: got shape \(\)"),
+    "missing task": ((X, Y, [None, *TASK[1:]]), r"task of record 0 \(from 0\) is missing: None"),
+    "NaN as task": ((X, Y, np.r_[np.nan, TASK[1:]]), r"task of record 0 \(from 0\) is missing: .*nan"),
+}
+MISFITS = {
+    "too few columns": ((X[:, :3], Y, TASK), "X has 3 features, but MultitaskPerceptron is expecting 6 features"),
+    "too many columns": ((np.hstack([X, X]), Y, TASK), "X has 12 features"),
+    "another label": ((X, Y + 2, TASK), "expected two labels, got -1.0, 1.0, 3.0"),
+    "dictionaries": ((RECORDS, Y, TASK), "dictionaries need feature names.* learned from bare arrays"),
+}
+arrays = pytest.mark.parametrize(("given", "message"), ARRAYS.values(), ids=ARRAYS)
+
+
+@pytest.mark.parametrize(("given", "message"), (ARRAYS | MISFITS).values(), ids=ARRAYS | MISFITS)
+def test_arrays_that_cannot_be_learned_on_top(given, message):
+    refused(learned_from_arrays(), message, lambda model: model.partial_fit(*given))
+
+
+@arrays
+def test_arrays_that_cannot_be_learned_first(given, message):
+    model = ct.MultitaskPerceptron()
+    refused(model, message, lambda model: model.partial_fit(*given))
+    assert vars(model).keys() - {"_made"} == vars(ct.MultitaskPerceptron()).keys()
+    model.partial_fit(RECORDS, Y)
+
+
+@arrays
+def test_a_refused_fit_forgets_nothing(given, message):
+    refused(learned_from_arrays(), message, lambda model: model.fit(*given))
+
+
+@pytest.mark.parametrize(("given", "message"), (ARRAYS | MISFITS).values(), ids=ARRAYS | MISFITS)
+def test_streams_that_cannot_be_validated(given, message):
+    rows, y, task = given
+    if y is not None:  # without labels X is taken for blocks
+        refused(learned_from_arrays(), message, lambda model: ct.progressive_validation(model, rows, y, task=task))
+
+
+DICTIONARIES = {
+    "NaN": (([{"f0": 1.0}, {"f1": np.nan}], [1, -1]), "feature 'f1' must be a finite number or a string, got nan"),
+    "infinity": (([{"f0": np.inf}], [1]), "feature 'f0' must be a finite number or a string, got inf"),
+    "a number beyond floats": (([{"f0": 10**400}], [1]), "feature 'f0' must be a finite number or a string"),
+    "nothing": (([{"f0": None}], [1]), "feature 'f0' must be a finite number or a string, got None"),
+    "a list": (([{"new": 1.0}, {"f0": [1, 2]}], [1, -1]), r"feature 'f0' must be .*, got \[1, 2\]"),
+    "another label": (([{"new": 1.0}], [5]), "expected two labels, got -1.0, 1.0, 5"),
+    "missing label": (([{"new": 1.0}], [None]), r"label of record 0 \(from 0\) is missing"),
+    "fewer labels": (([{"new": 1.0}] * 3, [1]), "y must hold one label a record: got 1 for 3 records"),
+    "fewer tasks": (([{"new": 1.0}], [1], [1, 2]), r"got shape \(2,\) for 1 records"),
+    "missing task": (([{"new": 1.0}], [1], [None]), r"task of record 0 \(from 0\) is missing"),
+    "an array": ((X, Y), "learned from dictionaries: give a list of dictionaries, not an array"),
+}
+
+
+@pytest.mark.parametrize("storage", ["auto", "hashed"])
+@pytest.mark.parametrize(("given", "message"), DICTIONARIES.values(), ids=DICTIONARIES)
+def test_dictionaries_that_cannot_be_learned(given, message, storage):
+    model = learned_from_dictionaries(storage=storage, bits=10)
+    refused(model, message, lambda model: model.partial_fit(*given))
+
+
+SINGLE = {
+    "NaN": (({"new": np.nan}, 1.0), ValueError, "feature 'new' must be a finite number"),
+    "another label": (({"new": 1.0}, "ham"), ValueError, "expected two labels, got -1.0, 1.0, 'ham'"),
+    "missing label": (({"new": 1.0}, None), ValueError, "label of record 0 .* is missing"),
+    "NaN as task": (({"new": 1.0}, 1.0, float("nan")), ValueError, "the task of the record is missing: nan"),
+    "a list as task": (({"new": 1.0}, 1.0, [1]), TypeError, "unhashable"),
+}
+
+
+@pytest.mark.parametrize(("given", "error", "message"), SINGLE.values(), ids=SINGLE)
+def test_single_records_that_cannot_be_learned(given, error, message):
+    refused(learned_from_dictionaries(), message, lambda model: model.learn_one(*given), error)
+    refused(
+        ct.MultitaskPerceptron(), message, lambda model: model.learn_one(*given), error
+    ) if "two" not in message else 0
+
+
+def test_rows_and_names_that_do_not_fit():
+    model = learned_from_frames()
+    refused(model, "feature names", lambda model: model.partial_fit(FRAME.rename(columns={"f0": "g"}), Y, TASK))
+    table = pa.table({"g": X[:, 0], **{f"f{j}": X[:, j] for j in range(1, D)}})
+    refused(model, r"X has columns \['g', 'f1'", lambda model: model.partial_fit(table, Y, TASK))
+    refused(model, r"X has columns \['g', 'f1'", lambda model: model.predict(table))
+    nulls = pa.table({f"f{j}": pa.array([None, *X[1:, j]]) for j in range(D)})
+    refused(model, "NaN", lambda model: model.predict(nulls))
+    refused(learned_from_arrays(), "X has 1 features", lambda model: model.predict(table.select(["g"])))
+
+
+def test_a_task_that_may_not_be_new():
+    for model in (learned_from_arrays(new_task="raise"), learned_from_dictionaries(new_task="raise")):
+        rows = RECORDS if "view_" in vars(model) else X
+        message = "task 'nobody' was never seen and new_task is 'raise'"
+        for learn in (
+            lambda model, rows=rows: model.partial_fit(rows, Y, ["nobody", *TASK[1:]]),
+            lambda model, rows=rows: model.partial_fit(rows, Y, TASK, tasks=["nobody"]),
+            lambda model, rows=rows: model.predict(rows, ["nobody"] * len(Y)),
+        ):
+            refused(model, message, learn)
+    model = learned_from_dictionaries(new_task="raise")
+    refused(model, message, lambda model: model.learn_one({"new": 1.0}, 1.0, "nobody"))
+    refused(model, message, lambda model: model.predict_one({"new": 1.0}, "nobody"))
+    with pytest.raises(ValueError, match="new_task must be 'grow' or 'raise', got 'ignore'"):
+        ct.MultitaskPerceptron(new_task="ignore").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("relation", "message"),
+    [
+        (ct.Clusters(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no group in Clusters"),
+        (ct.Hierarchy(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no parent in Hierarchy"),
+        (ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), "task 'nobody' is unknown to TaskGraph, which has 0, 1"),
+        (ct.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, which has 0, 1"),
+    ],
+    ids=["clusters", "hierarchy", "graph", "interaction"],
+)
+def test_a_task_that_the_relation_does_not_know(relation, message):
+    for model in (ct.MultitaskPerceptron(relation), ct.MultitaskPerceptron(relation).partial_fit(RECORDS, Y, TASK)):
+        refused(model, message, lambda model: model.partial_fit(RECORDS, Y, ["nobody", *TASK[1:]]))
+        refused(model, message, lambda model: model.learn_one({"new": 1.0}, 1.0, "nobody"))
+        fresh = copy.deepcopy(model)
+        if fresh.fitted:
+            refused(fresh, "nobody", lambda model: model.predict(RECORDS, ["nobody"] * len(Y)))
+    model = ct.MultitaskPerceptron(relation)
+    with pytest.raises(ValueError, match=message):
+        ct.progressive_validation(model, X, Y, task=["nobody", *TASK[1:]])
+    assert vars(model).keys() - {"_made"} == vars(ct.MultitaskPerceptron()).keys()
+
+
+def test_columns_that_do_not_hold_the_task():
+    numbered = np.column_stack([TASK, X])
+    message = "tasks are given twice: as task= and as task_column=0"
+    refused(ct.MultitaskPerceptron(task_column=0), message, lambda model: model.fit(numbered, Y, TASK))
+    for column, data, message in (
+        (7, numbered, "task_column 7 is not among the 7 columns"),
+        (-8, sp.csr_array(numbered), "task_column -8 is not among the 7 columns"),
+        ("user", numbered, "task_column 'user' is a name, and X is an array without names: give an index"),
+        ("user", FRAME, r"task_column 'user' is not among the columns \['f0'"),
+        (6, FRAME, "task_column 6 is not among the 6 columns"),
+        ("user", RECORDS, r"record 0 \(from 0\) has no task_column 'user'; it has \['f0'"),
+    ):
+        refused(
+            ct.MultitaskPerceptron(task_column=column), message, lambda model, data=data: model.partial_fit(data, Y)
+        )
+    model = ct.MultitaskPerceptron(task_column="user")
+    refused(model, "the record has no task_column 'user'", lambda model: model.learn_one({"f0": 1.0}, True))
+    given_twice = {"f0": 1.0, "user": "ann"}
+    refused(model, "the task is given twice", lambda model: model.learn_one(given_twice, True, task="bob"))
+    refused(model, "the task of the record is missing", lambda model: model.learn_one({"user": None}, True))
+
+
+def test_one_class_is_not_enough_for_fit():
+    model = learned_from_arrays()
+    refused(model, r"y must hold two classes, got one class only: 1.0", lambda model: model.fit(X, np.ones(20), TASK))
+    refused(model, "n_passes must be at least 1, got 0", lambda model: model.fit(X, Y, TASK, n_passes=0))
+    assert ct.MultitaskPerceptron().partial_fit(X, np.ones(20), TASK).classes_.tolist() == [1.0]
+    refused(
+        ct.MultitaskPerceptron(), "expected two labels, got", lambda model: model.partial_fit(X, Y, classes=[-1, 0, 1])
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"relation": "half"}, TypeError, "Linear cannot learn under 'half': it needs a relation"),
+        ({"rule": "perceptron"}, TypeError, "Linear cannot move by 'perceptron': it needs a rule"),
+        ({"storage": "disk"}, ValueError, "storage must be one of auto, dense, sparse, hashed, got 'disk'"),
+        ({"dtype": "float16"}, ValueError, "dtype must be 'float64' or 'float32', got 'float16'"),
+        ({"bits": 0}, ValueError, "bits must lie between 1 and 40, got 0"),
+    ],
+)
+def test_parameters_that_do_not_fit(options, error, message):
+    model = ct.MultitaskPerceptron(**options)
+    refused(model, message, lambda model: model.partial_fit(X, Y), error)
+    refused(model, message, lambda model: model.learn_one({"a": 1.0}, True), error)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ct.MeanRegularized(), "give either b or share, got b=None and share=None"),
+        (lambda: ct.MeanRegularized(b=1, share=0.5), "give either b or share, got b=1 and share=0.5"),
+        (lambda: ct.MeanRegularized(b=-1), "b must be a finite number above -1 .*, got -1"),
+        (lambda: ct.MeanRegularized(b=np.nan), "b must be a finite number above -1"),
+        (lambda: ct.MeanRegularized(b=np.inf), "b must be a finite number above -1"),
+        (lambda: ct.MeanRegularized(share=1.5), "share must lie between 0 .* and 1 .*, got 1.5"),
+        (lambda: ct.Clusters(["a"], b=1), "groups must be a mapping of task to group, got list"),
+        (lambda: ct.Clusters({}, b=-2), "b must be a finite number above -1"),
+        (lambda: ct.Hierarchy({}, b=1), "parents must map nodes to parents or be a separator, got {}"),
+        (lambda: ct.Hierarchy({"a": "b", "b": "a"}, b=1), "parents has a cycle through"),
+        (lambda: ct.Hierarchy({"a": "b"}, b=(1, 2)), "there are 1 levels and 2 strengths"),
+        (lambda: ct.Hierarchy({"a": "b"}, share=(1.5,)), "share must lie between 0"),
+        (lambda: ct.Hierarchy("/", share=(0.8, 0.5)), "share must lie between 0"),
+        (lambda: ct.PassiveAggressive(C=0), "C must be positive, got 0"),
+        (lambda: ct.PassiveAggressive(C=np.nan), "C must be positive, got nan"),
+        (lambda: ct.PassiveAggressive(variant="III"), "variant must be '0', 'I' or 'II', got 'III'"),
+        (lambda: ct.Interaction([[1.0, 2.0], [2.0, 1.0]]), "must be positive definite"),
+        (lambda: ct.TaskGraph([("a", "b")], tasks=["a"]), r"edge \('a', 'b'\) names 'b', which is not among tasks"),
+    ],
+)
+def test_parts_that_do_not_fit(make, message):
+    with pytest.raises(ValueError, match=message) as refusal:
+        make()
+    assert "\n" not in str(refusal.value)
+
+
+def test_blocks_without_labels():
+    model = learned_from_arrays()
+    block = model.as_block(X, Y, TASK)
+    unlabelled = type(block)(block.X, None, block.task, block.place)
+    refused(model, "records without labels can be predicted, not learned", lambda model: model.learn_block(unlabelled))
+    np.testing.assert_array_equal(model.decide_block(unlabelled), model.decision_function(X, TASK))
+
+
+def test_looking_at_records_is_not_learning():
+    """A block can be made of records without the model taking note of their form."""
+    model = ct.MultitaskPerceptron(ct.Clusters({}, b=1))
+    with pytest.raises(ValueError, match="has no group"):
+        ct.progressive_validation(model, FRAME, Y, task=TASK)
+    assert not hasattr(model, "feature_names_in_")
+    assert not hasattr(model, "n_features_in_")

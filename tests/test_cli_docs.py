@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+import console
+from coterie.cli.app import app
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "cli.md"
+COMMANDS = typer.main.get_command(app).commands
+
+
+def options():
+    """Every command with every way to write each of its options."""
+    for name, command in COMMANDS.items():
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                yield from ((name, parameter, word) for word in [*parameter.opts, *parameter.secondary_opts])
+
+
+@pytest.fixture(scope="module")
+def document():
+    return DOCUMENT.read_text()
+
+
+def section(document, heading):
+    return re.search(rf"(?ms)^## {heading}$.*?(?=^## |\Z)", document)[0]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_section_and_its_help(document, name):
+    assert f"\n## {name}\n" in document
+    assert f"| [`{name}`](#{name}) |" in document
+    assert "For example:" in COMMANDS[name].help
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "word"), [pytest.param(*each, id=f"{each[0]} {each[2]}") for each in options()]
+)
+def test_every_option_is_documented(document, name, parameter, word):
+    if word not in ("--help", "-h"):
+        assert parameter.help
+    shared = section(document, "learn") if name == "compare" else ""
+    said = (
+        section(document, name) + shared + (section(document, "The program") if "help" in word or word == "-h" else "")
+    )
+    assert f"`{word} " in said or f"`{word}`" in said
+
+
+def test_options_that_the_document_names_exist(document):
+    known = {word for _, _, word in options()} | {"--version", "--install-completion", "--show-completion", "--help"}
+    assert set(re.findall(r"`(--[a-z-]+)", document)) <= known
+
+
+def test_the_document_shows_what_commands_print(document, tmp_path):
+    for command, printed in console.commands(document):
+        assert console.steady(console.printed_by(command, tmp_path)) == console.steady(printed), command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_of_help_parse(name):
+    lines = re.findall(r"(?m)^ +(?:zcat \S+ \| )?coterie (.*)$", COMMANDS[name].help)
+    assert lines
+    for line in lines:
+        words = line.replace("'", "").split()
+        assert words[0] == name
+        COMMANDS[name].make_context(name, words[1:])

@@ -1,0 +1,224 @@
+"""The library behind the commands: running totals, files of tasks, choices, the job, summaries, and what shows progress."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import coterie as ct
+import samples
+from coterie.cli import progress
+from coterie.cli.printing import paragraph, table
+from coterie.streams import job
+from coterie.streams.choices import Choice
+from coterie.streams.errors import InputError
+from coterie.streams.job import go_on, learn
+from coterie.streams.predicting import Predictions
+from coterie.streams.readers import read
+from coterie.streams.related import read_edges, read_groups, read_matrix, read_parents
+from coterie.streams.summary import conclusions, summarize
+from coterie.streams.totals import RunningTotals
+from coterie.streams.verdict import verdict
+from terminal import rows, write_csv
+
+
+def stretch(mistake, tasks):
+    """A trace of some rounds, its tasks numbered in order of first appearance as traces have them."""
+    order = list(dict.fromkeys(tasks))
+    codes = np.array([order.index(task) for task in tasks], np.int64)
+    return SimpleNamespace(mistake=np.array(mistake, bool), task=codes, tasks=tuple(order))
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abcdef")), min_size=1, max_size=80),
+    st.lists(st.integers(0, 80), max_size=6),
+)
+def test_totals_are_the_same_however_the_stream_is_cut(records, cuts):
+    cuts = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
+    totals, told = RunningTotals(), []
+    for first, last in zip(cuts, cuts[1:], strict=False):
+        part = records[first:last]
+        tasks = [task for _, _, task in part]
+        told += totals.add({name: stretch([each[i] for each in part], tasks) for i, name in enumerate(("x", "y"))})
+    assert [each.examples for each in told] == [2**k for k in range(len(records).bit_length())]
+    before = 0
+    for each in [*told, totals.now()]:
+        so_far = records[: each.examples]
+        assert each.tasks == len({task for _, _, task in so_far})
+        for i, name in enumerate(("x", "y")):
+            assert each.error[name] == sum(record[i] for record in so_far) / len(so_far)
+            if each.examples > before:
+                fresh = records[before : each.examples]
+                assert each.since[name] == sum(record[i] for record in fresh) / len(fresh)
+        before = each.examples
+
+
+def test_totals_of_nothing():
+    assert RunningTotals().now() == (0, 0, {}, {})
+
+
+def test_small_files_of_tasks(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("\ufeffTask, Group\n\n a , x \nb,y\n", encoding="utf-8")
+    assert read_groups(str(path)) == {"a": "x", "b": "y"}
+    path.write_text('"a,b",x\n')
+    assert read_groups(str(path)) == {"a,b": "x"}
+    path.write_text("node,parent\n1,fr\nfr,all\n")
+    assert read_parents(str(path), int) == {1: "fr", "fr": "all"}
+    path.write_text("task,task,weight\na,b,2\nb,c\n")
+    assert read_edges(str(path)) == [("a", "b", 2.0), ("b", "c")]
+    path.write_text("1,2\n1,0.5\n0.5,1\n")
+    matrix, tasks = read_matrix(str(path), int)
+    assert (matrix.tolist(), tasks) == ([[1, 0.5], [0.5, 1]], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("reads", "text", "message"),
+    [
+        (read_groups, b"a,x,y\n", "f.csv:1: has 3 fields: expected 2"),
+        (read_groups, b"", "f.csv: has no task"),
+        (read_groups, b"\xff,x\n", "f.csv: is not UTF-8 text"),
+        (read_groups, b'"a\nb', "f.csv"),
+        (read_edges, b"a\n", "f.csv:1: has 1 fields: expected task,task or task,task,weight"),
+        (read_edges, b"task,task\n", "f.csv: has no edge"),
+        (read_edges, b"a,b,x\n", "f.csv:1: 'x' is not a number"),
+        (read_matrix, b"", "f.csv: is empty"),
+        (read_matrix, b"a,b\n1,2,3\n", "f.csv:2: has 3 fields: expected 2"),
+        (read_matrix, b"a,b\n1,2\n", "f.csv: names 2 tasks and has 1 rows"),
+    ],
+)
+def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, monkeypatch, reads, text, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f.csv").write_bytes(text)
+    with pytest.raises(InputError) as refused:
+        reads("f.csv")
+    assert str(refused.value).startswith(message)
+
+
+def test_a_choice_tells_what_was_chosen():
+    assert Choice().changed() == []
+    assert Choice(rule="pa2", share=0.1).changed() == ["share", "rule"]
+    assert [Choice().kind, Choice(b=1.0).kind, Choice(graph="g.csv").kind] == ["half", "mean", "graph"]
+
+
+def clicks(tmp_path, **options):
+    path = write_csv(tmp_path / "clicks.csv", rows())
+    return read(path, task="user", label="click", **options)
+
+
+def test_the_job_leaves_models_that_predict(tmp_path):
+    outcome = learn(clicks(tmp_path), {"a": Choice(), "b": Choice(share=0.1)})
+    assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled"}
+    assert outcome.trace is outcome.comparison.traces[outcome.learner]
+    assert all(model.encoder_ is not None for model in outcome.comparison.models.values())
+    assert outcome.model.predict_one({"price": 3.0, "age": 0.0}, task="u1") == "yes"
+    assert outcome.relation("a", 2).matrix.shape == (2, 2)
+
+
+def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_path):
+    outcome = learn(clicks(tmp_path), {"a": Choice()}, alone=True)
+    path = tmp_path / "more.csv"
+    path.write_text("user,price,age,click\nu1,1,1,yes\nu1,1,1,perhaps\n")
+    before = outcome.model.coef_
+    with pytest.raises(InputError, match=r"more.csv:3: column 'click': 'perhaps' is a third label"):
+        go_on(read(path, encoder=outcome.model.encoder_), outcome.model)
+    np.testing.assert_array_equal(outcome.model.coef_, before)
+
+
+def test_a_refusal_says_which_block_it_was_in(tmp_path):
+    path = write_csv(tmp_path / "clicks.csv", rows())
+    path.write_text(path.read_text() + "u1,1,1,perhaps\n")
+    reader = read(path, task="user", label="click", block_rows=50)
+    with pytest.raises(InputError, match=r"clicks.csv:302: column 'click'"):
+        learn(reader, {"a": Choice()})
+
+
+def test_going_on_reports_each_block(tmp_path):
+    outcome = learn(clicks(tmp_path), {"a": Choice()}, alone=True)
+    seen = []
+    again = read(tmp_path / "clicks.csv", encoder=outcome.model.encoder_, block_rows=100)
+    go_on(again, outcome.model, on_round=lambda traces: seen.append(traces[job.TOGETHER].n))
+    assert seen == [100, 100, 100]
+
+
+def errors(rate, n=4000, seed=0):
+    mistake = np.random.default_rng(seed).random(n) < rate
+    return SimpleNamespace(mistake=mistake, task=np.zeros(n, np.int64), tasks=("a",))
+
+
+@pytest.mark.parametrize(
+    ("together", "alone", "pooled", "advice"),
+    [
+        (0.1, 0.3, 0.2, ["Use learning together.", ""]),
+        (0.2, 0.3, 0.1, ["", "Keep one model for all tasks."]),
+        (0.3, 0.1, 0.2, ["Keep one model per task.", ""]),
+        (0.3, 0.2, 0.1, ["", "Keep one model for all tasks."]),
+        (0.2, 0.1, 0.3, ["Keep one model per task.", ""]),
+    ],
+)
+def test_there_is_one_piece_of_advice(together, alone, pooled, advice):
+    ours, against = errors(together), (errors(alone, seed=1), errors(pooled, seed=2))
+    said = conclusions("together", *(verdict(ours, each) for each in against))
+    ends = [sentence[sentence.rindex("). ") + 3 :] if "). " in sentence else "" for sentence in said]
+    assert ends == advice
+    assert said[1].startswith("Against one model for all tasks: learning together ")
+
+
+def test_a_summary_of_one_learner_has_no_verdict():
+    X, y, task = np.eye(4), [1, 0, 1, 0], ["a", "b", "a", "b"]
+    model = ct.MultitaskPerceptron()
+    trace = ct.progressive_validation(model, X, y, task=task)
+    summary = summarize(ct.Comparison({"m": trace}, {"m": model}, {"m": 0.0}))
+    assert summary.verdicts == {}
+    assert summary.examples_a_second("m") is None
+    assert summary.to_json()["verdict"] is None
+
+
+def test_a_summary_is_about_the_best_where_nobody_says():
+    comparison = samples.comparison(n=3000, n_tasks=20)
+    best = min((name for name in comparison.traces if name != "independent"), key=lambda name: comparison.traces[name].mistakes)
+    assert summarize(comparison).learner == best
+    assert summarize(comparison, "pooled").against_pooled is None
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stderr", Terminal())
+    bars = []
+    made = progress._rich_bar
+
+    def remembered():
+        bars.append(made())
+        return bars[-1]
+
+    monkeypatch.setattr(progress, "_rich_bar", remembered)
+    reader = clicks(tmp_path, block_rows=100)
+    with progress.watching(reader, quiet=False) as on_round:
+        learn(reader, {"a": Choice()}, on_round=on_round)
+    (task,) = bars[0].tasks
+    assert task.total == reader.bytes_total
+    assert task.completed == reader.bytes_total
+
+
+def test_a_probability_is_a_column_where_there_is_one():
+    from coterie.cli.predict import _columns
+
+    block = Predictions(np.array([1]), np.array(["a"]), np.array([1]), np.array([0.5]), np.array([0.7]))
+    assert _columns(block) == {"place": [1], "task": ["a"], "prediction": [1], "margin": [0.5], "probability": [0.7]}
+
+
+def test_text_fits_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    lines = paragraph("an error of 12.5 % over all the examples there are")
+    assert all(len(line) <= 20 for line in lines)
+    assert not any(line.startswith("%") for line in lines)
+    assert list(table(["a", "b"], [["x", "1"]])) == ["a  b", "x  1"]

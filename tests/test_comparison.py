@@ -1,0 +1,139 @@
+"""Several learners along one stream."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from coterie.streams import comparison
+from coterie.streams.block import Block
+from streams import FORMS, linear_stream
+
+STREAM = linear_stream(101, n=150, zeros=0.3)
+NAMES = [f"user {i}" for i in STREAM.task]
+FIELDS = ("margin", "prediction", "mistake", "updated", "queried", "label", "task")
+MODELS = {
+    "half": lambda: ct.MultitaskPerceptron(),
+    "mean of b": lambda: ct.MultitaskPerceptron(ct.MeanRegularized(b=3), average=True),
+    "single precision": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), dtype="float32", storage="sparse"),
+}
+
+
+def made():
+    return {name: make() for name, make in MODELS.items()}
+
+
+def assert_same_trace(one, other):
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.tasks == other.tasks
+    assert one.classes.tolist() == other.classes.tolist()
+
+
+class Blocks:
+    """A stream in blocks that can be read once only, and counts."""
+
+    def __init__(self, size=40, form=lambda X: X):
+        self.read, self.size, self.form = 0, size, form
+
+    def __iter__(self):
+        assert not self.read
+        for first in range(0, len(STREAM), self.size):
+            span = slice(first, first + self.size)
+            y, task = STREAM.y[span], np.array(NAMES[span], dtype=object)
+            self.read += 1
+            yield Block(self.form(STREAM.X[span]), y, task, np.arange(first, first + len(y)) + 1)
+
+
+def test_what_one_has_without_learning_together_is_always_there():
+    found = ct.compare({"half": ct.MultitaskPerceptron(average=True, bits=9)}, STREAM.X, STREAM.y, task=NAMES)
+    assert list(found.traces) == list(found.models) == list(found.seconds) == ["half", "independent", "pooled"]
+    assert found.models["pooled"].get_params() == {**found.models["half"].get_params(), "relation": ct.Pooled()}
+    assert found.models["independent"].relation == ct.Independent()
+    assert all(found.models[name].average for name in found.models)
+    assert all(seconds >= 0 for seconds in found.seconds.values())
+
+
+def test_baselines_of_ones_own_are_kept():
+    own = ct.MultitaskPerceptron(ct.Pooled(), ct.PassiveAggressive())
+    found = ct.compare({"pooled": own, "half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
+    assert found.models["pooled"] is own
+    assert found.models["independent"].rule == ct.PassiveAggressive()
+    assert list(found.traces) == ["pooled", "half", "independent"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("delay", [0, 7])
+def test_traces_equal_those_of_separate_runs(form, delay):
+    X = FORMS[form](STREAM.X)
+    found = ct.compare(made(), X, STREAM.y, task=NAMES, delay=delay)
+    for name, make in MODELS.items():
+        alone = ct.progressive_validation(make(), X, STREAM.y, task=NAMES, delay=delay)
+        assert_same_trace(found.traces[name], alone)
+
+
+def test_blocks_are_read_once_for_all():
+    blocks = Blocks()
+    found = ct.compare(made(), blocks)
+    assert blocks.read == 4
+    for name, make in MODELS.items():
+        assert_same_trace(found.traces[name], ct.progressive_validation(make(), Blocks()))
+    sparse = ct.compare(made(), Blocks(form=sp.csr_array))
+    np.testing.assert_array_equal(sparse.traces["half"].mistake, found.traces["half"].mistake)
+
+
+def test_models_are_ready_to_go_on():
+    frame = pd.DataFrame(STREAM.X, columns=list("abcdef"))
+    for X in (frame, STREAM.X, sp.csr_array(STREAM.X), FORMS["dictionaries"](STREAM.X)):
+        found = ct.compare(made(), X, STREAM.y, task=NAMES)
+        for name, model in found.models.items():
+            alone = ct.MultitaskPerceptron(**model.get_params()).partial_fit(X, STREAM.y, NAMES)
+            np.testing.assert_array_equal(model.decision_function(X, NAMES), alone.decision_function(X, NAMES))
+            assert getattr(model, "feature_names_in_", np.zeros(0)).tolist() == (list("abcdef") if X is frame else [])
+            assert hasattr(model, "view_") == isinstance(X, list), name
+
+
+def test_learners_that_have_learned_before_keep_their_own_names():
+    """Each numbers the names of dictionaries in its own order."""
+    records = FORMS["dictionaries"](STREAM.X)
+    models = made()
+    models["half"].partial_fit([{"z": 1.0, "f3": 0.5}], [1.0], ["user 0"])
+    alone = made()["half"].partial_fit([{"z": 1.0, "f3": 0.5}], [1.0], ["user 0"])
+    found = ct.compare(models, records, STREAM.y, task=NAMES)
+    assert_same_trace(found.traces["half"], ct.progressive_validation(alone, records, STREAM.y, task=NAMES))
+
+
+def test_progress_comes_in_stretches(monkeypatch):
+    monkeypatch.setattr(comparison, "CHUNK", 60)
+    told = []
+    found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES, on_round=told.append)
+    assert [each["half"].n for each in told] == [60, 60, 30]
+    for name, trace in found.traces.items():
+        np.testing.assert_array_equal(np.concatenate([each[name].margin for each in told]), trace.margin)
+
+
+def test_the_best_makes_the_fewest_mistakes():
+    found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES)
+    mistakes = {name: trace.mistakes for name, trace in found.traces.items()}
+    assert mistakes[found.best] == min(mistakes.values())
+    tie = ct.compare({"a": ct.MultitaskPerceptron(), "b": ct.MultitaskPerceptron()}, [[1.0]], [1], task=["t"])
+    assert tie.best == "a"
+
+
+def test_what_cannot_be_compared():
+    with pytest.raises(ValueError, match="compare needs at least one learner"):
+        ct.compare({}, STREAM.X, STREAM.y)
+    with pytest.raises(ValueError, match="delay must be at least 0 rounds, got -3"):
+        ct.compare(made(), STREAM.X, STREAM.y, delay=-3)
+    with pytest.raises(ValueError, match="expected two labels"):
+        ct.compare(made(), STREAM.X, np.arange(150) % 3)
+
+
+def test_a_stream_without_records():
+    found = ct.compare({"half": ct.MultitaskPerceptron()}, [])
+    for trace in found.traces.values():
+        assert (trace.n, trace.mistakes, trace.tasks) == (0, 0, ())
+        assert np.isnan(trace.error)

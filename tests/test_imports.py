@@ -1,0 +1,76 @@
+"""What importing the package brings in, and what it offers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import coterie as ct
+
+PUBLIC = [
+    "Clusters",
+    "Comparison",
+    "HalfUpdate",
+    "Hierarchy",
+    "Independent",
+    "Interaction",
+    "Linear",
+    "MeanRegularized",
+    "MultitaskPerceptron",
+    "PassiveAggressive",
+    "Perceptron",
+    "Pooled",
+    "TaskGraph",
+    "Trace",
+    "compare",
+    "load",
+    "progressive_validation",
+]
+HEAVY = (
+    "sklearn",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "plotly",
+    "matplotlib",
+    "river",
+    "scipy.sparse.linalg",
+    "safetensors",
+)
+RECORD = "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1.0}, True, task='t'); m.predict_one({'a': 1.0}); "
+
+
+def loaded_after(code):
+    """The heavy modules that a fresh interpreter has loaded after running some code."""
+    show = "import sys; print(*(name for name in sys.argv[1:] if name in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code + show, *HEAVY], capture_output=True, text=True, check=True)
+    return run.stdout.split()
+
+
+def test_importing_the_package_brings_in_nothing_heavy():
+    assert loaded_after("import coterie; ") == []
+
+
+def test_learning_a_record_brings_in_no_scikit_learn():
+    assert "sklearn" not in loaded_after("import coterie; " + RECORD)
+
+
+@pytest.mark.parametrize("name", ["relations", "streams.readers", "streams.verdict", "datasets", "report", "cli"])
+def test_the_other_packages_are_light_too(name):
+    heavy = set(loaded_after(f"import coterie.{name}; "))
+    assert not heavy & {"sklearn", "pandas", "polars", "plotly", "matplotlib", "river"}
+
+
+def test_public_names():
+    assert ct.__all__ == PUBLIC
+    assert ct.__all__ == sorted(ct.__all__)
+    for name in ct.__all__:
+        assert getattr(ct, name).__doc__, f"{name} says nothing of itself"
+    assert ct.__version__
+
+
+def test_type_hints_come_along():
+    assert (Path(ct.__file__).parent / "py.typed").exists()

@@ -1,0 +1,358 @@
+"""A model in a file: going on equals never having stopped, no other file is loaded, a full disk does no harm."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import errno
+import json
+import os
+import pickle
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from safetensors.numpy import save as pack
+
+import coterie as ct
+from coterie import persistence
+from coterie.streams.encoding import Encoder
+from streams import CASES, FORMS, ROTATED, RULES, as_dictionaries, linear_stream
+
+STREAM = linear_stream(91, zeros=0.3)
+HALF = 90
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.coterie"
+
+
+def learn(model, case, first, last, form="dense"):
+    tasks = STREAM.named(case.tasks)[first:last]
+    return model.learn_rounds(FORMS[form](STREAM.X[first:last]), STREAM.y[first:last], tasks).margin
+
+
+def reloaded(model, path):
+    model.save(path)
+    return ct.load(path)
+
+
+def names(folder):
+    return [each.name for each in folder.iterdir()]
+
+
+def assert_same_state(one, other):
+    (data, arrays), (others, other_arrays) = one.dump(), other.dump()
+    assert repr(data) == repr(others)
+    assert arrays.keys() == other_arrays.keys()
+    for name in arrays:
+        np.testing.assert_array_equal(arrays[name], other_arrays[name], strict=True)
+
+
+# -- going on ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), ROTATED)
+def test_going_on_equals_never_having_stopped(name, storage, form, rule, average, path):
+    case = CASES[name]
+    through = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, bits=12)
+    learn(through, case, 0, HALF, form)
+    stopped = reloaded(through, path)
+    assert stopped.get_params() == through.get_params()
+    assert (stopped.tasks_, stopped.classes_.tolist()) == (through.tasks_, through.classes_.tolist())
+    X, tasks = FORMS[form](STREAM.X), STREAM.named(case.tasks)
+    np.testing.assert_array_equal(stopped.decision_function(X, tasks), through.decision_function(X, tasks))
+    margins = [learn(model, case, HALF, 200, form) for model in (through, stopped)]
+    np.testing.assert_array_equal(*margins)
+    assert_same_state(through, stopped)
+    np.testing.assert_array_equal(through.coef_, stopped.coef_)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])  # noqa: S301
+@pytest.mark.parametrize("name", ["half", "tree b", "graph factor", "graph push", "interaction"])
+@pytest.mark.parametrize(("storage", "form"), [("dense", "dense"), ("sparse", "csr"), ("hashed", "csr")])
+def test_copies_go_on_alike_and_apart(name, storage, form, copied, path):
+    """The two views that a sparse table has of its memory must not come apart."""
+    case = CASES[name]
+    model = ct.MultitaskPerceptron(case.relation, average=form == "csr", storage=storage, bits=12)
+    learn(model, case, 0, HALF, form)
+    before, other = model.dump(), copied(model)
+    margins = learn(other, case, HALF, 200, form)
+    assert repr(model.dump()) == repr(before)
+    np.testing.assert_array_equal(margins, learn(model, case, HALF, 200, form))
+    assert_same_state(model, other)
+    np.testing.assert_array_equal(reloaded(other, path).coef_, model.coef_)
+
+
+@pytest.mark.parametrize("storage", ["auto", "sparse", "hashed"])
+def test_stopping_after_every_record_changes_nothing(storage, path):
+    relation = ct.Hierarchy("/", b=2.0)
+    through, stopped = (ct.MultitaskPerceptron(relation, average=True, storage=storage, bits=10) for _ in range(2))
+    for t, x in enumerate(as_dictionaries(STREAM.X[:60])):
+        task = f"{t % 3}/{t % 11}"
+        for model in (through, stopped):
+            model.learn_one(x, bool(STREAM.y[t] > 0), task=task)
+        stopped = reloaded(stopped, path)
+        assert_same_state(through, stopped)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sparse_tables_keep_their_layout(dtype, path):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 3000), density=0.01, format="csr", random_state=rng)
+    y, task = np.sign(rng.standard_normal(400)), rng.integers(30, size=400)
+    through = ct.MultitaskPerceptron(storage="sparse", dtype=dtype).partial_fit(X[:200], y[:200], task[:200])
+    stopped = reloaded(through, path)
+    assert stopped.memory_ <= through.memory_ + 64
+    for model in (through, stopped):
+        model.partial_fit(X[200:], y[200:], task[200:])
+    assert_same_state(through, stopped)
+
+
+def test_the_same_stream_makes_the_same_file(path):
+    """Not a byte of it depends on what was in memory before; a sparse table is in it once."""
+    contents = []
+    for _ in range(2):
+        _ = [np.random.default_rng(0).standard_normal(size) for size in (10, 1000, 100000)]
+        model = ct.MultitaskPerceptron(storage="sparse", average=True).fit(STREAM.X, STREAM.y, STREAM.task)
+        model.save(path)
+        contents.append(persistence._read(path)[0])  # its parts in whatever order they are written
+    assert contents[0] == contents[1]
+    assert path.stat().st_size < model.memory_ + 4000
+
+
+def test_a_model_that_learned_nothing(path):
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3), bits=10)
+    again = reloaded(model, path)
+    assert (again.fitted, repr(again)) == (False, repr(model))
+    again.fit(STREAM.X, STREAM.y)
+
+
+def test_names_of_columns_are_kept(path):
+    import pandas as pd
+
+    frame = pd.DataFrame(STREAM.X, columns=list("abcdef"))
+    again = reloaded(ct.MultitaskPerceptron().fit(frame, STREAM.y), path)
+    assert again.feature_names_in_.tolist() == list("abcdef")
+    assert again.n_features_in_ == 6
+    again.predict(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(frame[list("fedcba")])
+
+
+def test_the_encoder_of_files_is_kept(path):
+    model = ct.MultitaskPerceptron()
+    model.encoder_ = Encoder([("price", "numeric"), ("shop", "categorical")], bits=8, scale="standard")
+    for t in range(20):
+        model.learn_one({"price": t * 1.5, "shop": "north"}, t % 2 == 0, task=t % 3)
+    again = reloaded(model, path)
+    for each in (model, again):
+        each.learn_one({"price": 3.0, "shop": "south"}, True, task=1)
+    assert_same_state(model, again)
+    records = [{"price": 3.0, "shop": "south"}, {"shop": "north"}]
+    assert model.decision_function_one(records[0], 1) == again.decision_function(records, [1, 1])[0]
+
+
+TASKS = [
+    ("ann", "Żółć", "", "a\x00b", "\U0001f33b"),
+    (0, -5, 2**62, 10**30, -(10**30)),
+    (0.1, 1e300, -0.5, 5e-324, float("inf")),
+    (True, False, "True", (True,), 3),
+    (("a", 1), (), ((1, 2), 3), ("b",), (None, 2.5)),
+    (b"", b"\xff", b"a", "a", 1.5),
+    (datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3, 4), "2024-02-29", 1, 2),
+    (datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), "x", "y", "z", "w"),
+]
+
+
+@pytest.mark.parametrize("labels", TASKS, ids=lambda labels: type(labels[0]).__name__)
+def test_labels_of_tasks_of_each_kind(labels, path):
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.named(labels))
+    again = reloaded(model, path)
+    assert again.tasks_ == model.tasks_
+    assert [type(task) for task in again.tasks_] == [type(task) for task in model.tasks_]
+    tasks = STREAM.named(labels)
+    np.testing.assert_array_equal(again.decision_function(STREAM.X, tasks), model.decision_function(STREAM.X, tasks))
+
+
+def test_labels_of_numpys_kinds_become_plain(path):
+    model = ct.MultitaskPerceptron()
+    labels = (np.str_("a"), np.int64(3), np.float32(0.5), np.bool_(True), np.datetime64("2024-01-01"))
+    for label in labels:
+        model.learn_one({"x": 1.0}, True, task=label)
+    assert model.tasks_ == ["a", 3, 0.5, True, datetime.date(2024, 1, 1)]
+    assert reloaded(model, path).tasks_ == model.tasks_
+
+
+@pytest.mark.parametrize("pair", [("ham", "spam"), (False, True), (0, 1), (-1.0, 1.0), (1, 10**6)])
+def test_labels_of_records_of_each_kind(pair, path):
+    y = [pair[int(sign > 0)] for sign in STREAM.y]
+    model = ct.MultitaskPerceptron().fit(STREAM.X, y)
+    again = reloaded(model, path)
+    assert again.classes_.tolist() == list(pair)
+    assert again.predict(STREAM.X).tolist() == model.predict(STREAM.X).tolist()
+    assert type(again.predict_one) is type(model.predict_one)
+
+
+def test_a_label_without_a_form_is_refused_before_anything_is_written(path):
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.named((3j, 1j, 2j, 4j, 5j)))
+    with pytest.raises(TypeError, match=r"a complex .* has no JSON form; use numbers, strings, tuples or dates"):
+        model.save(path)
+    assert names(path.parent) == []
+
+
+# -- files that are refused --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(path):
+    ct.MultitaskPerceptron(ct.MeanRegularized(b=3)).fit(STREAM.X[:5], [1, 0, 1, 0, 1]).save(path)
+    return path
+
+
+def refused(path, message, error=ValueError):
+    with pytest.raises(error, match=message) as raised:
+        ct.load(path)
+    text = str(raised.value)
+    assert str(path) in text
+    assert "\n" not in text
+    return text
+
+
+def rewritten(path, tensors=None, **changes):
+    """The file with other metadata under a checksum that fits."""
+    metadata, held = persistence._read(path)
+    metadata, held = metadata | changes, held | (tensors or {})
+    metadata["checksum"] = persistence._checksum(metadata, held)
+    path.write_bytes(pack(held, metadata))
+
+
+def test_a_newer_format(saved):
+    rewritten(saved, version="2")
+    refused(saved, "has format 2, and this version of coterie reads up to 1$")
+
+
+def test_truncations(saved):
+    whole = saved.read_bytes()
+    for size in [*range(64), *range(64, len(whole), 5), len(whole) - 1]:
+        saved.write_bytes(whole[:size])
+        refused(saved, "is not a whole coterie model")
+    saved.write_bytes(whole + b"\0")
+    refused(saved, "is not a whole coterie model")
+
+
+def test_every_altered_byte(saved):
+    whole = saved.read_bytes()
+    for place in range(len(whole)):
+        flipped = whole[place] ^ (1 << place % 8)
+        saved.write_bytes(whole[:place] + bytes([flipped]) + whole[place + 1 :])
+        refused(saved, "is not a|was altered|has format")
+    saved.write_bytes(whole)
+    ct.load(saved)
+
+
+def test_files_that_are_something_else(tmp_path):
+    other = tmp_path / "other"
+    other.write_bytes(pack({"weights": np.zeros(3)}))
+    refused(other, "is not a coterie model: it is a safetensors file of another kind")
+    other.write_bytes(pack({"weights": np.zeros(3)}, {"format": "pt"}))
+    refused(other, "is not a coterie model")
+    other.write_bytes(pack({"weights": np.zeros(3)}, {"format": "coterie"}))
+    refused(other, "was altered")
+    for content in (b"", b"PAR1", b"\xff" * 100, json.dumps({"a": 1}).encode(), pickle.dumps([1, 2, 3])):
+        other.write_bytes(content)
+        refused(other, "is not a whole coterie model")
+    refused(tmp_path, "there is no file", FileNotFoundError)
+    refused(tmp_path / "nowhere" / "model", "there is no file", FileNotFoundError)
+
+
+def test_a_class_or_part_that_is_not_known(saved):
+    spec = msgspec.json.decode(persistence._read(saved)[0]["spec"])
+    rewritten(saved, spec=json.dumps(spec | {"class": "os.system"}))
+    refused(saved, "holds a os.system, which this version of coterie does not know")
+    part = {"$part": "Quantum", "fields": {}}
+    rewritten(saved, spec=json.dumps(spec | {"parameters": {"$dict": [["relation", part]]}}))
+    with pytest.raises(ValueError, match="unknown part 'Quantum': this version knows"):
+        ct.load(saved)
+    rewritten(saved, spec=json.dumps(spec | {"parameters": {"$dict": [["relation", {"$eval": "1"}]]}}))
+    with pytest.raises(ValueError, match=r"unknown JSON tag '\$eval'"):
+        ct.load(saved)
+
+
+def test_nothing_in_a_file_is_run(saved, tmp_path):
+    """A file made with all care, checksum included, to name what would do harm if it were looked up or unpickled."""
+    mark = tmp_path / "harm"
+    harm = f"__import__('pathlib').Path({str(mark)!r}).touch()"
+    spec = msgspec.json.decode(persistence._read(saved)[0]["spec"])
+    for value in (
+        {"$part": harm, "fields": {}},
+        {"$part": "MeanRegularized", "fields": {harm: 1}},
+        {"$part": "MeanRegularized", "fields": {"b": harm}},
+        {"$array": "AAAA", "dtype": "O", "shape": [1]},
+        {"$float": harm},
+        {"$datetime": harm},
+    ):
+        rewritten(saved, spec=json.dumps(spec | {"parameters": {"$dict": [["relation", value]]}}))
+        with pytest.raises((ValueError, TypeError)):
+            ct.load(saved)
+    assert not mark.exists()
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def failing(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_disk_that_fails_leaves_the_old_file(call, saved, monkeypatch):
+    before = saved.read_bytes()
+    owner = os if call == "fsync" else Path
+    monkeypatch.setattr(owner, call, failing)
+    with pytest.raises(OSError, match="No space left on device"):
+        ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).save(saved)
+    monkeypatch.undo()
+    assert saved.read_bytes() == before
+    assert names(saved.parent) == [saved.name]
+
+
+def test_a_file_that_may_not_grow_so_large(saved):
+    """The limit of the operating system on a file's size, as a full disk would be: the write itself fails."""
+    before = saved.read_bytes()
+    code = (
+        "import sys, signal, resource, numpy as np, coterie as ct\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "model = ct.MultitaskPerceptron(); X = np.random.default_rng(0).standard_normal((4, 20000))\n"
+        "model.fit(X, [0, 1, 0, 1], task=[0, 1, 2, 3])\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, {resource.RLIM_INFINITY}))\n"
+        "try:\n    model.save(sys.argv[1])\nexcept OSError as error:\n    print(error.strerror)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(saved)], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert run.stdout.strip() == os.strerror(errno.EFBIG)
+    assert saved.read_bytes() == before
+    assert names(saved.parent) == [saved.name]
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        ct.MultitaskPerceptron().save(tmp_path / "nowhere" / "model")
+
+
+def test_saving_replaces_and_takes_any_kind_of_path(tmp_path, monkeypatch):
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        model.save("model")
+        model.save(str(tmp_path / "model"))
+        model.save(tmp_path / "model")
+    assert names(tmp_path) == ["model"]
+    np.testing.assert_array_equal(ct.load("model").coef_, model.coef_)

@@ -1,0 +1,179 @@
+"""Properties of whole streams, on examples that hypothesis draws: small ones, in any form and any order of events."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import coterie as ct
+from reference import perceptron
+from streams import as_dictionaries
+
+# Multiples of 1/4 keep sums exact, so that ties are ties in every form.
+values = st.integers(-12, 12).map(lambda k: k / 4)
+shares = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
+WIDTH, KNOWN = 4, 3
+
+
+@st.composite
+def streams(draw, largest=25):
+    """Records, labels and tasks of a short stream, zeros and repeats among them."""
+    n = draw(st.integers(1, largest))
+    X = np.array(draw(st.lists(st.lists(values, min_size=WIDTH, max_size=WIDTH), min_size=n, max_size=n)))
+    y = np.array(draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n, max_size=n)))
+    return X, y, np.array(draw(st.lists(st.integers(0, KNOWN - 1), min_size=n, max_size=n)))
+
+
+def share_matrix(share):
+    return (1 - share) * np.eye(KNOWN) + share
+
+
+def known(model, X, y, task):
+    return model.learn_rounds(X, y, task, tasks=range(KNOWN), classes=[-1, 1])
+
+
+@given(streams(), shares, st.sampled_from(["dense", "sparse"]))
+def test_exact_numbers_give_exact_margins(stream, share, storage):
+    """With sums that need no rounding even ties agree with the literal form, in every storage and input."""
+    X, y, task = stream
+    run = perceptron.primal(X, y, task, M=share_matrix(share))
+    for form in (X, sp.csr_array(X), as_dictionaries(X)):
+        model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share), storage=storage)
+        rounds = known(model, form, y, task)
+        np.testing.assert_array_equal(rounds.margin, run.margins)
+        np.testing.assert_array_equal(rounds.updated, run.mistakes)
+
+
+@given(streams(), st.floats(-0.9, 100), st.sampled_from(["0", "I", "II"]), st.floats(0.01, 10), st.booleans())
+def test_any_b_and_any_passive_aggressive_rule(stream, b, variant, C, average):
+    X, y, task = stream
+    M = (np.eye(KNOWN) + b / KNOWN) / (1 + b)
+    name = {"0": "PA", "I": "PA-I", "II": "PA-II"}[variant]
+    run = perceptron.primal(X, y, task, M=M, rule=name, C=C)
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=b), ct.PassiveAggressive(C, variant), average)
+    margin = known(model, X, y, task).margin
+    expected = run.averaged_margins if average else run.margins
+    np.testing.assert_allclose(margin, expected, rtol=1e-7, atol=1e-7 * max(1.0, np.abs(expected).max()))
+
+
+@given(streams(), shares)
+def test_a_perceptron_moves_on_mistakes_and_on_nothing_else(stream, share):
+    X, y, task = stream
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share))
+    trace = ct.progressive_validation(model, X, y, task=task, tasks=range(KNOWN))
+    np.testing.assert_array_equal(trace.mistake, trace.updated)
+    assert trace.mistakes <= trace.n
+    wrong = trace.prediction != trace.label
+    assert (wrong <= trace.mistake).all()
+    if len(set(y.tolist())) == 2:  # a label alone is predicted whatever the margin
+        assert (trace.margin[trace.mistake & ~wrong] == 0).all()
+
+
+@given(streams(), st.sampled_from(["0", "II"]), st.floats(0.05, 5))
+def test_a_passive_aggressive_step_raises_the_margin_of_its_record(stream, variant, C):
+    X, y, task = stream
+    model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C, variant))
+    for t in range(len(y)):
+        before = known(model, X[[t]], y[[t]], task[[t]])
+        after = y[t] * model.decision_function(X[[t]], task[[t]])[0]
+        if before.updated[0]:
+            assert after > y[t] * before.margin[0]
+            assert after <= 1 + 1e-9
+            assert variant == "II" or after >= 1 - 1e-9
+        elif X[t].any():
+            assert after >= 1 - 1e-9
+
+
+@given(streams(), shares, st.lists(st.integers(1, 24), max_size=4), st.integers(0, 30))
+def test_blocks_and_delays_of_any_size(stream, share, cuts, delay):
+    X, y, task = stream
+    run = perceptron.queued(X, y, task, [share_matrix(share)] * len(y), delay=delay)
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share))
+    blocks = []
+    for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), len(y)], strict=True):
+        reader = ct.MultitaskPerceptron()
+        if first < min(last, len(y)):
+            blocks.append(reader.as_block(X[first:last], y[first:last], task[first:last]))
+    trace = ct.progressive_validation(model, blocks, tasks=range(KNOWN), delay=delay)
+    np.testing.assert_array_equal(trace.margin, run.margins)
+    np.testing.assert_array_equal(trace.updated, run.updated)
+
+
+@given(streams(), shares)
+def test_the_weights_are_the_moves_through_m(stream, share):
+    """W = M Θ, with Θ the sums of the moves made at each task."""
+    X, y, task = stream
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share))
+    updated = known(model, X, y, task).updated
+    sums = np.zeros((KNOWN, WIDTH))
+    np.add.at(sums, task[updated], (y[:, None] * X)[updated])
+    np.testing.assert_array_equal(model.coef_, share_matrix(share) @ sums)
+
+
+class LongLife(RuleBasedStateMachine):
+    """One model learns, predicts, refuses, is saved and loaded in any order; a literal one goes along."""
+
+    @initialize(share=shares, average=st.booleans(), storage=st.sampled_from(["auto", "dense", "sparse"]))
+    def start(self, share, average, storage):
+        self.share, self.average = share, average
+        self.model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share), average=average, storage=storage)
+        self.records, self.labels, self.tasks = [], [], []
+
+    def literal_weights(self):
+        if not self.records:
+            return np.zeros((KNOWN, WIDTH))
+        X, y, task = np.array(self.records), np.array(self.labels), np.array(self.tasks)
+        run = perceptron.primal(X, y, task, M=share_matrix(self.share))
+        return run.averaged_weights if self.average else run.W
+
+    @rule(stream=streams(largest=4), single=st.booleans())
+    def learn(self, stream, single):
+        X, y, task = stream
+        dictionaries = [{f"f{j}": value for j, value in enumerate(x)} for x in X]
+        if single:
+            for x, label, i in zip(dictionaries, y, task, strict=True):
+                self.model.learn_one(x, float(label), task=int(i))
+        else:
+            self.model.partial_fit(dictionaries, y, task)
+        self.records.extend(X.tolist())
+        self.labels.extend(y.tolist())
+        self.tasks.extend(task.tolist())
+
+    @rule(bad=st.sampled_from([({"f0": np.nan}, 1.0), ({"new": 1.0}, "third"), ({"f0": [1]}, 1.0)]))
+    def refuse(self, bad):
+        if len(set(self.labels)) == 2 or bad[1] != "third":
+            with np.testing.assert_raises(ValueError):
+                self.model.learn_one(*bad, task=0)
+
+    @rule()
+    def save_and_load(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.model.save(Path(folder) / "model")
+            self.model = ct.load(Path(folder) / "model")
+
+    @rule(x=st.lists(values, min_size=WIDTH, max_size=WIDTH), task=st.integers(0, KNOWN - 1))
+    def predict(self, x, task):
+        margin = self.model.decision_function_one({f"f{j}": value for j, value in enumerate(x)}, task)
+        if self.model.fitted:
+            expected = self.sign() * (self.literal_weights()[task] @ x)
+            np.testing.assert_allclose(margin, expected, rtol=1e-9, atol=1e-9)
+
+    def sign(self):
+        """Margins of a label that came alone are positive for it."""
+        return -1.0 if set(self.labels) == {-1.0} else 1.0
+
+    @invariant()
+    def weights_are_the_literal_ones(self):
+        if self.model.fitted:
+            literal = self.literal_weights()[self.model.tasks_]
+            np.testing.assert_allclose(self.model.coef_, self.sign() * literal, rtol=1e-9, atol=1e-9)
+
+
+LongLife.TestCase.settings = settings(max_examples=40, stateful_step_count=12)
+TestLongLife = LongLife.TestCase

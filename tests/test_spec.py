@@ -1,0 +1,209 @@
+"""Frozen hyperparameters and their JSON form."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+import math
+import pickle
+from dataclasses import FrozenInstanceError
+from enum import Enum
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import coterie as ct
+from coterie import spec
+from coterie.hypotheses import Linear
+from coterie.wrappers import Averaged
+from streams import CASES
+
+PARTS = [
+    *(case.relation for case in CASES.values()),
+    ct.Clusters({("a", 1): "x", 3: None, "c": 2.5}, share=0.25),
+    ct.Hierarchy({"u": "fr", "fr": "all"}, b=(1.0, 2.0)),
+    ct.Perceptron(),
+    ct.PassiveAggressive(C=0.1, variant="II"),
+    Linear(storage="hashed", dtype="float32", bits=9),
+    Averaged(Linear()),
+]
+parts = pytest.mark.parametrize("part", PARTS, ids=repr)
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.dates()
+    | st.datetimes(timezones=st.none() | st.just(datetime.UTC))
+)
+labels = st.recursive(scalars, lambda held: st.lists(held, max_size=3).map(tuple), max_leaves=6)
+values = st.recursive(
+    scalars,
+    lambda held: (
+        st.lists(held, max_size=4) | st.lists(held, max_size=4).map(tuple) | st.dictionaries(labels, held, max_size=4)
+    ),
+    max_leaves=20,
+)
+numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
+
+
+def there_and_back(value):
+    return spec.from_json(json.loads(json.dumps(spec.to_json(value))))
+
+
+def of_same_types(one, other):
+    """Whether two nests are equal down to their types, so that True is not 1."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        pairs = zip(one.items(), other.items(), strict=True)
+        return len(one) == len(other) and all(of_same_types(*pair) for pair in pairs)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(of_same_types, one, other))
+    return one == other
+
+
+@given(values)
+def test_values_come_back_as_they_were(value):
+    assert of_same_types(there_and_back(value), value)
+
+
+@given(st.lists(numbers, max_size=5), st.sampled_from(["float64", "float32", "int64", "bool", "uint8"]))
+def test_arrays_come_back_as_they_were(held, dtype):
+    with np.errstate(all="ignore"):
+        array = np.array(held, dtype=object).astype(float).astype(dtype)
+    again = there_and_back(array)
+    assert again.dtype == array.dtype
+    np.testing.assert_array_equal(again, array)
+    again[:] = 0  # its own memory, and writeable
+
+
+@given(st.lists(labels, max_size=5))
+def test_arrays_of_labels_come_back_as_they_were(held):
+    array = np.empty(len(held), dtype=object)
+    for place, label in enumerate(held):
+        array[place] = label
+    again = there_and_back(array)
+    assert again.shape == array.shape
+    assert of_same_types(again.tolist(), array.tolist())
+
+
+@given(values)
+def test_the_json_form_is_what_msgspec_writes_too(value):
+    try:
+        written = msgspec.json.encode(spec.to_json(value))
+    except UnicodeEncodeError:  # lone surrogates have no UTF-8
+        return
+    assert of_same_types(spec.from_json(msgspec.json.decode(written)), value)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 3), ()])
+def test_shapes_of_arrays(shape):
+    again = there_and_back(np.ones(shape))
+    assert again.shape == shape
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, -0.0, 5e-324, 1e308, 10**30])
+def test_numbers_at_the_edge(number):
+    again = there_and_back(number)
+    assert type(again) is type(number)
+    assert str(again) == str(number)
+
+
+def test_numpys_scalars_become_plain():
+    class Kind(str, Enum):  # noqa: UP042 - it shows as "Kind.A", unlike a StrEnum
+        A = "a"
+
+    for value, plain in (
+        (np.float32(0.5), 0.5),
+        (np.int8(-3), -3),
+        (np.bool_(True), True),
+        (np.str_("x"), "x"),
+        (np.datetime64("2024-01-02"), datetime.date(2024, 1, 2)),
+        (Kind.A, "a"),
+    ):
+        assert of_same_types(there_and_back(value), plain)
+        assert type(spec.to_json(value)) is not type(value)
+
+
+@pytest.mark.parametrize("value", [3j, {1, 2}, object(), range(3), datetime.timedelta(1)])
+def test_what_has_no_json_form_is_refused(value):
+    with pytest.raises(TypeError, match=f"a {type(value).__name__} .* has no JSON form"):
+        spec.to_json([{"deep": (value,)}])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"$part": "Quantum", "fields": {}}, "unknown part 'Quantum': this version knows Averaged, Clusters"),
+        ({"$eval": "1"}, r"unknown JSON tag '\$eval': expected one of \$part, \$array"),
+        ({"plain": 1}, "unknown JSON tag None"),
+        ({}, "unknown JSON tag None"),
+        ([{"$tuple": [{"$odd": 1}]}], r"unknown JSON tag '\$odd'"),
+        ({"$part": "MeanRegularized", "fields": {"b": -3}}, "b must be a finite number above -1"),
+    ],
+)
+def test_data_that_say_nothing_known_are_refused(data, message):
+    with pytest.raises(ValueError, match=message):
+        spec.from_json(data)
+
+
+def test_parts_do_not_take_fields_they_do_not_have():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'c'"):
+        spec.from_json({"$part": "MeanRegularized", "fields": {"c": 3}})
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+@parts
+def test_parts_come_back_as_they_were(part):
+    again = there_and_back(part)
+    assert type(again) is type(part)
+    assert again == part
+    assert hash(again) == hash(part)
+    assert repr(again) == repr(part)
+
+
+@parts
+def test_parts_are_frozen_and_copies_are_themselves(part):
+    for name in spec.fields_of(part):
+        with pytest.raises(FrozenInstanceError):
+            setattr(part, name, 1)
+    assert copy.deepcopy(part) is part
+    assert pickle.loads(pickle.dumps(part)) == part  # noqa: S301
+
+
+@pytest.mark.parametrize("place", range(len(PARTS)))
+def test_parts_equal_only_themselves(place):
+    assert [other == PARTS[place] for other in PARTS] == [at == place for at in range(len(PARTS))]
+    assert PARTS[place] != repr(PARTS[place])
+
+
+def test_numbers_that_are_equal_make_equal_parts():
+    assert ct.MeanRegularized(b=10) == ct.MeanRegularized(b=10.0) == ct.MeanRegularized(b=np.float64(10))
+    assert len({ct.MeanRegularized(b=10), ct.MeanRegularized(b=10.0), ct.MeanRegularized(b=11)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (ct.Independent(), "Independent()"),
+        (ct.MeanRegularized(b=10), "MeanRegularized(b=10)"),
+        (ct.MeanRegularized(share=0.5), "MeanRegularized(share=0.5)"),
+        (ct.Clusters({"a": 1}, b=2), "Clusters(groups={'a': 1}, b=2)"),
+        (ct.Hierarchy("/", share=(0.1, 0.2)), "Hierarchy(parents='/', share=(0.1, 0.2))"),
+        (ct.TaskGraph([("a", "b")]), "TaskGraph(edges=(('a', 'b'),), error=1e-10, method='auto')"),
+        (ct.PassiveAggressive(), "PassiveAggressive(C=1.0, variant='I')"),
+    ],
+)
+def test_representation_is_the_constructor_call(part, text):
+    assert repr(part) == text
+    assert eval(text, vars(ct)) == part  # noqa: S307
