@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -41,7 +42,7 @@ def stretch(mistake, tasks):
 def test_totals_are_the_same_however_the_stream_is_cut(records, cuts):
     cuts = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
     totals, told = RunningTotals(), []
-    for first, last in zip(cuts, cuts[1:], strict=False):
+    for first, last in itertools.pairwise(cuts):
         part = records[first:last]
         tasks = [task for _, _, task in part]
         told += totals.add({name: stretch([each[i] for each in part], tasks) for i, name in enumerate(("x", "y"))})
@@ -181,7 +182,9 @@ def test_a_summary_of_one_learner_has_no_verdict():
 
 def test_a_summary_is_about_the_best_where_nobody_says():
     comparison = samples.comparison(n=3000, n_tasks=20)
-    best = min((name for name in comparison.traces if name != "independent"), key=lambda name: comparison.traces[name].mistakes)
+    best = min(
+        (name for name in comparison.traces if name != "independent"), key=lambda name: comparison.traces[name].mistakes
+    )
     assert summarize(comparison).learner == best
     assert summarize(comparison, "pooled").against_pooled is None
 

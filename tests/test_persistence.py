@@ -127,6 +127,18 @@ def test_the_same_stream_makes_the_same_file(path):
     assert path.stat().st_size < model.memory_ + 4000
 
 
+def test_parameters_too_long_for_a_header(path, monkeypatch):
+    """A relation may map millions of tasks to their groups."""
+    relation = ct.Clusters({f"task {i}": i % 7 for i in range(1000)}, b=1)
+    model = ct.MultitaskPerceptron(relation).fit(STREAM.X, STREAM.y, [f"task {i}" for i in STREAM.task])
+    for most in (2**24, 1000):
+        monkeypatch.setattr(persistence, "HEADER_BYTES", most)
+        again = reloaded(model, path)
+        assert again.relation == relation
+        assert_same_state(model, again)
+        assert (len(persistence._read(path)[0]["spec"]) > 1000) == (most > 1000)
+
+
 def test_a_model_that_learned_nothing(path):
     model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3), bits=10)
     again = reloaded(model, path)

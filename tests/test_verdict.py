@@ -230,8 +230,8 @@ def test_sentences():
     assert verdict(*hurt).sentence(against="one model").startswith("Learning together raised the error from 6.0 % to")
     assert verdict(*hurt).sentence(against="one model").endswith("Keep one model.")
     assert verdict(*same).sentence() == (
-        "Learning together made no clear difference over 1,000 examples: 6.00 % error against 6.00 % "
-        "(95 % interval of the gain: -1.53 to 1.53 points). More examples are needed to choose between the two."
+        "Learning together made no clear difference over 1,000 examples: 6.0 % error against 6.0 % "
+        "(95 % interval of the gain: -1.5 to 1.5 points). More examples are needed to choose between the two."
     )
 
 

@@ -1,7 +1,7 @@
 """A model and one file: safetensors, the parameters as JSON in its metadata, no code.
 
 The file holds the model's named arrays, its labels and shapes as a JSON document in an array of bytes, and as metadata
-the format's version, the class and its parameters, and a checksum of everything else.
+the format's version, the class and its parameters (long ones in an array too), and a checksum of everything else.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ from . import spec
 #: Files of a higher version are refused.
 VERSION = 1
 
+#: Parameters of more bytes, such as a mapping of a million tasks, stand in an array: safetensors limits its header.
+HEADER_BYTES = 2**24
+
 _ESTIMATORS: dict[str, type] = {}
-_DOCUMENT = "document"
+_DOCUMENT, _SPEC = "document", "spec"
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -52,10 +55,12 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     from safetensors.numpy import save as pack
 
     data, arrays = model.dump()
-    held = arrays | {_DOCUMENT: np.frombuffer(msgspec.json.encode(spec.to_json(data)), np.uint8)}
-    tensors = {name: np.ascontiguousarray(array) for name, array in held.items()}
     described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params())}
-    metadata = {"format": "coterie", "version": str(VERSION), "spec": msgspec.json.encode(described).decode()}
+    written = {_DOCUMENT: msgspec.json.encode(spec.to_json(data)), _SPEC: msgspec.json.encode(described)}
+    inline = written.pop(_SPEC) if len(written[_SPEC]) <= HEADER_BYTES else b""
+    held = arrays | {name: np.frombuffer(text, np.uint8) for name, text in written.items()}
+    tensors = {name: np.ascontiguousarray(array) for name, array in held.items()}
+    metadata = {"format": "coterie", "version": str(VERSION), "spec": inline.decode()}
     metadata["checksum"] = _checksum(metadata, tensors)
     with replacing(path) as file:
         file.write(pack(tensors, metadata))
@@ -88,7 +93,7 @@ def load(path: str | PathLike[str]) -> Any:
         raise ValueError(f"{path} has format {version}, and this version of coterie reads up to {VERSION}")
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
-    described = msgspec.json.decode(metadata["spec"])
+    described = msgspec.json.decode(tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata["spec"])
     if described["class"] not in _ESTIMATORS:
         raise ValueError(f"{path} holds a {described['class']}, which this version of coterie does not know")
     model = _ESTIMATORS[described["class"]](**spec.from_json(described["parameters"]))

@@ -11,7 +11,7 @@ from coterie.report.clustering import clustered
 from coterie.streams.metrics import evaluate
 from coterie.streams.summary import conclusions
 from coterie.streams.verdict import verdict
-from coterie.streams.wording import NONE, counted, digits_for, listed, percent, points, spoken
+from coterie.streams.wording import NONE, counted, digits_of, listed, percent, points, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -249,7 +249,7 @@ def _number(value: float) -> str:
 def _gain(gain: Gain) -> str:
     if not gain.n:
         return NONE
-    digits = digits_for(gain.gain)
+    digits = digits_of(gain.gain, gain.low, gain.high)
     low, high = points(gain.low, digits), points(gain.high, digits)
     return f"{points(gain.gain, digits)} ({low} to {high})"
 

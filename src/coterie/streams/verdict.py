@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.streams.paired import benjamini_hochberg, mcnemar, paired_interval
-from coterie.streams.wording import counted, digits_for, listed, none_for_nan, percent, points
+from coterie.streams.wording import counted, digits_of, listed, none_for_nan, percent, points
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -265,7 +265,7 @@ def _check_same_rounds(trace: Trace, against: Trace) -> None:
 
 def _overall(verdict: Verdict, name: str, against: str) -> str:
     gain = verdict.overall
-    digits = digits_for(gain.gain)
+    digits = digits_of(gain.gain, gain.low, gain.high)
     before, after = percent(gain.error_against, digits), percent(gain.error, digits)
     rounds = f"over {counted(gain.n, 'example')}"
     interval = f"{points(gain.low, digits)} to {points(gain.high, digits)} points"

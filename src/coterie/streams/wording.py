@@ -69,5 +69,18 @@ def spoken(learner: str) -> str:
 
 
 def digits_for(difference: float) -> int:
-    """Digits with which a difference of rates does not vanish: 1 from a tenth of a percentage point on, else 2."""
-    return 1 if abs(difference) >= 0.001 else 2
+    """Digits with which a difference of rates does not vanish: 1 from a tenth of a percentage point on, else 2.
+
+    >>> digits_for(0.012), digits_for(0.0004), digits_for(0.0)
+    (1, 2, 1)
+    """
+    return 1 if abs(difference) >= 0.001 or difference == 0 else 2
+
+
+def digits_of(gain: float, low: float, high: float) -> int:
+    """Digits with which neither a gain vanishes nor the end of its interval that is nearer to zero.
+
+    >>> digits_of(0.012, 0.0003, 0.02), digits_of(0.012, -0.0003, 0.02)
+    (2, 1)
+    """
+    return digits_for(min(gain, low, high, key=abs) if low > 0 or high < 0 else gain)
