@@ -1,11 +1,12 @@
-"""The round, compiled: score, step, add, for a block of records."""
+"""The round, compiled: score, step, add, adapt, for a block of records."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from . import learned  # noqa: F401 - it gives the functions below bodies for learned relations
 from .generic import compiled
-from .models import add, ready, report, score, tick
+from .models import adapt, add, ready, report, score, tick
 from .rules import step
 
 
@@ -50,5 +51,6 @@ def learn(
             if not ready(model, i, rows, s):
                 return s
             add(model, i, moves.taus[s] * y[s], rows, s)
+            adapt(model)
         tick(model)
     return last

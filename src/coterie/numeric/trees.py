@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import learned
 from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
 from .tables import FeatureMajor, Hashed, RowMajor, Sparse, cells
 
@@ -15,7 +16,7 @@ Arrays = dict[str, NDArray[Any]]
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (Averaged, Columns, FeatureMajor, Grouped, Hashed, Levels, RowMajor, Sparse, SparseColumns, Spread)
-}
+} | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}
 
 
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:

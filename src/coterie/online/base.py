@@ -95,7 +95,7 @@ class OnlineClassifier(Parameters):
         if n_passes < 1:
             raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
         fresh = type(self)(**self.get_params())
-        fresh.learn_rounds(X, y, task, whole=True)
+        fresh.learn_rounds(X, y, task, whole=True, passes=n_passes)
         for _ in range(n_passes - 1):
             fresh.learn_rounds(X, y, task)
         self._forget()
@@ -139,6 +139,7 @@ class OnlineClassifier(Parameters):
         classes: Sequence[Hashable] | None = None,
         late: int = 0,
         whole: bool = False,
+        passes: int = 1,
     ) -> Rounds:
         """Predict and then learn each record in turn: what progressive validation is made of.
 
@@ -150,6 +151,8 @@ class OnlineClassifier(Parameters):
             The labels come so many rounds late: the last ``late`` records are predicted and not learned.
         whole : bool
             Whether these records are all there are, so that one label alone is an error.
+        passes : int
+            How many times they will be learned, if they are all there are.
         """
         self._check_parameters()
         X, task = tabular.split_task(X, task, self.task_column)
@@ -158,7 +161,9 @@ class OnlineClassifier(Parameters):
         signs = labels.signs(y)
         if whole and len(labels.inside) < 2:
             raise ValueError(f"y must hold two classes, got one class only: {labels.ordered[0]!r}")
-        return self._learn(rows, features, labels, signs, tabular.task_labels(task, len(signs)), tasks or (), late)
+        length = passes * len(signs) if whole else None
+        task = tabular.task_labels(task, len(signs))
+        return self._learn(rows, features, labels, signs, task, tasks or (), late, length)
 
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
         """Records given in any form as a validated block, for :meth:`learn_block`."""
@@ -168,15 +173,17 @@ class OnlineClassifier(Parameters):
         y = np.asarray(y)
         return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, len(y)), np.arange(1, len(y) + 1))
 
-    def learn_block(self, block: Block, late: int = 0, tasks: Sequence[Hashable] = ()) -> Rounds:
-        """As :meth:`learn_rounds`, for a block that has been validated."""
+    def learn_block(
+        self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
+    ) -> Rounds:
+        """As :meth:`learn_rounds`, for a block that has been validated; ``length`` rounds will come, if that is known."""
         self._check_parameters()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
         if block.y is None:
             raise ValueError("records without labels can be predicted, not learned")
         labels = self._labels_with(block.y)
-        made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late)
+        made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late, length)
         if "view_" not in self.__dict__:
             self.n_features_in_ = features
         return made
@@ -350,19 +357,29 @@ class OnlineClassifier(Parameters):
         return labels
 
     def _learn(
-        self, rows: Any, features: int, labels: TwoLabels, signs: Margins, task: Any, tasks: Any, late: int
+        self,
+        rows: Any,
+        features: int,
+        labels: TwoLabels,
+        signs: Margins,
+        task: Any,
+        tasks: Any,
+        late: int,
+        length: int | None,
     ) -> Rounds:
         distinct, places = distinct_labels(task)
-        state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows))
+        state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows), length)
         self.labels_ = labels
         codes = np.array([state.tasks.numbers[label] for label in distinct], np.int64)[places]
         moves = self._learner().update_many(state, rows, codes, signs, len(signs) - late)
         return Rounds(labels.orientation * moves.margins, moves.taus > 0)
 
-    def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool) -> State:
+    def _state_with(
+        self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None
+    ) -> State:
         """The state with room for these tasks and features, made if there is none."""
         if not self.fitted:
-            self.state_ = self._learner().init(tasks, features, dense)
+            self.state_ = self._learner().init(tasks, features, dense, length)
             return self.state_
         if self.new_task == "raise":
             self._refuse_unseen(tasks)

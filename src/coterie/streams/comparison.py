@@ -11,7 +11,7 @@ from typing import Any
 from coterie.relations import Independent, Pooled
 
 from .block import Block
-from .progressive import CHUNK, Stream, Trace, blocks_of
+from .progressive import CHUNK, Stream, Trace, blocks_of, length_of
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def compare(
     models = with_baselines(models)
     first = next(iter(models.values()))
     blocks, tasks = blocks_of(first, X, y, task, tasks, CHUNK)
-    streams = {name: Stream(model, tasks, delay) for name, model in models.items()}
+    streams = {name: Stream(model, tasks, delay, length_of(y)) for name, model in models.items()}
     seconds = dict.fromkeys(models, 0.0)
     for block in blocks:
         _go(streams, seconds, block)
