@@ -17,8 +17,10 @@ from .models import adapt, add, add_timed, diagonal, mean, ready, report, score,
 from .records import begin, end, feature, value
 from .tables import dot
 
-#: M may grow to so many times its start. Beyond that a single move outweighs everything learned before.
+#: M may grow to so many times its start where moves are spread by M itself: beyond that one move outweighs all before.
 GROWTH = 1e6
+#: Where the mean step is kept, M may grow as far as its square can be summed.
+ROOM = 1e140
 
 
 class Move(NamedTuple):
@@ -195,6 +197,11 @@ def scale(pace: Any, relation: Any) -> Any:
 
 
 @generic
+def limit(pace: Any, first: Any) -> Any:
+    """How large an entry of M may become."""
+
+
+@generic
 def turn(order: Any, relation: Any) -> Any:
     """Revise and absorb in the order asked for; False if M would outgrow its limit."""
 
@@ -220,7 +227,7 @@ def exponentiate(pace: Any, law: Any, relation: Any) -> Any:
 
 
 @generic
-def may_grow(pace: Any, exponent: Any, limit: Any) -> Any:
+def may_grow(pace: Any, exponent: Any, largest: Any) -> Any:
     """Whether moves can be spread by the exponential of this exponent."""
 
 
@@ -256,12 +263,13 @@ def _spread(table: Any, move: Any, rows: Any, t: Any) -> None:
     length = total = 0.0
     for k in range(begin(rows, t), end(rows, t)):
         first = feature(rows, t, k) * table.stride
+        weights = table.values[first : first + column.size]
         x = value(rows, t, k)
         length += x * x
         total += x
         for j in range(column.size):
-            along[j] += x * table.values[first + j]
-            table.values[first + j] += x * column[j]
+            along[j] += x * weights[j]
+            weights[j] += x * column[j]
     move.size[0], move.size[1] = length, total
 
 
@@ -270,9 +278,10 @@ def _add_timed_learned(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any
     column = model.relation.move.column
     for k in range(begin(rows, t), end(rows, t)):
         first = feature(rows, t, k) * model.table.stride
+        weights = model.table.values[first : first + column.size]
         x = value(rows, t, k) * clock
         for j in range(column.size):
-            model.table.values[first + j] += x * column[j]
+            weights[j] += x * column[j]
 
 
 @when(mean, Learned)
@@ -310,6 +319,8 @@ def _turn_new(order: Any, relation: Any) -> Any:
     return revise(relation.law, relation)
 
 
+when(limit, AsLearned)(lambda pace, first: GROWTH * first)
+when(limit, MeanStep)(lambda pace, first: ROOM)
 when(scale, AsLearned)(lambda pace, relation: 1.0)
 
 
@@ -375,8 +386,9 @@ def _absorb(gram: Any, move: Any) -> None:
     b = move.along + 0.5 * move.size[0] * a
     for j in range(a.size):
         gram.sums[j] += move.size[1] * a[j]
+        row = gram.products[j]
         for k in range(a.size):
-            gram.products[j, k] += a[j] * b[k] + b[j] * a[k]
+            row[k] += a[j] * b[k] + b[j] * a[k]
 
 
 @when(absorb, PrecisionLaw)
@@ -405,21 +417,22 @@ def _note_centred(last: Any, d: Any, gram: Any, move: Any) -> None:
 
 @when(revise, LogDetLaw)
 def _revise_logdet(law: Any, relation: Any) -> Any:
-    if not _add_gram(relation.inverse, law.eta, relation.gram.products, GROWTH * relation.first):
+    if not _add_gram(relation.inverse, law.eta, relation.gram.products, limit(relation.pace, relation.first)):
         return False
     unit_trace(law.trace, relation.inverse)
     return True
 
 
 @compiled
-def _add_gram(R: Any, eta: Any, G: Any, limit: Any) -> bool:
-    """R += eta G unless that makes an entry larger than the limit; of a positive definite R the diagonal tells."""
+def _add_gram(R: Any, eta: Any, G: Any, largest: Any) -> bool:
+    """R += eta G unless that makes an entry larger than that; of a positive definite R the diagonal tells."""
     for j in range(R.shape[0]):
-        if not R[j, j] + eta * G[j, j] <= limit:
+        if not R[j, j] + eta * G[j, j] <= largest:
             return False
     for j in range(R.shape[0]):
-        for k in range(R.shape[0]):
-            R[j, k] += eta * G[j, k]
+        to, by = R[j], G[j]
+        for k in range(to.size):
+            to[k] += eta * by[k]
     return True
 
 
@@ -440,7 +453,7 @@ def _revise_von_neumann(law: Any, relation: Any) -> Any:
     shift = log_trace(law.trace, exponent)
     for j in range(exponent.shape[0]):
         exponent[j, j] += shift
-    if not may_grow(relation.pace, exponent, np.log(GROWTH * relation.first)):
+    if not may_grow(relation.pace, exponent, np.log(limit(relation.pace, relation.first))):
         return False
     law.exponent[:] = exponent
     exponentiate(relation.pace, law, relation)
@@ -449,8 +462,8 @@ def _revise_von_neumann(law: Any, relation: Any) -> Any:
 
 when(log_trace, FreeTrace)(lambda trace, exponent: 0.0)
 when(log_trace, UnitTrace)(lambda trace, exponent: log_trace_exponential(-exponent))
-when(may_grow, AsLearned)(lambda pace, exponent, limit: not outgrows(exponent, limit))
-when(may_grow, MeanStep)(lambda pace, exponent, limit: np.isfinite(np.sum(np.diag(exponent))))
+when(may_grow, AsLearned)(lambda pace, exponent, largest: not outgrows(exponent, largest))
+when(may_grow, MeanStep)(lambda pace, exponent, largest: np.isfinite(np.sum(np.diag(exponent))))
 
 
 @when(exponentiate, AsLearned)
@@ -487,14 +500,14 @@ def _covariance(gram: Any, d: Any, ridge: Any, out: Any) -> None:
 
 @when(revise, CovarianceLaw)
 def _revise_covariance(law: Any, relation: Any) -> Any:
-    return _take_covariance(law, relation.gram, relation.inverse, GROWTH * relation.first)
+    return _take_covariance(law, relation.gram, relation.inverse, limit(relation.pace, relation.first))
 
 
 @compiled
-def _take_covariance(law: Any, gram: Any, inverse: Any, limit: Any) -> bool:
+def _take_covariance(law: Any, gram: Any, inverse: Any, largest: Any) -> bool:
     d = law.features[0]
     for j in range(inverse.shape[0]):
-        if not (gram.products[j, j] - gram.sums[j] ** 2 / d) / max(d - 1.0, 1.0) <= limit:
+        if not (gram.products[j, j] - gram.sums[j] ** 2 / d) / max(d - 1.0, 1.0) <= largest:
             return False
     _covariance(gram, d, law.ridge, inverse)
     return True

@@ -62,6 +62,7 @@ class OnlineClassifier(Parameters):
     view_: Vocabulary
     encoder_: Encoder
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
 
     @abstractmethod
     def _make_learner(self) -> Learner:
@@ -270,6 +271,13 @@ class OnlineClassifier(Parameters):
         """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks)."""
         self._check_fitted(AttributeError)
         return self._learner().relation_matrix(self.state_)
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the features where records had names: data frames and dictionaries."""
+        if "view_" in self.__dict__:
+            return list(self.view_.numbers)
+        return list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
 
     @property
     def memory_(self) -> int:
