@@ -42,7 +42,11 @@ def switched_at(model):
 
 def table(name, relation, sets, shuffles):
     print(f"\n{name}: {relation!r}")
-    print(f"{'':18}{'alone':>7}" + "".join(f"{epoch:7.2f}" for epoch in EPOCHS) + f"{'auto':>8}{'auto/best':>11}{'at move':>9}")
+    print(
+        f"{'':18}{'alone':>7}"
+        + "".join(f"{epoch:7.2f}" for epoch in EPOCHS)
+        + f"{'auto':>8}{'auto/best':>11}{'at move':>9}"
+    )
     worst = 0.0
     for data in sets:
         alone = np.mean([error(ct.Independent(), data, seed)[0] for seed in range(shuffles)])
@@ -51,7 +55,10 @@ def table(name, relation, sets, shuffles):
         auto, ratio = np.mean([run[0] for run in runs]), np.mean([run[0] for run in runs]) / min(grid)
         worst = max(worst, ratio)
         at = int(np.median([switched_at(run[1]) for run in runs]))
-        print(f"{data.name:18}{alone:7.2f}" + "".join(f"{e:7.2f}" for e in grid) + f"{auto:8.2f}{ratio:11.3f}{at:9d}", flush=True)
+        print(
+            f"{data.name:18}{alone:7.2f}" + "".join(f"{e:7.2f}" for e in grid) + f"{auto:8.2f}{ratio:11.3f}{at:9d}",
+            flush=True,
+        )
     print(f"worst of auto over the best EPOCH: {worst:.3f} (claim: at most 1.1)")
 
 

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from coterie import LogDet, BatchOptimal, Covariance, VonNeumann
+from coterie import BatchOptimal, Covariance, LogDet, VonNeumann
 from coterie.hypotheses import Linear
 from coterie.learner import Learner
 from coterie.numeric.records import Csr

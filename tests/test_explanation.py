@@ -68,5 +68,5 @@ def test_one_task():
 def test_a_task_nobody_knows():
     model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0], task=["a", "b"])
     for ask in (lambda: explanation.nearest_tasks(model, "z"), lambda: explanation.differing_features(model, "a", "z")):
-        with pytest.raises(ValueError, match="task 'z' is not known to the model, which has 'a', 'b'$"):
+        with pytest.raises(ValueError, match=r"task 'z' is not known to the model, which has 'a', 'b'$"):
             ask()

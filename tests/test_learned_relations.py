@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.linalg import expm
 
 import coterie as ct
 from coterie import spec
 from coterie.numeric import learned as compiled
+from coterie.numeric.exponential import exponential, exponential_column, log_trace_exponential, outgrows
 from coterie.relations import learned as parts
 from reference import omtl
 
@@ -68,7 +70,7 @@ def spread(A, step_norm):
     return len(M) ** 2 * M / np.trace(M) if step_norm else M
 
 
-# -- literal ------------------------------------------------------------------------------------------------------------
+# -- literal ----------------------------------------------------------------------------------------------------------
 
 
 @steady
@@ -155,7 +157,7 @@ def test_average_is_the_mean_of_the_weights_before_each_round(name):
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=30)
     model, trace = ran(ct.Primed(relation, 30), X, y, task, average=True)
     order = np.argsort(model.tasks_)
-    np.testing.assert_allclose(model.coef_[order], run.mean_W.T, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.coef_[order], run.mean.T, rtol=1e-9, atol=1e-9)
     assert trace.updated.tolist() == run.mistakes.tolist()
 
 
@@ -173,7 +175,7 @@ def test_sparse_records_and_features_that_stand_twice(relation, update):
     indptr = np.concatenate([[0], np.cumsum(2 * np.bincount(rows, minlength=len(X)))])
     twice = sparse.csr_array((data, indices, indptr), shape=X.shape)
     relation = ct.Primed(changed(relation, step_norm=True), 30)
-    dense, expected = ran(relation, X, y, task)
+    _, expected = ran(relation, X, y, task)
     model = ct.MultitaskPerceptron(relation)
     block = ct.MultitaskPerceptron().as_block(X, y, task)
     trace = ct.progressive_validation(model, [type(block)(twice, y, task, block.place)], tasks=range(K))
@@ -181,7 +183,7 @@ def test_sparse_records_and_features_that_stand_twice(relation, update):
     assert trace.mistake.tolist() == expected.mistake.tolist()
 
 
-# -- theorems and degenerate cases ----------------------------------------------------------------------------------------
+# -- theorems and degenerate cases ------------------------------------------------------------------------------------
 
 
 def test_scaling_law():
@@ -240,9 +242,9 @@ def test_tasks_that_are_the_same_share_and_mirrors_share_with_the_sign_reversed(
 def test_order_of_the_tasks_does_not_matter(relation):
     X, y, task = stream(13)
     relation = ct.Primed(changed(relation, step_norm=True), 20)
-    one, trace = ran(relation, X, y, task)
+    _, trace = ran(relation, X, y, task)
     swap = np.array([2, 0, 3, 1])
-    other, swapped = ran(relation, X, y, swap[task])
+    _, swapped = ran(relation, X, y, swap[task])
     np.testing.assert_allclose(trace.margin, swapped.margin, rtol=1e-7, atol=1e-7)
 
 
@@ -282,7 +284,7 @@ def test_precision_stays_the_inverse_over_many_updates():
     np.testing.assert_allclose(model.relation_matrix_ @ A, np.eye(5), atol=1e-6)
 
 
-# -- the stream ---------------------------------------------------------------------------------------------------------
+# -- the stream -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("relation", [*ALL, ct.HalfUpdate()], ids=repr)
@@ -310,7 +312,10 @@ def test_a_late_task_is_learned_as_by_the_literal_form(name):
     X, y, task = stream(17, n=160)
     late = np.where(np.arange(160) < 80, task % 3, task)
     model = ct.MultitaskPerceptron(ct.Primed(relation, 40))
-    margins = [model.learn_rounds(X[:80], y[:80], late[:80]).margin, model.learn_rounds(X[80:], y[80:], late[80:]).margin]
+    margins = [
+        model.learn_rounds(X[:80], y[:80], late[:80]).margin,
+        model.learn_rounds(X[80:], y[80:], late[80:]).margin,
+    ]
     run = omtl.omtl(X, y, late, update, n_tasks=4, epoch=40, A=np.eye(4) / 3)
     np.testing.assert_allclose(np.concatenate(margins), run.margins, rtol=1e-8, atol=1e-8)
 
@@ -364,8 +369,8 @@ def test_a_saved_model_goes_on_bit_for_bit(tmp_path, relation, average):
 def test_single_precision_is_near():
     X, y, task = stream(22)
     relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), 30)
-    one, trace = ran(relation, X, y, task)
-    other, near = ran(relation, X, y, task, dtype="float32")
+    _, trace = ran(relation, X, y, task)
+    _, near = ran(relation, X, y, task, dtype="float32")
     assert (trace.mistake == near.mistake).mean() > 0.97
     np.testing.assert_allclose(trace.margin, near.margin, rtol=1e-3, atol=1e-3 * np.abs(trace.margin).max())
 
@@ -385,7 +390,76 @@ def test_several_passes_are_one_long_stream():
     np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.W.T, rtol=1e-9, atol=1e-9)
 
 
-# -- growth that cannot go on -------------------------------------------------------------------------------------------
+# -- priming that decides itself ---------------------------------------------------------------------------------------
+
+
+def correlations(W):
+    G = W.T @ W
+    length = np.sqrt(np.diag(G))
+    return np.divide(G, np.outer(length, length), out=np.zeros_like(G), where=np.outer(length, length) > 0)
+
+
+def test_auto_is_the_first_look_that_finds_the_correlations_settled():
+    X, y, task = stream(30, n=1500)
+    looks, last, settled = 4 * K, np.zeros((K, K)), None
+    W, moves = np.zeros((D, K)), 0
+    for t, (x, label, i) in enumerate(zip(X, y, task, strict=True), start=1):
+        if label * (W[:, i] @ x) > 0:
+            continue
+        moves += 1
+        if moves == looks:
+            R = correlations(W)
+            if np.linalg.norm(R - last) <= 0.5 * np.linalg.norm(R):
+                settled = t
+                break
+            looks, last = 2 * looks, R
+        W[:, i] += K * label * x
+    assert settled is not None
+    relation = ct.LogDet(1e-3, step_norm=True)
+    auto, _ = ran(ct.Primed(relation, "auto"), X, y, task)
+    fixed, _ = ran(ct.Primed(relation, settled), X, y, task)
+    np.testing.assert_array_equal(auto.coef_, fixed.coef_)
+    assert auto.state_.model.relation.start.moves[0] == moves
+
+
+def test_auto_goes_on_over_blocks_new_tasks_and_files(tmp_path):
+    X, y, task = stream(31, n=600)
+    relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), "auto")
+    whole = ct.MultitaskPerceptron(relation).partial_fit(X, y, task=task)
+    parts_ = ct.MultitaskPerceptron(relation).partial_fit(X[:30], y[:30], task=task[:30], tasks=whole.tasks_)
+    parts_.save(tmp_path / "model.coterie")
+    parts_ = ct.load(tmp_path / "model.coterie").partial_fit(X[30:], y[30:], task=task[30:])
+    np.testing.assert_array_equal(parts_.coef_, whole.coef_)
+    parts_.partial_fit(X, y, task=task + 2)
+    assert len(parts_.tasks_) == K + 2
+
+
+# -- the exponential -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40, 120])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
+def test_a_column_of_the_exponential(n, size):
+    rng = np.random.default_rng(n)
+    B = rng.standard_normal((n, n))
+    B = size * (B @ B.T) / n - size * np.eye(n)
+    whole, column = np.zeros((n, n)), np.zeros(n)
+    expected = expm(B)
+    exponential(B, whole)
+    np.testing.assert_allclose(
+        whole * np.trace(expected) / np.trace(whole), expected, rtol=0, atol=1e-11 * expected.max()
+    )
+    for i in {0, n // 2, n - 1}:
+        exponential_column(B, i, column)
+        np.testing.assert_allclose(column, expected[i], rtol=0, atol=1e-11 * np.linalg.norm(expected[i]))
+    assert log_trace_exponential(B) == pytest.approx(np.log(np.trace(expected)))
+    largest = np.linalg.eigvalsh(B)[-1]
+    assert outgrows(B, largest - 0.01)
+    assert not outgrows(B, largest + 0.01)
+    assert outgrows(B * np.nan, 1.0)
+
+
+# -- growth that cannot go on -----------------------------------------------------------------------------------------
 
 EXPLODING = [ct.LogDet(0.1), ct.VonNeumann(0.1), ct.Covariance(0.1, role="Ainv")]
 
@@ -408,12 +482,17 @@ def test_a_relation_that_would_overflow_is_held_and_said_so_once(relation, dtype
     np.testing.assert_array_equal(model.relation_matrix_, before)
 
 
-# -- bad input ----------------------------------------------------------------------------------------------------------
+# -- bad input --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bad", [0, -1e-3, np.inf, np.nan, "1", None, True])
 def test_rates_and_ridges_must_be_positive(bad):
-    for kind, name in ((ct.LogDet, "eta"), (ct.VonNeumann, "eta"), (ct.Covariance, "ridge"), (ct.BatchOptimal, "ridge")):
+    for kind, name in (
+        (ct.LogDet, "eta"),
+        (ct.VonNeumann, "eta"),
+        (ct.Covariance, "ridge"),
+        (ct.BatchOptimal, "ridge"),
+    ):
         with pytest.raises(ValueError, match=f"{name} of {kind.__name__} must be a finite number above 0, got"):
             kind(bad)
 
@@ -431,7 +510,7 @@ def test_choices():
 
 @pytest.mark.parametrize("epoch", [-1, -0.1, 1.5, "soon", None, True, np.nan])
 def test_epoch_outside(epoch):
-    with pytest.raises(ValueError, match="epoch must be a fraction .* got"):
+    with pytest.raises(ValueError, match=r"epoch must be a fraction .* got"):
         ct.Primed(ct.LogDet(1e-3), epoch)
 
 
@@ -455,7 +534,9 @@ def test_epoch_beyond_the_stream():
 def test_a_fraction_needs_a_length():
     X, y, task = stream(26)
     model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3), 0.5))
-    with pytest.raises(ValueError, match="nobody knows how long this stream is: give a number of rounds or epoch='auto'"):
+    with pytest.raises(
+        ValueError, match="nobody knows how long this stream is: give a number of rounds or epoch='auto'"
+    ):
         model.partial_fit(X, y, task=task)
     assert not model.fitted
     model.fit(X, y, task=task)
@@ -484,7 +565,9 @@ def test_storages_that_cannot(storage):
         ct.MultitaskPerceptron(ct.LogDet(1e-3), storage=storage).partial_fit(X, y, task=task)
 
 
-@pytest.mark.parametrize("relation", [*ALL, ct.Primed(ct.LogDet(1e-3), "auto"), ct.Primed(ct.HalfUpdate(), 7)], ids=repr)
+@pytest.mark.parametrize(
+    "relation", [*ALL, ct.Primed(ct.LogDet(1e-3), "auto"), ct.Primed(ct.HalfUpdate(), 7)], ids=repr
+)
 def test_relations_round_trip_through_json(relation):
     assert spec.from_json(spec.to_json(relation)) == relation
-    assert eval(repr(relation), vars(ct)) == relation
+    assert eval(repr(relation), vars(ct)) == relation  # noqa: S307 - our own repr

@@ -52,7 +52,7 @@ def sharing(model: Any) -> Sharing:
     >>> model = ct.MultitaskPerceptron(relation).fit([[1.0], [-1.0]], [1, 0], task=["ann", "bob"])
     >>> found = sharing(model)
     >>> found.tasks, found.matrix.round(2).tolist()
-    (['bob', 'ann', 'cid'], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.5, 1.0]])
+    (['bob', 'cid', 'ann'], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.5, 1.0]])
     """
     R = correlations(model)
     if len(R) < 2:
@@ -135,5 +135,7 @@ def _number(model: Any, task: Hashable) -> int:
     tasks = model.tasks_
     if task not in tasks:
         shown = ", ".join(map(repr, tasks[:5]))
-        raise ValueError(f"task {task!r} is not known to the model, which has {shown}{' ...' if len(tasks) > 5 else ''}")
+        raise ValueError(
+            f"task {task!r} is not known to the model, which has {shown}{' ...' if len(tasks) > 5 else ''}"
+        )
     return int(tasks.index(task))

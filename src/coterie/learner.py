@@ -198,9 +198,7 @@ class _ByLevels:
     """A relation of nested groups bound to a model of raw sums."""
 
     @staticmethod
-    def start(
-        learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None
-    ) -> State:
+    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         sharing = GroupIndex(learner.relation)
         index = Index(tasks)
         levels = sharing.extend(sharing.empty(), 0, index.labels, 0)
@@ -247,9 +245,7 @@ class _ByColumns:
     """A relation that gives columns of M, bound to a model of the weights themselves."""
 
     @staticmethod
-    def start(
-        learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None
-    ) -> State:
+    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         known = Index(learner.relation.known_tasks)
         _refuse_unknown(learner.relation, known, tasks)
         cache = column_cache(learner.relation.source())
@@ -295,9 +291,7 @@ class _ByLearning:
     """A relation that is learned from the weights, which are all kept."""
 
     @staticmethod
-    def start(
-        learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None
-    ) -> State:
+    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         index = Index(tasks)
         relation = learner.relation.begin(index.labels, features, length)
         model = learner.hypothesis.learned(relation, len(index), features, dense)
@@ -333,7 +327,7 @@ class _ByLearning:
 
     @staticmethod
     def lean(model: Any) -> Any:
-        return model
+        return linear.without_copies(model)
 
     @staticmethod
     def rebound(learner: Learner, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from .hypotheses import linear
 from .hypotheses.linear import Linear
 from .hypotheses.tables import Weights
 from .numeric import models
-from .numeric.learned import Learned
+from .numeric.learned import FreeTrace, Learned
 from .numeric.models import Columns, Grouped, Levels, SparseColumns, Spread
 
 
@@ -103,6 +103,11 @@ def _(model: models.Averaged, relation: Any) -> models.Averaged:
     return model._replace(
         model=linear.with_relation(model.model, relation), twin=linear.with_relation(model.twin, relation)
     )
+
+
+@linear.without_copies.register
+def _(model: models.Averaged) -> models.Averaged:
+    return model._replace(twin=linear.with_relation(model.twin, FreeTrace(0)))
 
 
 @linear.nothing.register

@@ -19,19 +19,19 @@ class Run:
     mistakes: NDArray[np.bool_]
     W: Matrix
     A: Matrix
-    mean_W: Matrix
+    mean: Matrix
 
 
 def unit_trace(A: Matrix) -> Matrix:
     """A / tr A."""
-    return A / np.trace(A)
+    return np.asarray(A / np.trace(A))
 
 
 def logdet(eta: float, trace_norm: bool = False) -> Update:
     """(3.7): A_s = (A_{s-1}^-1 + eta W'W)^-1."""
 
     def update(A: Matrix, W: Matrix) -> Matrix:
-        new = np.linalg.inv(np.linalg.inv(A) + eta * W.T @ W)
+        new = np.asarray(np.linalg.inv(np.linalg.inv(A) + eta * W.T @ W), np.float64)
         return unit_trace(new) if trace_norm else new
 
     return update
@@ -50,7 +50,7 @@ def von_neumann(eta: float, trace_norm: bool = False) -> Update:
 def with_role(matrix: Matrix, ridge: float, role: str) -> Matrix:
     """A, if matrix + ridge I is A ("A") or its inverse ("Ainv")."""
     ridged = matrix + ridge * np.eye(len(matrix))
-    return ridged if role == "A" else np.linalg.inv(ridged)
+    return ridged if role == "A" else np.asarray(np.linalg.inv(ridged), np.float64)
 
 
 def covariance(ridge: float, role: str = "A") -> Update:

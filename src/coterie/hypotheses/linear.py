@@ -231,6 +231,12 @@ def with_relation(model: Any, relation: Any) -> Any:
 
 
 @singledispatch
+def without_copies(model: Any) -> Any:
+    """The model as it is saved, the learned relation once; :func:`with_relation` undoes it."""
+    return model
+
+
+@singledispatch
 def nothing(model: Any, tasks: int) -> Any:
     """A model of so many tasks without any weights, for predictions only."""
     zeros = np.zeros(tasks, model.table.values.dtype)

@@ -27,8 +27,8 @@ def outgrows(B: Any, limit: float) -> bool:
 
 
 @compiled
-def log_trace_exponential(B: Any) -> float:
-    """log tr exp(B), O(K³)."""
+def log_trace_exponential(B: Any) -> Any:
+    """Log tr exp(B), O(K³)."""
     values = np.linalg.eigvalsh(B)
     return values[-1] + np.log(np.sum(np.exp(values - values[-1])))
 

@@ -213,7 +213,7 @@ def due(start: Any, relation: Any) -> Any:
 
 @generic
 def log_trace(trace: Any, exponent: Any) -> Any:
-    """log tr A of A = exp(-exponent), if that is to be taken out; else 0."""
+    """Log tr A of A = exp(-exponent), if that is to be taken out; else 0."""
 
 
 @generic
@@ -349,7 +349,7 @@ def _due_when_settled(start: Any, relation: Any) -> Any:
 
 
 @compiled
-def _settled(moves: Any, last: Any, tolerance: Any, products: Any) -> bool:
+def _settled(moves: Any, last: Any, tolerance: Any, products: Any) -> Any:
     """At a checkpoint, compare the correlations of the task vectors with those of the one before; O(K²) there."""
     if moves[2] > 0:
         return True

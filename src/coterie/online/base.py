@@ -177,7 +177,7 @@ class OnlineClassifier(Parameters):
     def learn_block(
         self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
     ) -> Rounds:
-        """As :meth:`learn_rounds`, for a block that has been validated; ``length`` rounds will come, if that is known."""
+        """As :meth:`learn_rounds`, for a validated block; ``length`` rounds will come, where that is known."""
         self._check_parameters()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
@@ -298,7 +298,12 @@ class OnlineClassifier(Parameters):
         state, arrays = self._learner().dump(self.state_)
         kept = {name: self.__dict__[name] for name in ("n_features_in_", "feature_names_in_") if name in self.__dict__}
         names = list(self.view_.numbers) if "view_" in self.__dict__ else None
-        held: dict[str, Any] = {"kept": kept, "view": names, "labels": self.labels_.inside, "tasks": self.state_.tasks.labels}
+        held: dict[str, Any] = {
+            "kept": kept,
+            "view": names,
+            "labels": self.labels_.inside,
+            "tasks": self.state_.tasks.labels,
+        }
         if "encoder_" in self.__dict__:
             held["encoder"], encoded = self.encoder_.to_state()
             arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
@@ -382,9 +387,7 @@ class OnlineClassifier(Parameters):
         moves = self._learner().update_many(state, rows, codes, signs, len(signs) - late)
         return Rounds(labels.orientation * moves.margins, moves.taus > 0)
 
-    def _state_with(
-        self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None
-    ) -> State:
+    def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
         """The state with room for these tasks and features, made if there is none."""
         if not self.fitted:
             self.state_ = self._learner().init(tasks, features, dense, length)

@@ -98,7 +98,7 @@ class Split:
     X: Any
     y: NDArray[Any]
     task: NDArray[Any]
-    test_X: Any
+    held_out: Any
     test_y: NDArray[Any]
     test_task: NDArray[Any]
 
@@ -165,11 +165,11 @@ def outcome(name: str, relation: Any, split: Callable[[int], Split], seeds: Iter
         at = split(seed)
         model, made = run(relation, at)
         mistakes.append(made)
-        accuracy.append(100 * model.score(at.test_X, at.test_y, at.test_task))
+        accuracy.append(100 * model.score(at.held_out, at.test_y, at.test_task))
         shapes.append(np.corrcoef(model.coef_))
         if isinstance(getattr(relation, "epoch", None), float):
             beside, _ = run(control(relation, model), at)
-            controls.append(100 * beside.score(at.test_X, at.test_y, at.test_task))
+            controls.append(100 * beside.score(at.held_out, at.test_y, at.test_task))
     return Outcome(
         name,
         np.array(mistakes, np.float64),
@@ -181,7 +181,11 @@ def outcome(name: str, relation: Any, split: Callable[[int], Split], seeds: Iter
 
 def table_2(seeds: Sequence[int] = range(20)) -> str:
     """Correlations of the task vectors on Synthetic (EPOCH = 0.5), with accuracy and mistakes."""
-    lines = [f"{'Synthetic':24}{'corr 12':>15}{'corr 13':>15}{'corr 23':>15}{'acc %':>13}{'mistakes':>13}  paper 12 13 23"]
+    lines = [
+        "Synthetic".ljust(24)
+        + "".join(f"{head:>15}" for head in ("corr 12", "corr 13", "corr 23"))
+        + f"{'acc %':>13}{'mistakes':>13}  paper"
+    ]
     kept = recommended(0.5, 1e-1, 1e-4)
     for name, relation in (methods() | kept).items():
         found = outcome(name, relation, synthetic, seeds)
@@ -221,7 +225,7 @@ def figure_1(
 def run_accuracy(relation: Any, split: Split) -> float:
     """Held-out accuracy in % after one pass."""
     model, _ = run(relation, split)
-    return 100 * float(model.score(split.test_X, split.test_y, split.test_task))
+    return 100 * float(model.score(split.held_out, split.test_y, split.test_task))
 
 
 def _spread(values: NDArray[np.float64], digits: int = 1) -> str:

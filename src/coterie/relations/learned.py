@@ -224,7 +224,7 @@ class Covariance(LearnedRelation):
 
 @spec.part
 class BatchOptimal(LearnedRelation):
-    """A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, the relation that is optimal in a batch (SRDV11 eq. 3.10, BATCHOPT).
+    """A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, optimal in a batch (SRDV11 eq. 3.10, BATCHOPT).
 
     An eigendecomposition a mistake, O(K³). While W is zero A stays as it was.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -62,16 +61,18 @@ class Primed:
     @property
     def remedy(self) -> str:
         """What helps if A⁻¹ grows too large."""
-        return self._inner.remedy
+        return str(self._inner.remedy)
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
         """The state before the first round; ``length`` rounds are expected, None if nobody knows."""
         check_size(self._inner, len(tasks))
-        return self._inner.begin_at(tasks, features, self._start(len(tasks), length))
+        state: compiled.Relation = self._inner.begin_at(tasks, features, self._start(len(tasks), length))
+        return state
 
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
-        return self._inner.grow(state, tasks, features)
+        grown: compiled.Relation = self._inner.grow(state, tasks, features)
+        return grown
 
     @property
     def _inner(self) -> Any:
@@ -85,7 +86,7 @@ class Primed:
 
 def check_epoch(epoch: Any) -> None:
     """Refuse what is neither a fraction, nor a number of rounds, nor "auto"."""
-    whole = isinstance(epoch, numbers.Integral) and not isinstance(epoch, bool) and epoch >= 0
+    whole = type(epoch) is not bool and isinstance(epoch, (int, np.integer)) and epoch >= 0
     part = isinstance(epoch, float) and 0 <= epoch <= 1
     if not (whole or part or (isinstance(epoch, str) and epoch == "auto")):
         raise ValueError(
@@ -94,7 +95,7 @@ def check_epoch(epoch: Any) -> None:
         )
 
 
-def rounds_of(epoch: float, length: int | None) -> float:
+def rounds_of(epoch: Any, length: int | None) -> float:
     """The round from which A is revised.
 
     Raises
