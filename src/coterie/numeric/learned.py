@@ -296,7 +296,11 @@ def _tick_learned(model: Any) -> Any:
 
 @when(adapt, Learned)
 def _adapt_learned(model: Any) -> Any:
-    relation = model.relation
+    _learn(model.relation)
+
+
+@compiled  # on its own, so that it is compiled once whatever the records, the rule and the weights are
+def _learn(relation: Any) -> None:
     if relation.status[0] == 0:
         if due(relation.start, relation):
             relation.status[2] += 1

@@ -115,7 +115,7 @@ class Outcome:
 
 
 def synthetic(seed: int) -> Split:
-    """Three tasks in ten dimensions, w_1 = -w_2 and w_3 orthogonal to them, 200 records to learn from and 100 to test."""
+    """Three tasks in ten dimensions, w_1 = -w_2 and w_3 orthogonal to them; 200 records to learn from, 100 to test."""
     rng = np.random.default_rng(seed)
     w, other = rng.standard_normal((2, 10))
     other -= (other @ w) / (w @ w) * w
