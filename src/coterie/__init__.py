@@ -5,14 +5,19 @@ from .mixture import Member
 from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
 from .persistence import load
 from .relations import (
+    BatchOptimal,
     Clusters,
+    Covariance,
     HalfUpdate,
     Hierarchy,
     Independent,
     Interaction,
+    LogDet,
     MeanRegularized,
     Pooled,
+    Primed,
     TaskGraph,
+    VonNeumann,
 )
 from .rules import Arow, Logistic, PassiveAggressive, Perceptron
 from .streams.comparison import Comparison, compare
@@ -24,14 +29,17 @@ __all__ = [
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
     "Arow",
+    "BatchOptimal",
     "Clusters",
     "Comparison",
+    "Covariance",
     "DiagonalAROW",
     "HalfUpdate",
     "Hierarchy",
     "Independent",
     "Interaction",
     "Linear",
+    "LogDet",
     "Logistic",
     "MeanRegularized",
     "Member",
@@ -41,8 +49,10 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "Pooled",
+    "Primed",
     "TaskGraph",
     "Trace",
+    "VonNeumann",
     "compare",
     "load",
     "progressive_validation",

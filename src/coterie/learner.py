@@ -3,10 +3,12 @@
 m   = score(state, z)              the margin
 tau = rule(m, y, ...)              how far to move; 0.0 means that nothing changes
 state <- add(state, z, tau, M)     spread the move over the tasks through M
+M <- adapt(M, gram)                only where the relation is learned
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,7 @@ from .numeric.stream import Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
+from .relations.learned import check_size, matrix_of
 from .views import Index
 
 Margins = NDArray[np.float64]
@@ -82,7 +85,9 @@ class Learner:
         self._rule = rule.compiled()
         self._bound = _FORMS[form]
 
-    def init(self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False) -> State:
+    def init(
+        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
+    ) -> State:
         """The state before the first round.
 
         Parameters
@@ -93,8 +98,10 @@ class Learner:
             Width of the records expected.
         dense : bool
             Whether records come as dense arrays, so that storing every weight wastes nothing.
+        length : int, optional
+            How many rounds there will be, where somebody knows.
         """
-        state: State = self._bound.start(self, tasks, features, dense)
+        state: State = self._bound.start(self, tasks, features, dense, length)
         return state
 
     @property
@@ -191,6 +198,7 @@ class Learner:
                 break
             self._bound.provide(state, int(codes[done]), _entries(rows, done))
         state.rounds += last
+        self._bound.notice(self.relation, state)
         return moves
 
 
@@ -207,7 +215,7 @@ class _ByLevels:
     """A relation of nested groups bound to a model of raw sums."""
 
     @staticmethod
-    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool) -> State:
+    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         sharing = GroupIndex(learner.relation)
         index = Index(tasks)
         levels = sharing.extend(sharing.empty(), 0, index.labels, 0)
@@ -246,6 +254,10 @@ class _ByLevels:
         state.model = linear.make_room(state.model, i, entries)
 
     @staticmethod
+    def notice(relation: Any, state: State) -> None:
+        """Nothing to tell: M does not change."""
+
+    @staticmethod
     def lean(model: Any) -> Any:
         return model
 
@@ -262,7 +274,7 @@ class _ByColumns:
     """A relation that gives columns of M, bound to a model of the weights themselves."""
 
     @staticmethod
-    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool) -> State:
+    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         known = Index(learner.relation.known_tasks)
         _refuse_unknown(learner.relation, known, tasks)
         cache = column_cache(learner.relation.source())
@@ -281,9 +293,7 @@ class _ByColumns:
 
     @staticmethod
     def share(relation: Any, state: State) -> NDArray[np.float64]:
-        M = np.asarray(relation.relation_matrix())
-        scale = np.sqrt(np.diag(M))
-        return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1))
+        return _mean_share(np.asarray(relation.relation_matrix()))
 
     @staticmethod
     def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
@@ -295,6 +305,10 @@ class _ByColumns:
             state.sharing.fetch(i)
             state.model = linear.with_columns(state.model, state.sharing.columns)
         state.model = linear.make_room(state.model, i, entries)
+
+    @staticmethod
+    def notice(relation: Any, state: State) -> None:
+        """Nothing to tell: M does not change."""
 
     @staticmethod
     def lean(model: Any) -> Any:
@@ -310,6 +324,72 @@ class _ByColumns:
         return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
 
 
+class _ByLearning:
+    """A relation that is learned from the weights, which are all kept."""
+
+    @staticmethod
+    def start(learner: Learner, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
+        index = Index(tasks)
+        relation = learner.relation.begin(index.labels, features, length)
+        model = learner.hypothesis.learned(relation, len(index), features, dense)
+        return State(model, index, None, features, dense)
+
+    @staticmethod
+    def extend(learner: Learner, state: State, new: Sequence[Hashable], features: int) -> None:
+        tasks = [*state.tasks.labels, *new]
+        relation = learner.relation.grow(linear.relation_of(state.model), tasks, features)
+        model = learner.hypothesis.fit(state.model, 0, len(tasks), features, state.dense)
+        state.model = linear.with_relation(model, relation)
+        state.tasks.add(new)
+        state.features = features
+
+    @staticmethod
+    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
+        return linear.nothing(state.model, len(tasks))
+
+    @staticmethod
+    def provide(state: State, i: int, entries: int) -> None:
+        """Nothing is ever missing: every weight has its place and every column of M is state."""
+
+    @staticmethod
+    def notice(relation: Any, state: State) -> None:
+        status = linear.relation_of(state.model).status
+        if status[0] == 1:
+            status[0] = 2
+            warnings.warn(
+                f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    @staticmethod
+    def lean(model: Any) -> Any:
+        return linear.without_copies(model)
+
+    @staticmethod
+    def rebound(learner: Learner, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        return linear.with_relation(model, linear.relation_of(model)), None
+
+    @staticmethod
+    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+        check_size(relation, len(state.tasks) + len(new))
+
+    @staticmethod
+    def share(relation: Any, state: State) -> NDArray[np.float64]:
+        return _mean_share(matrix_of(linear.relation_of(state.model)))
+
+    @staticmethod
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
+        M = matrix_of(linear.relation_of(state.model))
+        return M if among is None else M[np.ix_(among, among)]
+
+
+def _mean_share(M: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much each task has in common with the others in the mean, M taken to a unit diagonal."""
+    scale = np.sqrt(np.diag(M))
+    return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1))
+
+
 def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:
     for task in tasks:
         if task not in known.numbers:
@@ -317,4 +397,9 @@ def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> N
             raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")
 
 
-_FORMS: dict[str | None, Any] = {"levels": _ByLevels, "repelling levels": _ByLevels, "columns": _ByColumns}
+_FORMS: dict[str | None, Any] = {
+    "levels": _ByLevels,
+    "repelling levels": _ByLevels,
+    "columns": _ByColumns,
+    "learned": _ByLearning,
+}

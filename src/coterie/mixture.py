@@ -100,11 +100,13 @@ class Mixture:
         self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
 
-    def init(self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False) -> MixtureState:
+    def init(
+        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
+    ) -> MixtureState:
         """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
         named = [task for learner in self.learners for task in learner.init((), 1, dense).tasks.labels]
         tasks = Index([*named, *tasks]).labels
-        members = [learner.init(tasks, features, dense) for learner in self.learners]
+        members = [learner.init(tasks, features, dense, length) for learner in self.learners]
         index = _same_tasks(members)
         losses = Losses(np.zeros(len(self._experts)), np.zeros((len(index), len(self._experts))))
         return MixtureState(members, index, losses, features)
@@ -200,12 +202,12 @@ class Mixture:
 
     def relation_matrix(self, state: MixtureState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """The mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
+        chosen = list(range(len(state.tasks)) if among is None else among)
         parts = np.abs(self._experts) / np.abs(self._experts).sum(axis=1, keepdims=True)
-        roots = np.sqrt(self.expert_weights(state) @ parts)
-        roots = roots if among is None else roots[list(among)]
-        total = np.zeros((len(roots), len(roots)))
+        roots = np.sqrt(self.expert_weights(state)[chosen] @ parts)
+        total = np.zeros((len(chosen), len(chosen)))
         for root, learner, member in zip(roots.T, self.learners, state.members, strict=True):
-            M = learner.relation_matrix(member, among)
+            M = learner.relation_matrix(member, chosen)
             scale = np.sqrt(np.diag(M))
             total += np.outer(root / scale, root / scale) * M
         return total

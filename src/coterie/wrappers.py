@@ -13,6 +13,7 @@ from .hypotheses.linear import Linear
 from .hypotheses.tables import Weights
 from .numeric import models
 from .numeric.arrays import grown
+from .numeric.learned import FreeTrace, Learned
 from .numeric.models import Columns, Grouped, Levels, SparseColumns, Spread
 from .numeric.signed import Signed as SignedModel
 
@@ -62,6 +63,11 @@ class Averaged:
         model, twin = (each.spread(columns, tasks, features, dense) for each in (self.hypothesis, self._twin))
         return models.Averaged(model, twin, np.zeros(1))
 
+    def learned(self, relation: Any, tasks: int, features: int, dense: bool) -> models.Averaged:
+        """As the wrapped hypothesis, with a twin beside it that moves by the same relation."""
+        model, twin = (each.learned(relation, tasks, features, dense) for each in (self.hypothesis, self._twin))
+        return models.Averaged(model, twin, np.zeros(1))
+
     def fit(self, model: models.Averaged, groups: int, tasks: int, features: int, dense: bool) -> models.Averaged:
         """The model and its twin with room for so many groups, tasks and features."""
         return model._replace(
@@ -98,6 +104,28 @@ def _(model: models.Averaged, columns: Any) -> models.Averaged:
     )
 
 
+@linear.relation_of.register
+def _(model: models.Averaged) -> Any:
+    return linear.relation_of(model.model)
+
+
+@linear.with_relation.register
+def _(model: models.Averaged, relation: Any) -> models.Averaged:
+    return model._replace(
+        model=linear.with_relation(model.model, relation), twin=linear.with_relation(model.twin, relation)
+    )
+
+
+@linear.without_copies.register
+def _(model: models.Averaged) -> models.Averaged:
+    return model._replace(twin=linear.with_relation(model.twin, FreeTrace(0)))
+
+
+@linear.nothing.register
+def _(model: models.Averaged, tasks: int) -> models.Averaged:
+    return model._replace(model=linear.nothing(model.model, tasks), twin=linear.nothing(model.twin, tasks))
+
+
 @linear.weights.register
 def _(model: models.Averaged, tasks: int, features: int) -> Weights:
     rounds = float(model.clock[0])
@@ -120,7 +148,7 @@ def _mean_spread(model: models.Averaged, tasks: int, features: int, rounds: floa
     return rounds * linear.weights(model.model, tasks, features) - linear.weights(model.twin, tasks, features)
 
 
-_MEANS: dict[type, Any] = {Grouped: _mean_grouped, Spread: _mean_spread}
+_MEANS: dict[type, Any] = {Grouped: _mean_grouped, Spread: _mean_spread, Learned: _mean_spread}
 
 
 @spec.part

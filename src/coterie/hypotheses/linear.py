@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.numeric.learned import Learned
 from coterie.numeric.models import Columns, Grouped, Levels, SparseColumns, Spread
 
 from . import tables
@@ -56,7 +57,7 @@ class Linear:
     dtype: Literal["float64", "float32"] = "float64"
     bits: int = 22
 
-    forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
+    forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns", "learned")
     moves: ClassVar[tuple[str, ...]] = ("gradient", "shortest")
 
     def __post_init__(self) -> None:
@@ -71,6 +72,21 @@ class Linear:
         if self._storage.kind(tasks, features, dense) == "dense":
             return Spread(tables.feature_major(tasks, features, self.dtype), columns)
         return Spread(self._table(tasks, features, dense), columns)
+
+    def learned(self, relation: Any, tasks: int, features: int, dense: bool) -> Learned:
+        """Weights for a relation that is learned from them: all of them, for its moves reach every task.
+
+        Raises
+        ------
+        ValueError
+            For a storage that does not keep every weight apart.
+        """
+        if self.storage not in ("auto", "dense"):
+            raise ValueError(
+                f"storage={self.storage!r} cannot keep what a learned relation needs, all weights of all tasks: "
+                "take storage='auto' or 'dense'"
+            )
+        return Learned(tables.feature_major(tasks, features, self.dtype), relation)
 
     def _table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
         return self._storage.table(rows, features, dense, shared)
@@ -104,6 +120,11 @@ def _(model: Grouped, linear: Linear, groups: int, tasks: int, features: int, de
 @_fit_model.register
 def _(model: Spread, linear: Linear, groups: int, tasks: int, features: int, dense: bool) -> Spread:
     return model._replace(table=linear.fit_table(model.table, tasks, features, dense))
+
+
+@_fit_model.register
+def _(model: Learned, linear: Linear, groups: int, tasks: int, features: int, dense: bool) -> Learned:
+    return model._replace(table=tables.fit_features(tables.fit_rows(model.table, tasks), features))
 
 
 @singledispatch
@@ -158,6 +179,11 @@ def _(model: Spread, tasks: int, features: int) -> tables.Weights:
 
 
 @weights.register
+def _(model: Learned, tasks: int, features: int) -> tables.Weights:
+    return tables.rows_of(model.table, tasks, features)
+
+
+@weights.register
 def _(model: Grouped, tasks: int, features: int) -> tables.Weights:
     return combine(model, model.levels.own[:tasks], model.levels.weight, tasks, features)
 
@@ -197,3 +223,28 @@ def as_unseen(model: Any, levels: Levels) -> Any:
 def with_columns(model: Any, columns: Columns | SparseColumns) -> Any:
     """The same weights with other columns of M at hand."""
     return model._replace(columns=columns)
+
+
+@singledispatch
+def relation_of(model: Any) -> Any:
+    """The learned relation that a model moves by."""
+    return model.relation
+
+
+@singledispatch
+def with_relation(model: Any, relation: Any) -> Any:
+    """The same weights under another state of the learned relation."""
+    return model._replace(relation=relation)
+
+
+@singledispatch
+def without_copies(model: Any) -> Any:
+    """The model as it is saved, the learned relation once; :func:`with_relation` undoes it."""
+    return model
+
+
+@singledispatch
+def nothing(model: Any, tasks: int) -> Any:
+    """A model of so many tasks without any weights, for predictions only."""
+    zeros = np.zeros(tasks, model.table.values.dtype)
+    return model._replace(table=model.table._replace(values=zeros, stride=0))

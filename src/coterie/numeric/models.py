@@ -104,6 +104,11 @@ def add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 
 
 @generic
+def adapt(model: Any) -> Any:
+    """Let the relation learn from the move just made; nothing where it is fixed."""
+
+
+@generic
 def add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
     """Gather a move made in round ``clock`` into the twin of an averaged model."""
 
@@ -307,10 +312,12 @@ def _mean_spread(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -
 for _kind in (Grouped, Spread):
     when(report, _kind)(lambda model, i, rows, t, margin: margin)
     when(tick, _kind)(lambda model, i, agreement: None)
+    when(adapt, _kind)(lambda model: None)
 
 
 when(score, Averaged)(lambda model, i, rows, t: score(model.model, i, rows, t))
 when(diagonal, Averaged)(lambda model, i: diagonal(model.model, i))
+when(adapt, Averaged)(lambda model: adapt(model.model))
 
 
 @when(foresee, Averaged)
@@ -338,4 +345,5 @@ def _add_averaged(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 
 @when(tick, Averaged)
 def _tick_averaged(model: Any, i: Any, agreement: Any) -> Any:
+    tick(model.model, i, agreement)
     model.clock[0] += 1

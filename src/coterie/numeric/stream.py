@@ -1,11 +1,12 @@
-"""The round, compiled: score, step, add, for a block of records."""
+"""The round, compiled: score, step, add, adapt, for a block of records."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from . import learned  # noqa: F401 - it gives the functions below bodies for learned relations
 from .generic import compiled
-from .models import add, foresee, ready, report, score, tick
+from .models import adapt, add, foresee, ready, report, score, tick
 from .rules import calls, step
 
 
@@ -54,5 +55,6 @@ def learn(model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last
             moves.taus[s] = step(rule, model, i, rows, s, y[s] * margin)
         if moves.taus[s] > 0.0:
             add(model, i, moves.taus[s] * y[s], rows, s)
+            adapt(model)
         tick(model, i, y[s] * margin)
     return last

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import learned
 from .adaptive import Adaptive
 from .confidence import Confident
 from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
@@ -22,14 +23,14 @@ _KINDS: dict[str, Any] = {
         *(Columns, Levels, SparseColumns),
         *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
     )
-}
+} | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}
 
 
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
     """The shape of a model as plain JSON data, and its arrays by dotted name."""
     fields: dict[str, Any] = {}
     arrays: Arrays = {}
-    if isinstance(model, Sparse):
+    if isinstance(model, (Sparse, SparsePairs)):
         model = model._replace(values=model.values[:0])  # the same memory as its features: kept once
     for name, held in model._asdict().items():
         if isinstance(held, tuple):

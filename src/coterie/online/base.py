@@ -84,7 +84,7 @@ class OnlineClassifier(Learned):
         if n_passes < 1:
             raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
         fresh = type(self)(**self.get_params())
-        fresh.learn_rounds(X, y, task, whole=True)
+        fresh.learn_rounds(X, y, task, whole=True, passes=n_passes)
         for _ in range(n_passes - 1):
             fresh.learn_rounds(X, y, task)
         self._forget()
@@ -128,6 +128,7 @@ class OnlineClassifier(Learned):
         classes: Sequence[Hashable] | None = None,
         late: int = 0,
         whole: bool = False,
+        passes: int = 1,
     ) -> Rounds:
         """Predict and then learn each record in turn: what progressive validation is made of.
 
@@ -139,6 +140,8 @@ class OnlineClassifier(Learned):
             The labels come so many rounds late: the last ``late`` records are predicted and not learned.
         whole : bool
             Whether these records are all there are, so that one label alone is an error.
+        passes : int
+            How many times they will be learned, if they are all there are.
         """
         self._check_parameters()
         X, task = tabular.split_task(X, task, self.task_column)
@@ -148,7 +151,9 @@ class OnlineClassifier(Learned):
             signs = labels.signs(y)
             if whole and len(labels.inside) < 2:
                 raise ValueError(f"y must hold two classes, got one class only: {labels.ordered[0]!r}")
-            return self._learn(rows, features, labels, signs, tabular.task_labels(task, len(signs)), tasks or (), late)
+            length = passes * len(signs) if whole else None
+            task = tabular.task_labels(task, len(signs))
+            return self._learn(rows, features, labels, signs, task, tasks or (), late, length)
 
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
         """Records given in any form as a validated block, for :meth:`learn_block`."""
@@ -173,8 +178,10 @@ class OnlineClassifier(Learned):
         """The learner that the parameters describe, for a mixture to hold it among others."""
         return self._learner()
 
-    def learn_block(self, block: Block, late: int = 0, tasks: Sequence[Hashable] = ()) -> Rounds:
-        """As :meth:`learn_rounds`, for a block that has been validated."""
+    def learn_block(
+        self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
+    ) -> Rounds:
+        """As :meth:`learn_rounds`, for a validated block; ``length`` rounds will come, where that is known."""
         self._check_parameters()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
@@ -182,7 +189,7 @@ class OnlineClassifier(Learned):
             raise ValueError("records without labels can be predicted, not learned")
         with all_or_nothing(self):
             labels = self._labels_with(block.y)
-            made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late)
+            made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late, length)
         if "view_" not in self.__dict__:
             self.n_features_in_ = features
         return made
@@ -267,21 +274,29 @@ class OnlineClassifier(Learned):
         return labels
 
     def _learn(
-        self, rows: Any, features: int, labels: TwoLabels, signs: Margins, task: Any, tasks: Any, late: int
+        self,
+        rows: Any,
+        features: int,
+        labels: TwoLabels,
+        signs: Margins,
+        task: Any,
+        tasks: Any,
+        late: int,
+        length: int | None,
     ) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
         distinct, places = distinct_labels(task)
-        state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows))
+        state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows), length)
         self.labels_ = labels
         codes = np.array([state.tasks.numbers[label] for label in distinct], np.int64)[places]
         moves = self._learner().update_many(state, rows, codes, signs, max(len(signs) - late, 0))
         return Rounds(labels.orientation * moves.margins, moves.taus > 0)
 
-    def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool) -> State:
+    def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
         """The state with room for these tasks and features, made if there is none."""
         if not self.fitted:
-            self.state_ = self._learner().init(tasks, features, dense)
+            self.state_ = self._learner().init(tasks, features, dense, length)
             return self.state_
         if self.new_task == "raise":
             self._refuse_unseen(tasks)

@@ -28,6 +28,7 @@ class Learned(Parameters):
     view_: View
     encoder_: Encoder
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
 
     @abstractmethod
     def _make_learner(self) -> Learner:
@@ -100,6 +101,13 @@ class Learned(Parameters):
             if task not in numbers:
                 raise ValueError(f"task {task!r} was never seen: the model knows {len(numbers)} tasks, see tasks_")
         return self._learner().relation_matrix(self.state_, [numbers[task] for task in tasks])
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the features where records had names: data frames, and dictionaries that are not hashed."""
+        if "view_" in self.__dict__:
+            return self.view_.to_json().get("names")
+        return list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
 
     @property
     def memory_(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from coterie.relations import Independent, Pooled
 
 from .block import Block
-from .progressive import CHUNK, Stream, Trace, blocks_of
+from .progressive import CHUNK, Stream, Trace, blocks_of, length_of
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def compare(
     """
     models = with_baselines(models)
     rounds, tasks = _rounds(models, X, y, task, tasks)
-    streams = {name: Stream(model, tasks, delay) for name, model in models.items()}
+    streams = {name: Stream(model, tasks, delay, length_of(y)) for name, model in models.items()}
     seconds = dict.fromkeys(models, 0.0)
     for blocks in rounds:
         _go(streams, seconds, blocks)

@@ -120,7 +120,7 @@ def progressive_validation(
     (1, ['up', 'up', 'down', 'down'])
     """
     blocks, tasks = blocks_of(model, X, y, task, tasks, CHUNK if on_round else None)
-    stream = Stream(model, tasks, delay)
+    stream = Stream(model, tasks, delay, length_of(y))
     for block in blocks:
         stream.go(block)
         if on_round is not None and len(block):
@@ -147,13 +147,18 @@ class Told(NamedTuple):
     margin: NDArray[np.float64]
 
 
+def length_of(y: Any) -> int | None:
+    """How many records there are, where all are at hand."""
+    return None if y is None else len(y)
+
+
 class Stream:
     """A model going along a stream, with the records whose labels have not come yet."""
 
-    def __init__(self, model: Any, tasks: Sequence[Hashable], delay: int) -> None:
+    def __init__(self, model: Any, tasks: Sequence[Hashable], delay: int, length: int | None = None) -> None:
         if delay < 0:
             raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
-        self.model, self.tasks, self.delay = model, tasks, delay
+        self.model, self.tasks, self.delay, self.length = model, tasks, delay, length
         self.told: list[Told] = []
         self.moved: list[NDArray[np.bool_]] = []
         self.waiting: Block | None = None
@@ -168,7 +173,7 @@ class Stream:
             margin[before : before + len(early)] = self.model.decide_block(early) * self.model.orientation
         learned = max(len(joined) - self.delay, 0)
         if learned:
-            rounds = self.model.learn_block(joined, late=self.delay, tasks=self.tasks)
+            rounds = self.model.learn_block(joined, late=self.delay, tasks=self.tasks, length=self.length)
             margin[self.delay :] = rounds.margin[self.delay :] * self.model.orientation
             self.moved.append(rounds.updated[:learned])
             self.tasks = ()
@@ -178,7 +183,7 @@ class Stream:
     def finish(self) -> None:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
-            self.moved.append(self.model.learn_block(self.waiting, tasks=self.tasks).updated)
+            self.moved.append(self.model.learn_block(self.waiting, tasks=self.tasks, length=self.length).updated)
             self.waiting = None
 
     def latest(self) -> Trace:

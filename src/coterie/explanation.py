@@ -1,0 +1,141 @@
+"""What a learned model says of its tasks: who shares with whom, and where two tasks differ.
+
+Every function takes a fitted online classifier and reads ``relation_matrix_``, ``tasks_`` and ``coef_`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How much each pair of tasks shares, related tasks side by side.
+
+    Attributes
+    ----------
+    tasks : list
+        The tasks in the order of the dendrogram's leaves.
+    matrix : ndarray, shape (K, K)
+        M_ij / sqrt(M_ii M_jj) in that order: 1 on the diagonal, negative where tasks share with the sign reversed.
+    linkage : ndarray, shape (K - 1, 4)
+        The merges of average linkage on 1 - M_ij / sqrt(M_ii M_jj), as SciPy draws them; its tasks are numbered as in
+        the model's ``tasks_``.
+    """
+
+    tasks: list[Hashable]
+    matrix: Matrix
+    linkage: Matrix
+
+
+def correlations(model: Any) -> Matrix:
+    """M_ij / sqrt(M_ii M_jj) for the tasks in the order of ``tasks_``, shape (K, K)."""
+    M = model.relation_matrix_
+    length = np.sqrt(np.diag(M))
+    return np.asarray(np.clip(M / np.outer(length, length), -1.0, 1.0))
+
+
+def sharing(model: Any) -> Sharing:
+    """The relation with its names, tasks clustered: O(K³).
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> relation = ct.Interaction(inverse=[[4, 0, 2], [0, 4, 0], [2, 0, 4]], tasks=("ann", "bob", "cid"))
+    >>> model = ct.MultitaskPerceptron(relation).fit([[1.0], [-1.0]], [1, 0], task=["ann", "bob"])
+    >>> found = sharing(model)
+    >>> found.tasks, found.matrix.round(2).tolist()
+    (['bob', 'cid', 'ann'], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.5, 1.0]])
+    """
+    R = correlations(model)
+    if len(R) < 2:
+        return Sharing(list(model.tasks_), R, np.zeros((0, 4)))
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    distance = np.maximum(1.0 - (R + R.T) / 2, 0.0)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
+    order = leaves_list(tree)
+    return Sharing([model.tasks_[i] for i in order], R[np.ix_(order, order)], np.asarray(tree))
+
+
+def nearest_tasks(model: Any, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
+    """The tasks that share most with a task, with M_ij / sqrt(M_ii M_jj), the nearest first; ties to the oldest.
+
+    A mirrored task comes last of all, with a value near -1.
+
+    Raises
+    ------
+    ValueError
+        For a task that the model does not know.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> relation = ct.Interaction(inverse=[[4, 0, 2], [0, 4, 0], [2, 0, 4]], tasks=("ann", "bob", "cid"))
+    >>> model = ct.MultitaskPerceptron(relation).fit([[1.0], [-1.0]], [1, 0], task=["ann", "bob"])
+    >>> nearest_tasks(model, "ann", n=1)
+    [('cid', 0.5)]
+    """
+    i = _number(model, task)
+    row = correlations(model)[i]
+    order = [j for j in np.argsort(-row, kind="stable").tolist() if j != i]
+    return [(model.tasks_[j], float(row[j])) for j in order[:n]]
+
+
+def differing_features(
+    model: Any, task: Hashable, other: Hashable, n: int = 10, names: Sequence[str] | None = None
+) -> list[tuple[Any, float, float]]:
+    """The features whose weights differ most between two tasks: (feature, weight of one, weight of the other).
+
+    Parameters
+    ----------
+    model : online classifier
+        Fitted.
+    task, other : hashable
+        Two of its tasks.
+    n : int
+        How many features, those that differ most first.
+    names : sequence of str, optional
+        The names of the features; without, those that the model learned from, else their numbers.
+
+    Raises
+    ------
+    ValueError
+        For a task that the model does not know.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> model = ct.MultitaskPerceptron(ct.Independent())
+    >>> for x, liked, user in [({"fish": 1.0, "meat": 2.0}, True, "ann"), ({"fish": 3.0, "meat": 2.0}, False, "bob")]:
+    ...     model.learn_one(x, liked, task=user)
+    >>> differing_features(model, "ann", "bob", n=1)
+    [('fish', 1.0, -3.0)]
+    """
+    i, j = _number(model, task), _number(model, other)
+    W = model.coef_
+    gap = np.abs(W[i] - W[j])
+    order = np.argsort(-gap, kind="stable")[:n]
+    known = model.feature_names if names is None else names
+    return [
+        (int(k) if known is None else known[k], float(W[i, k]), float(W[j, k])) for k in order.tolist() if gap[k] > 0
+    ]
+
+
+def _number(model: Any, task: Hashable) -> int:
+    tasks = model.tasks_
+    if task not in tasks:
+        shown = ", ".join(map(repr, tasks[:5]))
+        raise ValueError(
+            f"task {task!r} is not known to the model, which has {shown}{' ...' if len(tasks) > 5 else ''}"
+        )
+    return int(tasks.index(task))

@@ -1,0 +1,610 @@
+"""Relations that are learned: M = A⁻¹ is state, and the Gram matrix of the task vectors is all that a relation sees.
+
+A move W <- W + x a' changes W'W by h a' + a h' + ‖x‖² a a' with h = W'x, whatever the features are. The hypothesis
+leaves a, h and ‖x‖² in a :class:`Move`; ``absorb`` adds them to the Gram matrix, and ``revise`` takes M one step on:
+its body is chosen by the law, so a relation is a named tuple of arrays and the loop has no flag.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .exponential import exponential, exponential_column, log_trace_exponential, outgrows
+from .generic import compiled, generic, when
+from .models import adapt, add, add_timed, diagonal, foresee, mean, ready, report, score, tick
+from .records import begin, end, feature, value
+from .tables import dot
+
+#: M may grow to so many times its start where moves are spread by M itself: beyond that one move outweighs all before.
+GROWTH = 1e6
+#: Where the mean step is kept, M may grow as far as its square can be summed.
+ROOM = 1e140
+
+
+class Move(NamedTuple):
+    """The move just made, W + x a': ``column`` is a, ``along`` is W'x from before it, ``size`` is (‖x‖², sum of x)."""
+
+    column: Any
+    along: Any
+    size: Any
+
+
+class Gram(NamedTuple):
+    """``products`` is W'W, ``sums`` the sum of every task vector's entries."""
+
+    products: Any
+    sums: Any
+
+
+class Relation(NamedTuple):
+    """A learned relation of K tasks.
+
+    ``inverse`` is A⁻¹ as the law has it, ``first`` the number of tasks at the start (A_0 = I / first), and ``status``
+    counts (1 if the relation is held because it outgrew its limit and 2 once that is told, the round, revisions).
+    """
+
+    law: Any
+    order: Any
+    pace: Any
+    start: Any
+    inverse: Any
+    gram: Any
+    move: Any
+    status: Any
+    first: float
+
+
+class Learned(NamedTuple):
+    """The weights W themselves, feature by feature, and the relation that they teach."""
+
+    table: Any
+    relation: Any
+
+
+# -- laws: how M follows from the Gram matrix -----------------------------------------------------------------------
+
+
+class LogDetLaw(NamedTuple):
+    """A⁻¹ <- A⁻¹ + eta W'W."""
+
+    eta: float
+    trace: Any
+
+
+class VonNeumannLaw(NamedTuple):
+    """B <- B + eta W'W with A⁻¹ = exp(B); ``known`` says which columns of the exponential are at hand."""
+
+    eta: float
+    trace: Any
+    exponent: Any
+    known: Any
+
+
+class CovarianceLaw(NamedTuple):
+    """A⁻¹ <- cov(W) + ridge I, the features being the observations."""
+
+    ridge: float
+    features: Any
+
+
+class PrecisionLaw(NamedTuple):
+    """A <- cov(W) + ridge I, its inverse kept.
+
+    ``last`` holds the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` how many moves
+    came after the latest revision and how many revisions after the latest inversion.
+    """
+
+    ridge: float
+    features: Any
+    last: Any
+    since: Any
+
+
+class RootLaw(NamedTuple):
+    """A⁻¹ <- (W'W)^(1/2) / tr + ridge I."""
+
+    ridge: float
+
+
+class InverseRootLaw(NamedTuple):
+    """A <- (W'W)^(1/2) / tr + ridge I."""
+
+    ridge: float
+
+
+class FixedLaw(NamedTuple):
+    """A⁻¹ <- ``target``, whatever the task vectors are."""
+
+    target: Any
+
+
+class FreeTrace(NamedTuple):
+    """A as it comes."""
+
+    exponent: int
+
+
+class UnitTrace(NamedTuple):
+    """A is divided by its trace after every revision."""
+
+    exponent: int
+
+
+class Previous(NamedTuple):
+    """M is revised with the weights from before the move, W_{s-1}."""
+
+    lag: int
+
+
+class New(NamedTuple):
+    """M is revised with the weights after the move, W_s."""
+
+    lag: int
+
+
+class AsLearned(NamedTuple):
+    """Moves are spread by A⁻¹."""
+
+    power: int
+
+
+class MeanStep(NamedTuple):
+    """Moves are spread by K² A⁻¹ / tr A⁻¹, so that the mean step stays that of the start."""
+
+    power: int
+
+
+class FromRound(NamedTuple):
+    """M is revised from round ``first`` on, rounds counted from 1."""
+
+    clock: Any
+    first: float
+
+
+class WhenSettled(NamedTuple):
+    """M is revised once the correlations of the task vectors change little from one checkpoint to the next.
+
+    ``moves`` counts the moves, the next checkpoint and those settled in a row; ``last`` is what the latest checkpoint
+    saw.
+    """
+
+    clock: Any
+    moves: Any
+    last: Any
+    tolerance: float
+
+
+@generic
+def revise(law: Any, relation: Any) -> Any:
+    """Take M one step on; False if it would outgrow its limit, M being then left as it is."""
+
+
+@generic
+def absorb(law: Any, relation: Any) -> Any:
+    """Add the move to the Gram matrix."""
+
+
+@generic
+def fetch(law: Any, relation: Any, i: Any) -> Any:
+    """Bring row i of ``relation.inverse`` up to date."""
+
+
+@generic
+def scale(pace: Any, relation: Any) -> Any:
+    """What A⁻¹ is multiplied with in a move."""
+
+
+@generic
+def limit(pace: Any, first: Any) -> Any:
+    """How large an entry of M may become."""
+
+
+@generic
+def turn(order: Any, relation: Any) -> Any:
+    """Revise and absorb in the order asked for; False if M would outgrow its limit."""
+
+
+@generic
+def due(start: Any, relation: Any) -> Any:
+    """Whether M is revised at this move."""
+
+
+@generic
+def log_trace(trace: Any, exponent: Any) -> Any:
+    """Log tr A of A = exp(-exponent), if that is to be taken out; else 0."""
+
+
+@generic
+def unit_trace(trace: Any, inverse: Any) -> Any:
+    """Divide A by its trace, if asked for."""
+
+
+@generic
+def exponentiate(pace: Any, law: Any, relation: Any) -> Any:
+    """Bring ``relation.inverse`` up to date with an exponent that has changed."""
+
+
+@generic
+def may_grow(pace: Any, exponent: Any, largest: Any) -> Any:
+    """Whether moves can be spread by the exponential of this exponent."""
+
+
+# -- the model --------------------------------------------------------------------------------------------------------
+
+when(score, Learned)(lambda model, i, rows, t: dot(model.table, i, rows, t))
+when(report, Learned)(lambda model, i, rows, t, margin: margin)
+when(ready, Learned)(lambda model, i, rows, t: True)
+when(foresee, Learned)(lambda model, i, rows, t: None)
+
+
+@when(diagonal, Learned)
+def _diagonal_learned(model: Any, i: Any) -> Any:
+    relation = model.relation
+    fetch(relation.law, relation, i)
+    return relation.inverse[i, i] * scale(relation.pace, relation)
+
+
+@when(add, Learned)
+def _add_learned(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    relation = model.relation
+    fetch(relation.law, relation, i)
+    step = c * scale(relation.pace, relation)
+    for j in range(relation.inverse.shape[0]):
+        relation.move.column[j] = step * relation.inverse[i, j]
+    _spread(model.table, relation.move, rows, t)
+
+
+@compiled
+def _spread(table: Any, move: Any, rows: Any, t: Any) -> None:
+    """W += x a', taking down W'x and ‖x‖² on the way; exact for a feature that stands twice, as the terms add up."""
+    column, along = move.column, move.along
+    along[:] = 0.0
+    length = total = 0.0
+    for k in range(begin(rows, t), end(rows, t)):
+        first = feature(rows, t, k) * table.stride
+        weights = table.values[first : first + column.size]
+        x = value(rows, t, k)
+        length += x * x
+        total += x
+        for j in range(column.size):
+            along[j] += x * weights[j]
+            weights[j] += x * column[j]
+    move.size[0], move.size[1] = length, total
+
+
+@when(add_timed, Learned)
+def _add_timed_learned(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
+    column = model.relation.move.column
+    for k in range(begin(rows, t), end(rows, t)):
+        first = feature(rows, t, k) * model.table.stride
+        weights = model.table.values[first : first + column.size]
+        x = value(rows, t, k) * clock
+        for j in range(column.size):
+            weights[j] += x * column[j]
+
+
+@when(mean, Learned)
+def _mean_learned(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -> Any:
+    return clock * dot(model.table, i, rows, t) - dot(twin.table, i, rows, t)
+
+
+@when(tick, Learned)
+def _tick_learned(model: Any, i: Any, agreement: Any) -> Any:
+    model.relation.start.clock[0] += 1
+
+
+@when(adapt, Learned)
+def _adapt_learned(model: Any) -> Any:
+    _learn(model.relation)
+
+
+@compiled  # on its own, so that it is compiled once whatever the records, the rule and the weights are
+def _learn(relation: Any) -> None:
+    if relation.status[0] == 0:
+        if due(relation.start, relation):
+            relation.status[2] += 1
+            if not turn(relation.order, relation):
+                relation.status[0], relation.status[1] = 1, relation.start.clock[0] + 1
+        else:
+            absorb(relation.law, relation)
+
+
+@when(turn, Previous)
+def _turn_previous(order: Any, relation: Any) -> Any:
+    fits = revise(relation.law, relation)
+    absorb(relation.law, relation)
+    return fits
+
+
+@when(turn, New)
+def _turn_new(order: Any, relation: Any) -> Any:
+    absorb(relation.law, relation)
+    return revise(relation.law, relation)
+
+
+when(limit, AsLearned)(lambda pace, first: GROWTH * first)
+when(limit, MeanStep)(lambda pace, first: ROOM)
+when(scale, AsLearned)(lambda pace, relation: 1.0)
+
+
+@when(scale, MeanStep)
+def _scale_mean_step(pace: Any, relation: Any) -> Any:
+    return relation.inverse.shape[0] ** 2 / np.trace(relation.inverse)
+
+
+@compiled
+def current(relation: Any) -> Any:
+    """The M that spreads the next move, (K, K)."""
+    K = relation.inverse.shape[0]
+    for i in range(K):
+        fetch(relation.law, relation, i)
+    return relation.inverse * scale(relation.pace, relation)
+
+
+# -- when it starts ---------------------------------------------------------------------------------------------------
+
+when(due, FromRound)(lambda start, relation: start.clock[0] + 1 >= start.first)
+
+
+@when(due, WhenSettled)
+def _due_when_settled(start: Any, relation: Any) -> Any:
+    return _settled(start.moves, start.last, start.tolerance, relation.gram.products)
+
+
+@compiled
+def _settled(moves: Any, last: Any, tolerance: Any, products: Any) -> Any:
+    """At a checkpoint, compare the correlations of the task vectors with those of the one before; O(K²) there."""
+    if moves[2] > 0:
+        return True
+    moves[0] += 1
+    if moves[0] >= moves[1]:
+        moves[1] = 2 * moves[0]
+        change, size = _correlation_change(products, last)
+        if change <= tolerance * tolerance * size:
+            moves[2] = 1
+    return moves[2] > 0
+
+
+@compiled
+def _correlation_change(products: Any, last: Any) -> Any:
+    """Squared Frobenius norms of the change since ``last``, which is replaced, and of the correlations themselves."""
+    change = size = 0.0
+    for j in range(products.shape[0]):
+        for k in range(products.shape[0]):
+            length = np.sqrt(products[j, j] * products[k, k])
+            r = products[j, k] / length if length > 0.0 else 0.0
+            change += (r - last[j, k]) ** 2
+            size += r * r
+            last[j, k] = r
+    return change, size
+
+
+# -- the Gram matrix --------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _absorb(gram: Any, move: Any) -> None:
+    """W'W += a b' + b a' with b = W'x + ‖x‖² a / 2: exactly symmetric, for sums of two commute."""
+    a = move.column
+    b = move.along + 0.5 * move.size[0] * a
+    for j in range(a.size):
+        gram.sums[j] += move.size[1] * a[j]
+        row = gram.products[j]
+        for k in range(a.size):
+            row[k] += a[j] * b[k] + b[j] * a[k]
+
+
+@when(absorb, PrecisionLaw)
+def _absorb_precision(law: Any, relation: Any) -> Any:
+    _note_centred(law.last, law.features[0], relation.gram, relation.move)
+    law.since[0] += 1
+    _absorb(relation.gram, relation.move)
+
+
+@when(absorb, object)
+def _absorb_any(law: Any, relation: Any) -> Any:
+    _absorb(relation.gram, relation.move)
+
+
+@compiled
+def _note_centred(last: Any, d: Any, gram: Any, move: Any) -> None:
+    """The a and b of the change a b' + b a' of the centred Gram matrix."""
+    length = move.size[0] - move.size[1] ** 2 / d
+    for j in range(move.column.size):
+        last[0, j] = move.column[j]
+        last[1, j] = move.along[j] - move.size[1] * gram.sums[j] / d + 0.5 * length * move.column[j]
+
+
+# -- LogDet -----------------------------------------------------------------------------------------------------------
+
+
+@when(revise, LogDetLaw)
+def _revise_logdet(law: Any, relation: Any) -> Any:
+    if not _add_gram(relation.inverse, law.eta, relation.gram.products, limit(relation.pace, relation.first)):
+        return False
+    unit_trace(law.trace, relation.inverse)
+    return True
+
+
+@compiled
+def _add_gram(R: Any, eta: Any, G: Any, largest: Any) -> bool:
+    """R += eta G unless that makes an entry larger than that; of a positive definite R the diagonal tells."""
+    for j in range(R.shape[0]):
+        if not R[j, j] + eta * G[j, j] <= largest:
+            return False
+    for j in range(R.shape[0]):
+        to, by = R[j], G[j]
+        for k in range(to.size):
+            to[k] += eta * by[k]
+    return True
+
+
+when(unit_trace, FreeTrace)(lambda trace, inverse: None)
+
+
+@when(unit_trace, UnitTrace)
+def _unit_trace(trace: Any, inverse: Any) -> Any:
+    inverse *= np.sum(1.0 / np.linalg.eigvalsh(inverse))
+
+
+# -- von Neumann ------------------------------------------------------------------------------------------------------
+
+
+@when(revise, VonNeumannLaw)
+def _revise_von_neumann(law: Any, relation: Any) -> Any:
+    exponent = law.exponent + law.eta * relation.gram.products
+    shift = log_trace(law.trace, exponent)
+    for j in range(exponent.shape[0]):
+        exponent[j, j] += shift
+    if not may_grow(relation.pace, exponent, np.log(limit(relation.pace, relation.first))):
+        return False
+    law.exponent[:] = exponent
+    exponentiate(relation.pace, law, relation)
+    return True
+
+
+when(log_trace, FreeTrace)(lambda trace, exponent: 0.0)
+when(log_trace, UnitTrace)(lambda trace, exponent: log_trace_exponential(-exponent))
+when(may_grow, AsLearned)(lambda pace, exponent, largest: not outgrows(exponent, largest))
+when(may_grow, MeanStep)(lambda pace, exponent, largest: np.isfinite(np.sum(np.diag(exponent))))
+
+
+@when(exponentiate, AsLearned)
+def _exponentiate_lazily(pace: Any, law: Any, relation: Any) -> Any:
+    law.known[:] = 0
+
+
+@when(exponentiate, MeanStep)
+def _exponentiate(pace: Any, law: Any, relation: Any) -> Any:
+    exponential(law.exponent, relation.inverse)
+
+
+@when(fetch, VonNeumannLaw)
+def _fetch_von_neumann(law: Any, relation: Any, i: Any) -> Any:
+    if not law.known[i]:
+        exponential_column(law.exponent, i, relation.inverse[i])
+        law.known[i] = 1
+
+
+when(fetch, object)(lambda law, relation, i: None)
+
+
+# -- covariance -------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _covariance(gram: Any, d: Any, ridge: Any, out: Any) -> None:
+    """The covariance of the task vectors over their d features, plus ridge I."""
+    for j in range(out.shape[0]):
+        for k in range(out.shape[0]):
+            out[j, k] = (gram.products[j, k] - gram.sums[j] * gram.sums[k] / d) / max(d - 1.0, 1.0)
+        out[j, j] += ridge
+
+
+@when(revise, CovarianceLaw)
+def _revise_covariance(law: Any, relation: Any) -> Any:
+    return _take_covariance(law, relation.gram, relation.inverse, limit(relation.pace, relation.first))
+
+
+@compiled
+def _take_covariance(law: Any, gram: Any, inverse: Any, largest: Any) -> bool:
+    d = law.features[0]
+    for j in range(inverse.shape[0]):
+        if not (gram.products[j, j] - gram.sums[j] ** 2 / d) / max(d - 1.0, 1.0) <= largest:
+            return False
+    _covariance(gram, d, law.ridge, inverse)
+    return True
+
+
+@when(revise, PrecisionLaw)
+def _revise_precision(law: Any, relation: Any) -> Any:
+    return _take_precision(law, relation.gram, relation.inverse)
+
+
+@compiled
+def _take_precision(law: Any, gram: Any, inverse: Any) -> bool:
+    """The inverse by the rank-two change since the revision before, and now and then afresh: O(K²) on average."""
+    K = inverse.shape[0]
+    fresh = law.since[0] != 1 or law.since[1] >= max(K, 64)
+    if fresh or not _rank_two(inverse, law.last[0], law.last[1], max(law.features[0] - 1.0, 1.0)):
+        A = np.empty((K, K))
+        _covariance(gram, law.features[0], law.ridge, A)
+        if not np.all(np.isfinite(A)):
+            return False
+        inverted = np.linalg.inv(A)
+        inverse[:] = 0.5 * (inverted + inverted.T)
+        law.since[1] = 0
+    law.since[0], law.since[1] = 0, law.since[1] + 1
+    return True
+
+
+@compiled
+def _rank_two(P: Any, a: Any, b: Any, d: Any) -> bool:
+    """P = A⁻¹ becomes the inverse of A + (a b' + b a') / d by Woodbury's identity; False if rounding would spoil it."""
+    u, v = np.dot(P, a), np.dot(P, b)
+    p, q, r = np.dot(a, u) / d, 1.0 + np.dot(a, v) / d, np.dot(b, v) / d
+    determinant = q * q - p * r
+    if not determinant > 1e-6 * (q * q + abs(p * r)):
+        return False
+    scaled = d * determinant
+    for j in range(a.size):
+        along_u, along_v = (q * v[j] - r * u[j]) / scaled, (q * u[j] - p * v[j]) / scaled
+        for k in range(j + 1):
+            P[j, k] -= along_u * u[k] + along_v * v[k]
+            P[k, j] = P[j, k]
+    return True
+
+
+# -- the square root --------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _root(G: Any) -> Any:
+    """Eigenvalues of G^(1/2) / tr and eigenvectors; the sum of the eigenvalues is 0 where W is zero, 1 elsewhere."""
+    values, vectors = np.linalg.eigh(G)
+    roots = np.sqrt(np.maximum(values, 0.0))
+    total = np.sum(roots)
+    return roots / total if total > 0.0 else roots, vectors
+
+
+@compiled
+def _compose(values: Any, vectors: Any, G: Any, at_zero: float, out: Any) -> None:
+    """V diag(values) V', tasks without weights kept apart exactly, so that their margins stay zero."""
+    made = np.dot(vectors * values, vectors.T)
+    out[:] = 0.5 * (made + made.T)
+    for j in range(out.shape[0]):
+        if G[j, j] == 0.0:
+            out[j, :] = 0.0
+            out[:, j] = 0.0
+            out[j, j] = at_zero
+
+
+@when(revise, RootLaw)
+def _revise_root(law: Any, relation: Any) -> Any:
+    if not np.isfinite(np.trace(relation.gram.products)):
+        return False
+    roots, vectors = _root(relation.gram.products)
+    if np.sum(roots) > 0.0:
+        _compose(roots + law.ridge, vectors, relation.gram.products, law.ridge, relation.inverse)
+    return True
+
+
+@when(revise, InverseRootLaw)
+def _revise_inverse_root(law: Any, relation: Any) -> Any:
+    if not np.isfinite(np.trace(relation.gram.products)):
+        return False
+    roots, vectors = _root(relation.gram.products)
+    if np.sum(roots) > 0.0:
+        _compose(1.0 / (roots + law.ridge), vectors, relation.gram.products, 1.0 / law.ridge, relation.inverse)
+    return True
+
+
+# -- a fixed relation that waits --------------------------------------------------------------------------------------
+
+
+@when(revise, FixedLaw)
+def _revise_fixed(law: Any, relation: Any) -> Any:
+    relation.inverse[:] = law.target
+    return True

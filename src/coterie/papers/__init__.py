@@ -1,0 +1,1 @@
+"""The papers' tables and figures, rerun: one module a paper."""

@@ -1,0 +1,267 @@
+"""Relations learned along with the task vectors (SRDV11), literal or with a step that keeps its mean length.
+
+W holds a task vector w_i a column (d x K), and A is a precision in the penalty ½ tr(W A W'), so A⁻¹ is what tasks
+share. Every relation starts at A_0 = I/K for the K tasks known at the start. At a mistake on task i
+
+    w_j <- w_j + y (A_{s-1}⁻¹)_ji x    for all j                                                        (3.3)
+
+and then A follows from W'W by one of (3.7) to (3.10). The relation sees W'W only, kept up to date by the rank-two
+change that a move makes, and never a weight. A task that comes later is one that was known and never moved.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from coterie import spec
+from coterie.numeric import learned as compiled
+
+from . import recursion
+from .recursion import Matrix
+
+#: A learned relation keeps matrices with a row and a column for every task.
+MOST_TASKS = 4000
+
+
+class LearnedRelation(ABC):
+    """A relation whose A⁻¹ is state; a subclass says how it follows from the Gram matrix of the task vectors."""
+
+    form: ClassVar[str] = "learned"
+    remedy: ClassVar[str]
+    step_norm: bool
+    weights: str
+
+    @abstractmethod
+    def law(self, n_tasks: int, features: int) -> Any:
+        """The law as compiled code takes it, for so many tasks and features."""
+
+    def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
+        """The state for these tasks before the first round; ``length`` rounds are expected, None if nobody knows."""
+        check_size(self, len(tasks))
+        return self.begin_at(tasks, features, recursion.from_round(1.0))
+
+    def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
+        """The state before the first round, with what decides when A is revised."""
+        order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)
+        pace = compiled.MeanStep(1) if self.step_norm else compiled.AsLearned(0)
+        return recursion.relation(self.law(len(tasks), features), order, pace, start, len(tasks))
+
+    def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
+        """The state with room for all these tasks, the old ones first, and so many features."""
+        check_size(self, len(tasks))
+        return recursion.grown_to(state, len(tasks), features)
+
+    def _check(self, name: str) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
+            raise ValueError(f"{name} of {type(self).__name__} must be a finite number above 0, got {value!r}")
+        check_flag(self, "step_norm")
+        check_choice(self, "weights", ("previous", "new"))
+
+
+def check_size(relation: Any, n_tasks: int) -> None:
+    """Refuse more tasks than a matrix of them can be kept for."""
+    if n_tasks > MOST_TASKS:
+        raise ValueError(
+            f"{type(relation).__name__} keeps a matrix of all pairs of tasks and takes at most {MOST_TASKS} tasks, got "
+            f"{n_tasks}: for more take a relation of groups (MeanRegularized, Clusters, Hierarchy)"
+        )
+
+
+def check_choice(relation: Any, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse what is not among the choices."""
+    if getattr(relation, name) not in choices:
+        shown = " or ".join(map(repr, choices))
+        raise ValueError(f"{name} of {type(relation).__name__} must be {shown}, got {getattr(relation, name)!r}")
+
+
+def check_flag(relation: Any, name: str) -> None:
+    """Refuse what is neither true nor false."""
+    if not isinstance(getattr(relation, name), (bool, np.bool_)):
+        raise ValueError(f"{name} of {type(relation).__name__} must be True or False, got {getattr(relation, name)!r}")
+
+
+@spec.part
+class LogDet(LearnedRelation):
+    """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
+
+    Tasks whose vectors point the same way come to share, those that point opposite ways to share with the sign
+    reversed. O(K·nnz + K²) a mistake, nothing is inverted.
+
+    Parameters
+    ----------
+    eta : float > 0
+        Rate. It goes with the length of x: x -> c·x and eta -> eta/c² change nothing. 1e-3 to 1e-2 suits records of
+        length one with ``step_norm=True``; without it the recursion feeds itself and only small rates are stable
+        (roughly eta · mistakes · λ_max(W'W) <= K).
+    step_norm : bool
+        Move by K² A⁻¹ / tr A⁻¹, which keeps the mean step at that of the start. Not in the paper; stable for any eta.
+    weights : {"previous", "new"}
+        Whether A is revised with the weights before the move (W_{s-1}, as printed) or after it (W_s).
+    trace_norm : bool
+        Divide A by its trace after every revision, O(K³): unit trace, which the paper claims of the bare update.
+
+    Raises
+    ------
+    ValueError
+        If eta is not positive or a choice is unknown; from a learner, for more than 4000 tasks.
+
+    Warns
+    -----
+    RuntimeWarning
+        Once, if A⁻¹ outgrows a million times its start: it is then kept as it was.
+
+    Examples
+    --------
+    >>> LogDet(eta=1e-3, step_norm=True)
+    LogDet(eta=0.001, step_norm=True, weights='previous', trace_norm=False)
+    """
+
+    eta: float
+    step_norm: bool = False
+    weights: Literal["previous", "new"] = "previous"
+    trace_norm: bool = False
+
+    remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
+
+    def __post_init__(self) -> None:
+        self._check("eta")
+        check_flag(self, "trace_norm")
+
+    def law(self, n_tasks: int, features: int) -> Any:
+        return compiled.LogDetLaw(float(self.eta), recursion.trace(self.trace_norm))
+
+
+@spec.part
+class VonNeumann(LearnedRelation):
+    """A_s = exp(log A_{s-1} - eta W'W), the von Neumann divergence (SRDV11 eq. 3.8, OMTLVON).
+
+    log A is kept and never taken of a matrix. A mistake needs one column of exp(-log A), found by Lanczos' process in
+    O(K²) a step; with ``step_norm`` or ``trace_norm`` all eigenvalues, O(K³).
+
+    Parameters
+    ----------
+    eta, step_norm, weights, trace_norm
+        As in :class:`LogDet`, except that for the same effect eta is about K times smaller: 1e-5 to 1e-4. With
+        ``trace_norm`` it is Tsuda et al.'s matrix exponentiated gradient.
+
+    Raises
+    ------
+    ValueError
+        As :class:`LogDet`.
+
+    Examples
+    --------
+    >>> VonNeumann(eta=1e-4)
+    VonNeumann(eta=0.0001, step_norm=False, weights='previous', trace_norm=False)
+    """
+
+    eta: float
+    step_norm: bool = False
+    weights: Literal["previous", "new"] = "previous"
+    trace_norm: bool = False
+
+    remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
+
+    def __post_init__(self) -> None:
+        self._check("eta")
+        check_flag(self, "trace_norm")
+
+    def law(self, n_tasks: int, features: int) -> Any:
+        exponent = np.log(max(n_tasks, 1)) * np.eye(n_tasks)
+        known = np.ones(n_tasks, np.uint8)
+        return compiled.VonNeumannLaw(float(self.eta), recursion.trace(self.trace_norm), exponent, known)
+
+
+@spec.part
+class Covariance(LearnedRelation):
+    """A_s = cov(W) + ridge I, the features being the observations (SRDV11 eq. 3.9, OMTLCOV).
+
+    A is what the penalty makes a precision, so as printed tasks that point the same way pull each other apart;
+    ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) a mistake, by Woodbury's identity.
+
+    Parameters
+    ----------
+    ridge : float > 0
+        Added to the diagonal, absolute; without it A would be singular until every task has moved.
+    step_norm, weights
+        As in :class:`LogDet`; with ``role="Ainv"`` nothing but ``step_norm`` keeps the weights finite.
+    role : {"A", "Ainv"}
+        Whether cov(W) + ridge I is A, as printed, or A⁻¹.
+
+    Raises
+    ------
+    ValueError
+        If the ridge is not positive or a choice is unknown; from a learner, for more than 4000 tasks.
+
+    Examples
+    --------
+    >>> Covariance(ridge=0.01, step_norm=True, role="Ainv")
+    Covariance(ridge=0.01, step_norm=True, weights='previous', role='Ainv')
+    """
+
+    ridge: float
+    step_norm: bool = False
+    weights: Literal["previous", "new"] = "previous"
+    role: Literal["A", "Ainv"] = "A"
+
+    remedy: ClassVar[str] = "take step_norm=True or role='A'"
+
+    def __post_init__(self) -> None:
+        self._check("ridge")
+        check_choice(self, "role", ("A", "Ainv"))
+
+    def law(self, n_tasks: int, features: int) -> Any:
+        ridge, width = float(self.ridge), np.array([float(max(features, 1))])
+        if self.role == "Ainv":
+            return compiled.CovarianceLaw(ridge, width)
+        return compiled.PrecisionLaw(ridge, width, np.zeros((2, n_tasks)), recursion.NEVER_INVERTED.copy())
+
+
+@spec.part
+class BatchOptimal(LearnedRelation):
+    """A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, optimal in a batch (SRDV11 eq. 3.10, BATCHOPT).
+
+    An eigendecomposition a mistake, O(K³). While W is zero A stays as it was.
+
+    Parameters
+    ----------
+    ridge : float > 0
+        Added to the diagonal, absolute.
+    step_norm, weights, role
+        As in :class:`Covariance`.
+
+    Raises
+    ------
+    ValueError
+        As :class:`Covariance`.
+
+    Examples
+    --------
+    >>> BatchOptimal(ridge=0.1)
+    BatchOptimal(ridge=0.1, step_norm=False, weights='previous', role='A')
+    """
+
+    ridge: float
+    step_norm: bool = False
+    weights: Literal["previous", "new"] = "previous"
+    role: Literal["A", "Ainv"] = "A"
+
+    remedy: ClassVar[str] = "take records of smaller length"
+
+    def __post_init__(self) -> None:
+        self._check("ridge")
+        check_choice(self, "role", ("A", "Ainv"))
+
+    def law(self, n_tasks: int, features: int) -> Any:
+        kind = compiled.RootLaw if self.role == "Ainv" else compiled.InverseRootLaw
+        return kind(float(self.ridge))
+
+
+def matrix_of(state: compiled.Relation) -> Matrix:
+    """The A⁻¹ that spreads the next move, (K, K), ``step_norm`` included."""
+    return np.asarray(compiled.current(state))

@@ -1,0 +1,141 @@
+"""Priming: tasks learn on their own until their vectors tell enough for a relation (SRDV11 §3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from coterie import spec
+from coterie.numeric import learned as compiled
+
+from . import recursion
+from .learned import LearnedRelation, check_size
+
+#: Priming that decides itself looks first when there were so many moves a task, and then at each doubling,
+FIRST_LOOK = 4
+#: and ends when the correlations of the task vectors changed by less than this part of their norm since the last look.
+SETTLED = 0.5
+
+
+@spec.part
+class Primed:
+    """Another relation, from round ``epoch`` on; before it tasks are independent under A_0 = I/K (SRDV11 Algorithm 1).
+
+    Parameters
+    ----------
+    relation : relation
+        A learned relation, whose A is revised at mistakes in rounds t >= EPOCH; or a fixed one such as
+        :class:`HalfUpdate`, whose A takes the place of A_0 at the first mistake of those rounds.
+    epoch : float in [0, 1], int >= 0 or "auto"
+        A fraction of the stream (fit, with all its passes, and progressive validation on arrays know how long it is), a
+        number of rounds, counted from 1, or "auto": the first look, after 4 moves a task and at each doubling from
+        there, that finds the correlations of the task vectors changed by less than half of their norm.
+
+    Raises
+    ------
+    ValueError
+        If epoch is outside its range, or from a learner if it is a fraction and the length of the stream is not known,
+        or if it lies beyond the stream.
+
+    Examples
+    --------
+    >>> from coterie.relations import HalfUpdate, LogDet
+    >>> Primed(LogDet(eta=1e-3, step_norm=True), epoch=0.05).epoch
+    0.05
+    >>> Primed(HalfUpdate(), epoch=1000)
+    Primed(relation=HalfUpdate(), epoch=1000)
+    """
+
+    relation: Any
+    epoch: float | int | Literal["auto"]
+
+    form: ClassVar[str] = "learned"
+
+    def __post_init__(self) -> None:
+        if type(self.relation) is Primed or not hasattr(self.relation, "form"):
+            raise ValueError(f"Primed takes a relation that is not primed itself, got {self.relation!r}")
+        check_epoch(self.epoch)
+
+    @property
+    def remedy(self) -> str:
+        """What helps if A⁻¹ grows too large."""
+        return str(self._inner.remedy)
+
+    def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
+        """The state before the first round; ``length`` rounds are expected, None if nobody knows."""
+        check_size(self._inner, len(tasks))
+        state: compiled.Relation = self._inner.begin_at(tasks, features, self._start(len(tasks), length))
+        return state
+
+    def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
+        """The state with room for all these tasks, the old ones first, and so many features."""
+        grown: compiled.Relation = self._inner.grow(state, tasks, features)
+        return grown
+
+    @property
+    def _inner(self) -> Any:
+        return self.relation if self.relation.form == "learned" else _Waiting(self.relation)
+
+    def _start(self, n_tasks: int, length: int | None) -> Any:
+        if isinstance(self.epoch, str):
+            return recursion.when_settled(n_tasks, FIRST_LOOK * n_tasks, SETTLED)
+        return recursion.from_round(rounds_of(self.epoch, length))
+
+
+def check_epoch(epoch: Any) -> None:
+    """Refuse what is neither a fraction, nor a number of rounds, nor "auto"."""
+    whole = type(epoch) is not bool and isinstance(epoch, (int, np.integer)) and epoch >= 0
+    part = isinstance(epoch, float) and 0 <= epoch <= 1
+    if not (whole or part or (isinstance(epoch, str) and epoch == "auto")):
+        raise ValueError(
+            "epoch must be a fraction of the stream from 0.0 to 1.0, a whole number of rounds from 0 on, or 'auto', "
+            f"got {epoch!r}"
+        )
+
+
+def rounds_of(epoch: Any, length: int | None) -> float:
+    """The round from which A is revised.
+
+    Raises
+    ------
+    ValueError
+        For a fraction of a stream of unknown length, or a round beyond its end.
+    """
+    if isinstance(epoch, float):
+        if length is None:
+            raise ValueError(
+                f"epoch={epoch!r} is a fraction of the stream, and nobody knows how long this stream is: give a number "
+                "of rounds or epoch='auto'"
+            )
+        return epoch * length
+    if length is not None and epoch > length:
+        raise ValueError(f"epoch={epoch!r} lies beyond the stream, which has {length} rounds")
+    return float(epoch)
+
+
+class _Waiting(LearnedRelation):
+    """A fixed relation as the law that a primed relation switches to."""
+
+    step_norm = False
+    weights = "previous"
+    remedy = ""
+
+    def __init__(self, relation: Any) -> None:
+        self.relation = relation
+
+    def law(self, n_tasks: int, features: int) -> Any:
+        return compiled.FixedLaw(np.zeros((n_tasks, n_tasks)))
+
+    def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
+        return self._aimed(super().begin_at(tasks, features, start), tasks)
+
+    def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
+        return self._aimed(super().grow(state, tasks, features), tasks)
+
+    def _aimed(self, state: compiled.Relation, tasks: Sequence[Hashable]) -> compiled.Relation:
+        target = np.array(self.relation.relation_matrix(list(tasks)))
+        if state.status[2]:
+            state.inverse[:] = target
+        return state._replace(law=compiled.FixedLaw(target))

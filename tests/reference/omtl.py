@@ -1,0 +1,115 @@
+"""Online multitask learning of task relationships (SRDV11, Algorithm 1), written out with dense matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import expm, logm, sqrtm
+
+Matrix = NDArray[np.float64]
+Update = Callable[[Matrix, Matrix], Matrix]
+
+
+@dataclass(frozen=True)
+class Run:
+    margins: Matrix
+    mistakes: NDArray[np.bool_]
+    W: Matrix
+    A: Matrix
+    mean: Matrix
+
+
+def unit_trace(A: Matrix) -> Matrix:
+    """A / tr A."""
+    return np.asarray(A / np.trace(A))
+
+
+def logdet(eta: float, trace_norm: bool = False) -> Update:
+    """(3.7): A_s = (A_{s-1}^-1 + eta W'W)^-1."""
+
+    def update(A: Matrix, W: Matrix) -> Matrix:
+        new = np.asarray(np.linalg.inv(np.linalg.inv(A) + eta * W.T @ W), np.float64)
+        return unit_trace(new) if trace_norm else new
+
+    return update
+
+
+def von_neumann(eta: float, trace_norm: bool = False) -> Update:
+    """(3.8): A_s = exp(log A_{s-1} - eta W'W)."""
+
+    def update(A: Matrix, W: Matrix) -> Matrix:
+        new = np.real(expm(np.real(logm(A)) - eta * W.T @ W))
+        return unit_trace(new) if trace_norm else new
+
+    return update
+
+
+def with_role(matrix: Matrix, ridge: float, role: str) -> Matrix:
+    """A, if matrix + ridge I is A ("A") or its inverse ("Ainv")."""
+    ridged = matrix + ridge * np.eye(len(matrix))
+    return ridged if role == "A" else np.asarray(np.linalg.inv(ridged), np.float64)
+
+
+def covariance(ridge: float, role: str = "A") -> Update:
+    """(3.9): A_s = cov(W) + ridge I, the d features being the observations."""
+    return lambda A, W: with_role(np.atleast_2d(np.cov(W, rowvar=False)), ridge, role)
+
+
+def root_by_svd(W: Matrix) -> Matrix:
+    """(W'W)^1/2 = V diag(s) V' for W = U diag(s) V', which needs no rank."""
+    _, singular, Vt = np.linalg.svd(W, full_matrices=False)
+    return np.asarray(Vt.T * singular @ Vt)
+
+
+def batch_optimal(ridge: float, role: str = "A") -> Update:
+    """(3.10): A_s = (W'W)^1/2 / tr (W'W)^1/2 + ridge I; A as it was while W is zero."""
+
+    def update(A: Matrix, W: Matrix) -> Matrix:
+        full = np.linalg.matrix_rank(W) == len(A)
+        root = np.real(sqrtm(W.T @ W)) if full else root_by_svd(W)
+        return with_role(unit_trace(root), ridge, role) if np.any(W) else A
+
+    return update
+
+
+def fixed(target: Matrix) -> Update:
+    """A_s = a given A."""
+    return lambda A, W: target
+
+
+def omtl(
+    X: Matrix,
+    y: Matrix,
+    task: NDArray[np.int64],
+    update: Update,
+    *,
+    n_tasks: int,
+    epoch: float = 0.0,
+    step_norm: bool = False,
+    weights: str = "previous",
+    A: Matrix | None = None,
+    tau: Callable[[float, float], float] = lambda agreement, length: float(agreement <= 0),
+) -> Run:
+    """Algorithm 1: rounds t from 1, A_0 = I/K, the update of A at moves in rounds t >= epoch.
+
+    ``tau`` gives the step for y·margin and the squared norm of the multitask instance.
+    """
+    K = n_tasks
+    A = np.eye(K) / K if A is None else A
+    W, total = np.zeros((X.shape[1], K)), np.zeros((X.shape[1], K))
+    margins = np.zeros(len(y))
+    for t, (x, label, i) in enumerate(zip(X, y, task, strict=True), start=1):
+        total += W
+        margins[t - 1] = W[:, i] @ x
+        M = np.linalg.inv(A)
+        M = K**2 * M / np.trace(M) if step_norm else M
+        step = tau(label * margins[t - 1], M[i, i] * (x @ x))
+        if step > 0:
+            before = W
+            W = W + step * label * np.outer(x, M[:, i])
+            if t >= epoch:
+                A = update(A, before if weights == "previous" else W)
+    return Run(margins, y * margins <= 0, W, A, total / len(y))

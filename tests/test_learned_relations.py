@@ -1,0 +1,577 @@
+"""Learned relations against their literal forms, and what must hold of them whatever the numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.linalg import expm
+
+import coterie as ct
+from coterie import spec
+from coterie.numeric import learned as compiled
+from coterie.numeric.exponential import exponential, exponential_column, log_trace_exponential, outgrows
+from coterie.relations import learned as parts
+from reference import omtl
+
+K, D = 4, 6
+
+STEADY = {
+    "logdet": (ct.LogDet(1e-4), omtl.logdet(1e-4)),
+    "logdet, trace": (ct.LogDet(1e-3, trace_norm=True), omtl.logdet(1e-3, True)),
+    "von Neumann": (ct.VonNeumann(1e-5), omtl.von_neumann(1e-5)),
+    "von Neumann, trace": (ct.VonNeumann(1e-4, trace_norm=True), omtl.von_neumann(1e-4, True)),
+    "covariance": (ct.Covariance(0.5), omtl.covariance(0.5)),
+    "batch optimal": (ct.BatchOptimal(0.1), omtl.batch_optimal(0.1)),
+    "batch optimal, inverse": (ct.BatchOptimal(0.1, role="Ainv"), omtl.batch_optimal(0.1, "Ainv")),
+}
+NORMED = {
+    **STEADY,
+    "logdet, large": (ct.LogDet(1e-1), omtl.logdet(1e-1)),
+    "covariance, inverse": (ct.Covariance(0.1, role="Ainv"), omtl.covariance(0.1, "Ainv")),
+}
+ALL = [relation for relation, _ in NORMED.values()]
+
+
+def cases(named, new):
+    """Each with the weights from before the move, some with those after it: every combination is compiled apart."""
+    pairs = [(name, "previous") for name in named] + [(name, "new") for name in new]
+    values = [(*named[name], weights) for name, weights in pairs]
+    return pytest.mark.parametrize(("relation", "update", "weights"), values, ids=map(", ".join, pairs))
+
+
+def changed(relation, **fields):
+    return type(relation)(**{**spec.fields_of(relation), **fields})
+
+
+def stream(seed=0, n=120, d=D, n_tasks=K, noise=0.3):
+    """Two tasks alike, one their mirror, the others on their own."""
+    rng = np.random.default_rng(seed)
+    U = rng.standard_normal((n_tasks, d))
+    U[1 : 1 + (n_tasks > 2)] = U[0] + 0.2 * rng.standard_normal(d)
+    U[-1] = -U[0]
+    X, task = rng.standard_normal((n, d)), rng.integers(n_tasks, size=n)
+    y = np.where((U[task] * X).sum(axis=1) + noise * rng.standard_normal(n) > 0, 1.0, -1.0)
+    return X, y, task
+
+
+def ran(relation, X, y, task, n_tasks=K, **options):
+    model = ct.MultitaskPerceptron(relation, **options)
+    trace = ct.progressive_validation(model, X, y, task=task, tasks=range(n_tasks))
+    return model, trace
+
+
+def assert_same(model, trace, run, y, rtol=1e-9, W=None):
+    assert trace.mistake.tolist() == run.mistakes.tolist()
+    np.testing.assert_allclose(trace.margin, run.margins, rtol=rtol, atol=rtol * np.abs(run.margins).max())
+    order = np.argsort(model.tasks_)
+    weights = (run.W if W is None else W).T
+    np.testing.assert_allclose(model.coef_[order], weights, rtol=rtol, atol=rtol * np.abs(weights).max())
+    return order
+
+
+def spread(A, step_norm):
+    M = np.linalg.inv(A)
+    return len(M) ** 2 * M / np.trace(M) if step_norm else M
+
+
+# -- literal ----------------------------------------------------------------------------------------------------------
+
+
+@cases(STEADY, ["logdet", "von Neumann", "covariance", "batch optimal"])
+def test_equal_to_the_literal_form(relation, update, weights):
+    X, y, task = stream()
+    model, trace = ran(ct.Primed(changed(relation, weights=weights), 0.3), X, y, task)
+    run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=0.3 * len(y), weights=weights)
+    order = assert_same(model, trace, run, y)
+    M = np.linalg.inv(run.A)
+    found = model.relation_matrix_[np.ix_(order, order)]
+    np.testing.assert_allclose(found, M, rtol=1e-8, atol=1e-8 * np.abs(M).max())
+
+
+@cases(NORMED, ["logdet", "covariance, inverse"])
+def test_equal_to_the_literal_form_with_the_mean_step(relation, update, weights):
+    X, y, task = stream(1)
+    model, trace = ran(ct.Primed(changed(relation, weights=weights, step_norm=True), 40), X, y, task)
+    run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=40, weights=weights, step_norm=True)
+    order = assert_same(model, trace, run, y, 1e-8)
+    M = spread(run.A, True)
+    found = model.relation_matrix_[np.ix_(order, order)]
+    np.testing.assert_allclose(found, M, rtol=1e-6, atol=1e-7 * np.abs(M).max())
+
+
+@pytest.mark.parametrize("relation", [ct.LogDet(1e-3), ct.VonNeumann(1e-4), ct.Covariance(0.2), ct.BatchOptimal(0.1)])
+def test_without_priming_from_the_first_mistake(relation):
+    update = {
+        "LogDet": omtl.logdet(1e-3),
+        "VonNeumann": omtl.von_neumann(1e-4),
+        "Covariance": omtl.covariance(0.2),
+        "BatchOptimal": omtl.batch_optimal(0.1),
+    }[type(relation).__name__]
+    X, y, task = stream(2, n=30)
+    run = omtl.omtl(X, y, task, update, n_tasks=K)
+    for epoch in (None, 0, 1, 0.0):
+        model, trace = ran(relation if epoch is None else ct.Primed(relation, epoch), X, y, task)
+        # (W'W)^1/2 of a singular W'W is known to the square root of the precision
+        assert_same(model, trace, run, y, 1e-6 if type(relation) is ct.BatchOptimal else 1e-8)
+
+
+def test_half_update_after_priming():
+    X, y, task = stream(3)
+    A = (K + 1) * np.eye(K) - 1
+    run = omtl.omtl(X, y, task, omtl.fixed(A), n_tasks=K, epoch=0.5 * len(y))
+    model, trace = ran(ct.Primed(ct.HalfUpdate(), 0.5), X, y, task)
+    assert_same(model, trace, run, y)
+    np.testing.assert_allclose(model.relation_matrix_, np.linalg.inv(A))
+
+
+def test_a_given_matrix_after_priming():
+    X, y, task = stream(4)
+    B = np.random.default_rng(4).standard_normal((K, K))
+    A = B @ B.T + np.eye(K)
+    run = omtl.omtl(X, y, task, omtl.fixed(A), n_tasks=K, epoch=20)
+    model, trace = ran(ct.Primed(ct.Interaction(A, tasks=range(K)), 20), X, y, task)
+    assert_same(model, trace, run, y)
+
+
+def passive_aggressive(C):
+    def tau(agreement, length):
+        return min(C, max(0.0, 1 - agreement) / length)
+
+    return tau
+
+
+@pytest.mark.parametrize("name", ["logdet", "von Neumann, trace", "covariance, inverse"])
+def test_passive_aggressive_reads_the_diagonal_of_the_moment(name):
+    relation, update = NORMED[name]
+    X, y, task = stream(5)
+    run = omtl.omtl(
+        X, y, task, update, n_tasks=K, epoch=20, step_norm=True, tau=passive_aggressive(0.05), A=np.eye(K) / K
+    )
+    relation = ct.Primed(changed(relation, step_norm=True), 20)
+    model, trace = ran(relation, X, y, task, rule=ct.PassiveAggressive(C=0.05))
+    assert_same(model, trace, run, y, 1e-8)
+
+
+@pytest.mark.parametrize("name", ["logdet", "von Neumann"])
+def test_average_is_the_mean_of_the_weights_before_each_round(name):
+    relation, update = STEADY[name]
+    X, y, task = stream(6)
+    run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=30)
+    model, trace = ran(ct.Primed(relation, 30), X, y, task, average=True)
+    order = np.argsort(model.tasks_)
+    np.testing.assert_allclose(model.coef_[order], run.mean.T, rtol=1e-9, atol=1e-9)
+    assert trace.updated.tolist() == run.mistakes.tolist()
+
+
+@pytest.mark.parametrize("relation", [ct.LogDet(1e-3), ct.VonNeumann(1e-4), ct.Covariance(0.1)], ids=repr)
+def test_sparse_records_and_features_that_stand_twice(relation):
+    rng = np.random.default_rng(7)
+    X, y, task = stream(7)
+    X = X * (rng.random(X.shape) < 0.5)
+    rows, columns = np.nonzero(X)
+    twice = sparse.csr_array((X.shape[0], D))
+    halves = [(X[rows, columns] * part, (rows, columns)) for part in (0.25, 0.75)]
+    order = np.argsort(np.concatenate([rows, rows]), kind="stable")
+    data = np.concatenate([half[0] for half in halves])[order]
+    indices = np.concatenate([columns, columns])[order]
+    indptr = np.concatenate([[0], np.cumsum(2 * np.bincount(rows, minlength=len(X)))])
+    twice = sparse.csr_array((data, indices, indptr), shape=X.shape)
+    relation = ct.Primed(changed(relation, step_norm=True), 30)
+    _, expected = ran(relation, X, y, task)
+    model = ct.MultitaskPerceptron(relation)
+    block = ct.MultitaskPerceptron().as_block(X, y, task)
+    trace = ct.progressive_validation(model, [type(block)(twice, y, task, block.place)], tasks=range(K))
+    np.testing.assert_allclose(trace.margin, expected.margin, rtol=1e-7, atol=1e-7)
+    assert trace.mistake.tolist() == expected.mistake.tolist()
+
+
+# -- theorems and degenerate cases ------------------------------------------------------------------------------------
+
+
+def test_scaling_law():
+    X, y, task = stream(8)
+    for relation in (ct.LogDet(1e-4), ct.VonNeumann(1e-5), ct.LogDet(1e-2, step_norm=True)):
+        found = [
+            ran(ct.Primed(changed(relation, eta=relation.eta / c**2), 20), c * X, y, task)[0] for c in (1.0, 8.0, 0.25)
+        ]
+        for model in found[1:]:
+            np.testing.assert_allclose(model.relation_matrix_, found[0].relation_matrix_, rtol=1e-9)
+
+
+def test_starting_at_identity_is_another_eta():
+    X, y, task = stream(9)
+    eta = 1e-4
+    for update, scaled, relation in (
+        (omtl.logdet, eta * K, ct.LogDet(eta)),
+        (omtl.von_neumann, eta * K**2, ct.VonNeumann(eta)),
+    ):
+        run = omtl.omtl(X, y, task, update(scaled), n_tasks=K, epoch=40, A=np.eye(K))
+        _, trace = ran(ct.Primed(relation, 40), X, y, task)
+        assert trace.mistake.tolist() == run.mistakes.tolist()
+        np.testing.assert_allclose(trace.margin, K * run.margins, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("relation", [ct.LogDet(1e-3), ct.VonNeumann(1e-3), ct.BatchOptimal(0.1)])
+def test_one_task_is_a_perceptron(relation):
+    X, y, _ = stream(10)
+    task = np.zeros(len(y), int)
+    _, plain = ran(ct.Independent(), X, y, task, 1)
+    relation = ct.Primed(changed(relation, step_norm=True), 10)
+    _, trace = ran(relation, X, y, task, 1)
+    assert trace.mistake.tolist() == plain.mistake.tolist()
+
+
+@pytest.mark.parametrize("relation", [ct.LogDet(1e-16), ct.VonNeumann(1e-16), ct.Covariance(1e9), ct.BatchOptimal(1e9)])
+def test_learning_nothing_is_independent(relation):
+    X, y, task = stream(11)
+    _, plain = ran(ct.Independent(), X, y, task)
+    model, trace = ran(changed(relation, step_norm=True), X, y, task)
+    assert trace.mistake.tolist() == plain.mistake.tolist()
+    np.testing.assert_allclose(model.relation_matrix_, K * np.eye(K), atol=1e-6)
+
+
+def test_tasks_that_are_the_same_share_and_mirrors_share_with_the_sign_reversed():
+    X, y, task = stream(12, n=3000, noise=0.0)
+    relation = ct.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
+    model, _ = ran(relation, X, y, task)
+    order = np.argsort(model.tasks_)
+    M = model.relation_matrix_[np.ix_(order, order)]
+    assert M[0, 1] > 0.5 * M[0, 0]
+    assert M[0, 3] < -0.5 * M[0, 0]
+
+
+@pytest.mark.parametrize("relation", ALL)
+def test_order_of_the_tasks_does_not_matter(relation):
+    X, y, task = stream(13)
+    relation = ct.Primed(changed(relation, step_norm=True), 20)
+    _, trace = ran(relation, X, y, task)
+    swap = np.array([2, 0, 3, 1])
+    _, swapped = ran(relation, X, y, swap[task])
+    np.testing.assert_allclose(trace.margin, swapped.margin, rtol=1e-7, atol=1e-7)
+
+
+LONG = [
+    ct.LogDet(1e-3, step_norm=True),
+    ct.VonNeumann(1e-9, step_norm=True),
+    ct.Covariance(0.1),
+    ct.Covariance(0.1, step_norm=True, role="Ainv"),
+    ct.BatchOptimal(0.1),
+    ct.LogDet(1e-10),
+    ct.VonNeumann(1e-11),
+]
+
+
+@pytest.mark.parametrize("relation", LONG, ids=repr)
+def test_symmetric_and_positive_definite_over_many_updates(relation):
+    rng = np.random.default_rng(14)
+    n, d = 210_000, 8
+    X, task = rng.standard_normal((n, d)), rng.integers(5, size=n)
+    y = rng.choice([-1.0, 1.0], size=n)
+    model, trace = ran(relation, X, y, task, 5)
+    assert trace.updated.sum() >= 100_000
+    assert model.state_.model.relation.status[0] == 0
+    M = model.relation_matrix_
+    np.testing.assert_array_equal(M, M.T) if type(relation) is not ct.VonNeumann else np.testing.assert_allclose(M, M.T)
+    assert np.linalg.eigvalsh(M)[0] > 0
+    G = model.state_.model.relation.gram.products
+    np.testing.assert_allclose(G, model.coef_ @ model.coef_.T, atol=1e-6 * np.abs(G).max())
+
+
+def test_precision_stays_the_inverse_over_many_updates():
+    rng = np.random.default_rng(15)
+    n, d = 30_000, 8
+    X, task = rng.standard_normal((n, d)), rng.integers(5, size=n)
+    model, _ = ran(ct.Covariance(0.1, weights="new"), X, rng.choice([-1.0, 1.0], size=n), task, 5)
+    A = np.cov(model.coef_) + 0.1 * np.eye(5)
+    np.testing.assert_allclose(model.relation_matrix_ @ A, np.eye(5), atol=1e-6)
+
+
+# -- the stream -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", [*ALL, ct.HalfUpdate()], ids=repr)
+def test_tasks_that_come_later_are_tasks_known_and_never_moved(relation):
+    X, y, task = stream(16, n=200)
+    task = np.where(np.arange(200) < 120, task % 3, task)
+    if relation.form == "learned":
+        relation = changed(relation, step_norm=True)
+    model = ct.MultitaskPerceptron(ct.Primed(relation, 60))
+    rounds = [model.learn_rounds(X[:120], y[:120], task[:120])]
+    assert len(model.relation_matrix_) == 3
+    rounds += [model.learn_rounds(X[120:], y[120:], task[120:])]
+    assert len(model.relation_matrix_) == 4
+    state = compiled.Relation(*model.state_.model.relation)
+    assert state.first == 3
+    G = state.gram.products
+    np.testing.assert_allclose(G, model.coef_ @ model.coef_.T, atol=1e-8 * np.abs(G).max())
+    M = model.relation_matrix_
+    assert np.linalg.eigvalsh(M)[0] > 0
+
+
+@pytest.mark.parametrize("name", [name for name in STEADY if "trace" not in name])
+def test_a_late_task_is_learned_as_by_the_literal_form(name):
+    relation, update = STEADY[name]
+    X, y, task = stream(17, n=160)
+    late = np.where(np.arange(160) < 80, task % 3, task)
+    model = ct.MultitaskPerceptron(ct.Primed(relation, 40))
+    margins = [
+        model.learn_rounds(X[:80], y[:80], late[:80]).margin,
+        model.learn_rounds(X[80:], y[80:], late[80:]).margin,
+    ]
+    run = omtl.omtl(X, y, late, update, n_tasks=4, epoch=40, A=np.eye(4) / 3)
+    np.testing.assert_allclose(np.concatenate(margins), run.margins, rtol=1e-8, atol=1e-8)
+
+
+def test_features_that_come_later():
+    rng = np.random.default_rng(18)
+    for relation in (ct.Covariance(0.1), ct.Covariance(0.1, step_norm=True, role="Ainv"), ct.LogDet(1e-3)):
+        model = ct.MultitaskPerceptron(relation)
+        for t in range(60):
+            x = {f"x{j}": float(v) for j, v in enumerate(rng.standard_normal(3 + t // 20))}
+            model.learn_one(x, bool(x["x0"] > 0), task=f"task {rng.integers(3)}")
+        held = model.state_.model.relation
+        np.testing.assert_allclose(held.gram.products, model.coef_ @ model.coef_.T, atol=1e-10)
+        assert np.isfinite(model.relation_matrix_).all()
+    assert held.first == 1.0
+
+
+def test_a_task_nobody_has_seen_has_no_weights():
+    X, y, task = stream(19)
+    for average in (False, True):
+        model, _ = ran(ct.LogDet(1e-3, step_norm=True), X, y, task, average=average)
+        np.testing.assert_array_equal(model.decision_function(X[:3], ["new", "newer", "new"]), 0.0)
+        assert len(model.tasks_) == K
+
+
+def test_labels_that_come_late():
+    X, y, task = stream(20)
+    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3, step_norm=True), 0.25))
+    ct.progressive_validation(model, X, y, task=task, delay=7)
+    other, _ = ran(ct.Primed(ct.LogDet(1e-3, step_norm=True), 30), X, y, task)
+    np.testing.assert_allclose(model.coef_, other.coef_[[other.tasks_.index(label) for label in model.tasks_]])
+
+
+@pytest.mark.parametrize(
+    ("relation", "average"), [*((relation, False) for relation in ALL), (ct.LogDet(1e-3), True)], ids=repr
+)
+def test_a_saved_model_goes_on_bit_for_bit(tmp_path, relation, average):
+    X, y, task = stream(21)
+    relation = ct.Primed(changed(relation, step_norm=True), 30)
+    one, half = (ct.MultitaskPerceptron(relation, average=average) for _ in range(2))
+    one.partial_fit(X, y, task=task)
+    half.partial_fit(X[:60], y[:60], task=task[:60], tasks=one.tasks_)
+    half.save(tmp_path / "model.coterie")
+    loaded = ct.load(tmp_path / "model.coterie").partial_fit(X[60:], y[60:], task=task[60:])
+    assert loaded.relation == relation
+    np.testing.assert_array_equal(loaded.coef_, one.coef_)
+    np.testing.assert_array_equal(loaded.relation_matrix_, one.relation_matrix_)
+    if average:
+        assert loaded.state_.model.model.relation.inverse is loaded.state_.model.twin.relation.inverse
+
+
+def test_single_precision_is_near():
+    X, y, task = stream(22)
+    relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), 30)
+    _, trace = ran(relation, X, y, task)
+    _, near = ran(relation, X, y, task, dtype="float32")
+    assert (trace.mistake == near.mistake).mean() > 0.97
+    np.testing.assert_allclose(trace.margin, near.margin, rtol=1e-3, atol=1e-3 * np.abs(trace.margin).max())
+
+
+def test_several_passes_are_one_long_stream():
+    X, y, task = stream(23)
+    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3, step_norm=True), 0.5)).fit(X, y, task, n_passes=2)
+    run = omtl.omtl(
+        np.vstack([X, X]),
+        np.concatenate([y, y]),
+        np.concatenate([task, task]),
+        omtl.logdet(1e-3),
+        n_tasks=K,
+        epoch=len(y),
+        step_norm=True,
+    )
+    np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.W.T, rtol=1e-9, atol=1e-9)
+
+
+# -- priming that decides itself --------------------------------------------------------------------------------------
+
+
+def correlations(W):
+    G = W.T @ W
+    length = np.sqrt(np.diag(G))
+    return np.divide(G, np.outer(length, length), out=np.zeros_like(G), where=np.outer(length, length) > 0)
+
+
+def test_auto_is_the_first_look_that_finds_the_correlations_settled():
+    X, y, task = stream(30, n=1500)
+    looks, last, settled = 4 * K, np.zeros((K, K)), None
+    W, moves = np.zeros((D, K)), 0
+    for t, (x, label, i) in enumerate(zip(X, y, task, strict=True), start=1):
+        if label * (W[:, i] @ x) > 0:
+            continue
+        moves += 1
+        if moves == looks:
+            R = correlations(W)
+            if np.linalg.norm(R - last) <= 0.5 * np.linalg.norm(R):
+                settled = t
+                break
+            looks, last = 2 * looks, R
+        W[:, i] += K * label * x
+    assert settled is not None
+    relation = ct.LogDet(1e-3, step_norm=True)
+    auto, _ = ran(ct.Primed(relation, "auto"), X, y, task)
+    fixed, _ = ran(ct.Primed(relation, settled), X, y, task)
+    np.testing.assert_array_equal(auto.coef_, fixed.coef_)
+    assert auto.state_.model.relation.start.moves[0] == moves
+
+
+def test_auto_goes_on_over_blocks_new_tasks_and_files(tmp_path):
+    X, y, task = stream(31, n=600)
+    relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), "auto")
+    whole = ct.MultitaskPerceptron(relation).partial_fit(X, y, task=task)
+    parts_ = ct.MultitaskPerceptron(relation).partial_fit(X[:30], y[:30], task=task[:30], tasks=whole.tasks_)
+    parts_.save(tmp_path / "model.coterie")
+    parts_ = ct.load(tmp_path / "model.coterie").partial_fit(X[30:], y[30:], task=task[30:])
+    np.testing.assert_array_equal(parts_.coef_, whole.coef_)
+    parts_.partial_fit(X, y, task=task + 2)
+    assert len(parts_.tasks_) == K + 2
+
+
+# -- the exponential ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40, 120])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
+def test_a_column_of_the_exponential(n, size):
+    rng = np.random.default_rng(n)
+    B = rng.standard_normal((n, n))
+    B = size * (B @ B.T) / n - size * np.eye(n)
+    whole, column = np.zeros((n, n)), np.zeros(n)
+    expected = expm(B)
+    exponential(B, whole)
+    np.testing.assert_allclose(
+        whole * np.trace(expected) / np.trace(whole), expected, rtol=0, atol=1e-11 * expected.max()
+    )
+    for i in {0, n // 2, n - 1}:
+        exponential_column(B, i, column)
+        np.testing.assert_allclose(column, expected[i], rtol=0, atol=1e-11 * np.linalg.norm(expected[i]))
+    assert log_trace_exponential(B) == pytest.approx(np.log(np.trace(expected)))
+    largest = np.linalg.eigvalsh(B)[-1]
+    assert outgrows(B, largest - 0.01)
+    assert not outgrows(B, largest + 0.01)
+    assert outgrows(B * np.nan, 1.0)
+
+
+# -- growth that cannot go on -----------------------------------------------------------------------------------------
+
+EXPLODING = [ct.LogDet(0.1), ct.VonNeumann(0.1), ct.Covariance(0.1, role="Ainv")]
+
+
+@pytest.mark.parametrize("relation", EXPLODING, ids=repr)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_relation_that_would_overflow_is_held_and_said_so_once(relation, dtype):
+    X, y, task = stream(24, n=400)
+    model = ct.MultitaskPerceptron(relation, dtype=dtype)
+    with pytest.warns(RuntimeWarning, match=r"outgrew its limit in round \d+ .* take ") as told:
+        trace = ct.progressive_validation(model, X, y, task=task)
+    assert len(told) == 1
+    assert "step_norm=True" in str(told[0].message)
+    M = model.relation_matrix_
+    assert np.isfinite(trace.margin).all()
+    assert np.isfinite(model.coef_).all()
+    assert np.linalg.eigvalsh(M)[0] > -1e-9 * np.abs(M).max()
+    before = model.relation_matrix_
+    model.partial_fit(X, y, task=task)
+    np.testing.assert_array_equal(model.relation_matrix_, before)
+
+
+# -- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [0, -1e-3, np.inf, np.nan, "1", None, True])
+def test_rates_and_ridges_must_be_positive(bad):
+    for kind, name in (
+        (ct.LogDet, "eta"),
+        (ct.VonNeumann, "eta"),
+        (ct.Covariance, "ridge"),
+        (ct.BatchOptimal, "ridge"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} of {kind.__name__} must be a finite number above 0, got"):
+            kind(bad)
+
+
+def test_choices():
+    with pytest.raises(ValueError, match="weights of LogDet must be 'previous' or 'new', got 'old'"):
+        ct.LogDet(1e-3, weights="old")
+    with pytest.raises(ValueError, match="role of Covariance must be 'A' or 'Ainv', got 'M'"):
+        ct.Covariance(1e-3, role="M")
+    with pytest.raises(ValueError, match="step_norm of BatchOptimal must be True or False, got 1"):
+        ct.BatchOptimal(1e-3, step_norm=1)
+    with pytest.raises(ValueError, match="trace_norm of LogDet must be True or False, got 'yes'"):
+        ct.LogDet(1e-3, trace_norm="yes")
+
+
+@pytest.mark.parametrize("epoch", [-1, -0.1, 1.5, "soon", None, True, np.nan])
+def test_epoch_outside(epoch):
+    with pytest.raises(ValueError, match=r"epoch must be a fraction .* got"):
+        ct.Primed(ct.LogDet(1e-3), epoch)
+
+
+def test_primed_takes_one_relation():
+    with pytest.raises(ValueError, match="not primed itself"):
+        ct.Primed(ct.Primed(ct.LogDet(1e-3), 0.1), 0.1)
+    with pytest.raises(ValueError, match="takes a relation"):
+        ct.Primed("LogDet", 0.1)
+
+
+def test_epoch_beyond_the_stream():
+    X, y, task = stream(25)
+    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3), 500))
+    with pytest.raises(ValueError, match="epoch=500 lies beyond the stream, which has 120 rounds"):
+        ct.progressive_validation(model, X, y, task=task)
+    assert not model.fitted
+    model.partial_fit(X, y, task=task)
+    assert model.fitted
+
+
+def test_a_fraction_needs_a_length():
+    X, y, task = stream(26)
+    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3), 0.5))
+    with pytest.raises(
+        ValueError, match="nobody knows how long this stream is: give a number of rounds or epoch='auto'"
+    ):
+        model.partial_fit(X, y, task=task)
+    assert not model.fitted
+    model.fit(X, y, task=task)
+
+
+def test_too_many_tasks(monkeypatch):
+    monkeypatch.setattr(parts, "MOST_TASKS", 3)
+    X, y, task = stream(27)
+    model = ct.MultitaskPerceptron(ct.LogDet(1e-3))
+    message = "LogDet keeps a matrix of all pairs of tasks and takes at most 3 tasks, got 4: .*MeanRegularized"
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, y, task=task)
+    assert not model.fitted
+    model.partial_fit(X, y, task=task % 3)
+    before = model.coef_
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, y, task=task)
+    np.testing.assert_array_equal(model.coef_, before)
+    assert model.tasks_ == [0, 1, 2] or len(model.tasks_) == 3
+
+
+@pytest.mark.parametrize("storage", ["sparse", "hashed"])
+def test_storages_that_cannot(storage):
+    X, y, task = stream(28)
+    with pytest.raises(ValueError, match=f"storage='{storage}' cannot keep what a learned relation needs"):
+        ct.MultitaskPerceptron(ct.LogDet(1e-3), storage=storage).partial_fit(X, y, task=task)
+
+
+@pytest.mark.parametrize(
+    "relation", [*ALL, ct.Primed(ct.LogDet(1e-3), "auto"), ct.Primed(ct.HalfUpdate(), 7)], ids=repr
+)
+def test_relations_round_trip_through_json(relation):
+    assert spec.from_json(spec.to_json(relation)) == relation
+    assert eval(repr(relation), vars(ct)) == relation  # noqa: S307 - our own repr
