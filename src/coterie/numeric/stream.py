@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import learned  # noqa: F401 - it gives the functions below bodies for learned relations
+from . import laws  # noqa: F401 - it gives the functions below bodies for learned relations
 from .generic import compiled
 from .models import adapt, add, foresee, ready, report, score, tick
 from .rules import calls, step

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric import laws  # noqa: F401 - the bodies of what is compiled
 from coterie.numeric import learned as compiled
 from coterie.numeric.exponential import exponential
 
