@@ -209,7 +209,7 @@ class Scripted:
     def __init__(self, margins):
         self.margins = margins
 
-    def init(self, tasks=(), features=0, dense=False):
+    def init(self, tasks=(), features=0, dense=False, length=None):
         return State((np.zeros(1),), Index(tasks), None, features, dense)
 
     def check_tasks(self, state, tasks):
