@@ -142,7 +142,10 @@ def test_what_has_no_json_form_is_refused(value):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"$part": "Quantum", "fields": {}}, "unknown part 'Quantum': this version knows AdaptiveGradient, Arow, Averaged"),
+        (
+            {"$part": "Quantum", "fields": {}},
+            "unknown part 'Quantum': this version knows AdaptiveGradient, Arow, Averaged",
+        ),
         ({"$eval": "1"}, r"unknown JSON tag '\$eval': expected one of \$part, \$model, \$array"),
         ({"plain": 1}, "unknown JSON tag None"),
         ({}, "unknown JSON tag None"),
