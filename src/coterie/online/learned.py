@@ -104,7 +104,10 @@ class Learned(Parameters):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the features where records had names: data frames, and dictionaries that are not hashed."""
+        """The names of the features where records had names: tables, and dictionaries that are not hashed."""
+        if "encoder_" in self.__dict__:
+            named = self.encoder_.feature_names
+            return None if named is None else list(named)
         if "view_" in self.__dict__:
             return self.view_.to_json().get("names")
         return list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None

@@ -130,6 +130,20 @@ def relation(clustered: Clustered) -> Figure:
     return _figure([heat], across, down, hovermode="closest", coloraxis=colors)
 
 
+def shares(values: NDArray[np.float64]) -> Figure:
+    """How many tasks share how much, in twentieths."""
+    counts, edges = np.histogram(values, bins=20, range=(0.0, 1.0))
+    bars = {
+        "type": "bar",
+        "x": _rounded((edges[:-1] + edges[1:]) / 2, 3),
+        "y": counts.tolist(),
+        "width": 0.045,
+        "marker": {"color": "--series-1"},
+        "hovertemplate": "%{y} tasks share %{x} ± 0.025<extra></extra>",
+    }
+    return _figure([bars], _axis("share: 0 a model of its own, 1 that of all", range=[0, 1]), _axis("tasks"))
+
+
 def _line(i: int, name: str, x: NDArray[Any], y: NDArray[Any], thick: str) -> Figure:
     style = {
         "color": f"--series-{i % _SERIES + 1}",

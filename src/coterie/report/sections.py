@@ -183,7 +183,21 @@ def shared(told: Story, relation: Relation | None) -> Part:
     if relation is None or len(relation.tasks) < 2:
         return Part("", {})
     examples = dict(zip(told.verdict.tasks, told.verdict.n.tolist(), strict=True))
-    return relation_part(relation, examples, max(len(relation.tasks), len(examples)))
+    pairs = relation_part(relation, examples, max(len(relation.tasks), len(examples)))
+    each = shares_part(relation.shares)
+    return Part(each.html + pairs.html, each.figures | pairs.figures)
+
+
+def shares_part(shares: NDArray[np.float64] | None) -> Part:
+    """How much each task shares, where the model learned that."""
+    if shares is None:
+        return Part("", {})
+    little = counted(int((shares < 0.5).sum()), "task")
+    words = f"{little} of {len(shares):,} share less than half: they are nearer to a model of their own."
+    place = markup.plot(
+        "shares", f"Histogram of shares. {words}", f"How much tasks share, as was learned. {words}", 300
+    )
+    return Part(markup.section("shares", "Which tasks share", place), {"shares": figures.shares(shares)})
 
 
 def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: int) -> Part:

@@ -129,25 +129,29 @@ def _placed(path: str, make: Callable[[], Any]) -> Any:
         raise InputError(str(error), path) from None
 
 
+def _or(said: float | None, usual: float) -> float:
+    return usual if said is None else said
+
+
 def _primed(relation: Any, choice: Choice) -> Any:
     epoch: Any = "auto" if choice.epoch is None else choice.epoch
     return relations.Primed(relation, epoch)
 
 
 def _logdet(choice: Choice, naming: Naming) -> Any:
-    return _primed(relations.LogDet(choice.eta or 1e-3, step_norm=True), choice)
+    return _primed(relations.LogDet(_or(choice.eta, 1e-3), step_norm=True), choice)
 
 
 def _vonneumann(choice: Choice, naming: Naming) -> Any:
-    return _primed(relations.VonNeumann(choice.eta or 1e-4, step_norm=True), choice)
+    return _primed(relations.VonNeumann(_or(choice.eta, 1e-4), step_norm=True), choice)
 
 
 def _covariance(choice: Choice, naming: Naming) -> Any:
-    return _primed(relations.Covariance(choice.ridge or 0.01, step_norm=True, role="Ainv"), choice)
+    return _primed(relations.Covariance(_or(choice.ridge, 0.01), step_norm=True, role="Ainv"), choice)
 
 
 def _batch_optimal(choice: Choice, naming: Naming) -> Any:
-    return _primed(relations.BatchOptimal(choice.ridge or 0.1, step_norm=True, role="Ainv"), choice)
+    return _primed(relations.BatchOptimal(_or(choice.ridge, 0.1), step_norm=True, role="Ainv"), choice)
 
 
 _PA = ("C", "average")

@@ -70,7 +70,7 @@ def _predicted(model: Any, block: Block, reader: Reader) -> Predictions:
         margin = model.decide_block(block)
     except ValueError as error:
         raise _placed(model, block, reader, error) from None
-    return Predictions(block.place, block.tasks, model.labels_.labels(margin), margin)
+    return Predictions(block.place, block.tasks, model.labels_.labels(margin), margin, model.probabilities(margin))
 
 
 def _placed(model: Any, block: Block, reader: Reader, error: ValueError) -> ValueError:

@@ -29,12 +29,15 @@ class Sharing:
         Their rows and columns of the inverse interaction matrix, M.
     total : int
         How many tasks the model has.
+    shares : ndarray, shape (total,), or None
+        How much each of all tasks shares, 0 with none and 1 all, where the model learned that.
     """
 
     name: str
     tasks: tuple[Hashable, ...]
     matrix: NDArray[np.float64]
     total: int
+    shares: NDArray[np.float64] | None = None
 
     @property
     def relative(self) -> NDArray[np.float64]:
@@ -100,7 +103,9 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
     if not model.fitted:
         raise ValueError("the model has learned nothing yet, so it has no tasks")
     chosen = tuple(model.tasks_[:MOST] if tasks is None else tasks)
-    return Sharing(relation_name(model), chosen, model.relation_among(chosen), len(model.tasks_))
+    return Sharing(
+        relation_name(model), chosen, model.relation_among(chosen), len(model.tasks_), getattr(model, "sharing_", None)
+    )
 
 
 def relation_name(model: Any) -> str:
