@@ -308,7 +308,7 @@ class OnlineClassifier(Learned):
         state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows), length)
         self.labels_ = labels
         codes = np.array([state.tasks.numbers[label] for label in distinct], np.int64)[places]
-        asker = EVERY if asking is None else asking(state)
+        asker: Any = EVERY if asking is None else asking(state)
         moves = self._learner().update_many(state, rows, codes, signs, max(len(signs) - late, 0), asker)
         asked = np.ones(len(signs), bool) if asking is None else asker.answer > 0
         return Rounds(labels.orientation * moves.margins, moves.taus > 0, asked)

@@ -29,8 +29,8 @@ Flags = NDArray[np.bool_]
 class SelectiveSampling(Parameters):
     """An online classifier that says which labels it wants, and learns from these alone.
 
-    In round t the model predicts; its label is asked for if u_t < p(margin) and the budget allows one more, where u_t is
-    uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no move, no
+    In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
+    is uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no move, no
     revision of a learned relation; only clocks go on (the mean of averaged weights is over all rounds, EPOCH counts
     them). Mistakes are counted in all rounds, wherever labels are known to whoever evaluates (SRDV11 §4).
 
@@ -153,7 +153,7 @@ class SelectiveSampling(Parameters):
     def _decided(self, tasks: NDArray[Any], margins: NDArray[np.float64], asked: Flags | None = None) -> Flags:
         asker = self._questions().asker(self._chance(), tasks, asked)
         settle(asker, self._codes(tasks), margins, 0, len(margins))
-        return asker.answer > 0
+        return np.asarray(asker.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
         """The answers; rounds without a question are over, those with one will be when the label is learned."""
@@ -206,8 +206,16 @@ class SelectiveSampling(Parameters):
     def learn_block(
         self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
     ) -> Rounds:
-        """Predict the records of a block, and learn those whose labels are asked for."""
+        """Predict the records of a block, and learn those whose labels are asked for.
+
+        Raises
+        ------
+        ValueError
+            For a block without labels.
+        """
         self._check()
+        if block.y is None:
+            raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
         made: Rounds = self.model.learn_block(
             block, late, tasks, length, lambda state: self._questions().asker(self._chance(), block.tasks, block.asked)
         )
@@ -291,8 +299,8 @@ class SelectiveSampling(Parameters):
         relation = getattr(self.model, "relation", None)
         if self._ask.learned and getattr(relation, "form", None) != "learned":
             raise TypeError(
-                f"RelationRow() asks by the row of a learned relation (LogDet, Covariance, ...), and {self.model!r} has "
-                "none: use Margin(c)"
+                f"RelationRow() asks by the row of a learned relation (LogDet, Covariance, ...), and {self.model!r} "
+                "has none: use Margin(c)"
             )
         self._budget.check()
         whole = isinstance(self.seed, (int, np.integer)) and not isinstance(self.seed, bool)
