@@ -243,6 +243,11 @@ class SelectiveSampling(Parameters):
         return getattr(self.model, name)
 
     @property
+    def passive(self) -> Any:
+        """The classifier that learns every label there is: the model."""
+        return self.model
+
+    @property
     def encoder_(self) -> Any:
         """How the records of files became rows."""
         return self.model.encoder_
