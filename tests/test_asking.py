@@ -23,6 +23,10 @@ ASKS = {
     "randomly": (ct.Randomly(rate=0.3), lambda margin, row: 0.3),
     "always": (ct.Always(), lambda margin, row: 1.0),
     "row": (ct.RelationRow(), lambda margin, row: np.abs(row).sum() / (np.abs(row).sum() + abs(margin))),
+    "scaled row": (
+        ct.RelationRow(scale=9.0),
+        lambda margin, row: 9 * np.abs(row).sum() / (9 * np.abs(row).sum() + abs(margin)),
+    ),
 }
 LIMITS = {
     "free": ({}, {}),
@@ -89,7 +93,7 @@ def test_fixed_relations_ask_as_defined(name, ask, limit, average):
     ],
     ids=["LogDet", "VonNeumann", "Covariance", "BatchOptimal"],
 )
-@pytest.mark.parametrize(("ask", "limit", "average"), [("row", "free", False), ("row", "sliding", True)])
+@pytest.mark.parametrize(("ask", "limit", "average"), [("row", "free", False), ("scaled row", "sliding", True)])
 def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit, average):
     stream = linear_stream(5, n=150)
     part, chance = ASKS[ask]
@@ -361,6 +365,7 @@ def test_compare_withholds_labels_from_the_one_that_asks_only():
         (lambda: ct.Margin(c=0), "c of Margin must be a finite number above 0, got 0"),
         (lambda: ct.Margin(c=float("nan")), "c of Margin must be a finite number above 0, got nan"),
         (lambda: ct.Below(threshold=-1), "threshold of Below must be a finite number above 0, got -1"),
+        (lambda: ct.RelationRow(scale=0), "scale of RelationRow must be a finite number above 0, got 0"),
         (lambda: ct.Randomly(rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
     ],
 )

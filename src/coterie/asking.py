@@ -116,23 +116,34 @@ class Below:
 
 @spec.part
 class RelationRow:
-    """Ask with chance b / (b + |margin|), b = Σ_j |A_ij| over the row of the task, its diagonal included (SRDV11 §4).
+    """Ask with chance b / (b + |margin|), b = scale · Σ_j |A_ij|, the diagonal of the task's row included (SRDV11 §4).
 
     A is the interaction matrix of a learned relation as it stands in that round, the inverse of ``relation_matrix_``;
-    under fixed relations the paper takes a constant, which is :class:`Margin`. The row sums shrink as A⁻¹ grows, so
-    this asks early in a stream and seldom later. O(K³) after every revision of the relation, for K tasks.
+    under fixed relations the paper takes a constant, which is :class:`Margin`. The row sums shrink as A⁻¹ grows,
+    whatever the task. O(K³) after every revision of the relation, for K tasks.
+
+    Parameters
+    ----------
+    scale : float > 0
+        1 is the paper's. A starts at I/K and moves are spread by A⁻¹, so that b starts at 1/K where margins have the
+        size K: K² makes the two alike.
 
     Examples
     --------
-    >>> RelationRow()
-    RelationRow()
+    >>> RelationRow(scale=100.0)
+    RelationRow(scale=100.0)
     """
+
+    scale: float = 1.0
 
     learned: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        _check_positive(self, "scale")
+
     def compiled(self, n_tasks: int) -> compiled.Row:
         """The chance as compiled code takes it, its sums not yet taken."""
-        return compiled.Row(np.zeros(n_tasks), np.full(1, -1))
+        return compiled.Row(np.zeros(n_tasks), np.full(1, -1), float(self.scale))
 
 
 def _is_number(value: Any) -> bool:

@@ -57,7 +57,7 @@ def learn(
       coterie learn new.csv --from clicks.coterie --query ask.csv --label-budget 200 --model clicks.coterie
     """
     _check(outputs, from_, alone, new_task)
-    asking.check(from_, delay, outputs)
+    asking.check(from_, delay)
     if asking.query is not None:
         refuse_learning(learning)
         query(files, columns, asking, _loaded(from_, new_task), outputs)
@@ -88,8 +88,9 @@ def learn_new(
     columns.require_named(files)
     reader = columns.reader(files)
     name = choice.kind if choice.kind in BASELINES else TOGETHER
+    said = None if asking is None else asking.said
     with watching(reader, quiet) as on_round:
-        return run(reader, {name: choice}, delay=delay, alone=alone, asking=asking and asking.said, on_round=on_round)
+        return run(reader, {name: choice}, delay=delay, alone=alone, asking=said, on_round=on_round)
 
 
 def _go_on(

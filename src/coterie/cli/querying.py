@@ -69,7 +69,7 @@ class Asking:
             return model
         return (self.said or Questioning()).around(model)
 
-    def check(self, from_: Path | None, delay: int, outputs: Outputs) -> None:
+    def check(self, from_: Path | None, delay: int) -> None:
         """Refuse what does not go together before anything is read."""
         from coterie.cli.options import require_folder
 
@@ -80,8 +80,6 @@ class Asking:
             raise UsageError("--query asks by a model that has learned: name it with --from")
         if delay:
             raise UsageError("--query learns no labels, so --delay does not go with it")
-        if outputs.report is not None:
-            raise UsageError("--query learns nothing, so --report does not go with it")
         require_folder(query=Path(self.query))
 
 

@@ -115,10 +115,11 @@ class Step(NamedTuple):
 
 
 class Row(NamedTuple):
-    """b_i / (b_i + |margin|), b_i = Σ_j |A_ij| of the relation after ``revision[0]`` revisions."""
+    """b_i / (b_i + |margin|), b_i = scale · Σ_j |A_ij| of the relation after ``revision[0]`` revisions."""
 
     sums: Any
     revision: Any
+    scale: float
 
 
 @generic
@@ -160,7 +161,7 @@ def _add_up(chance: Any, relation: Any) -> None:
         chance.revision[0] = relation.status[2]
         A = np.linalg.inv(current(relation))
         for i in range(A.shape[0]):
-            chance.sums[i] = np.abs(A[i]).sum()
+            chance.sums[i] = chance.scale * np.abs(A[i]).sum()
 
 
 @compiled

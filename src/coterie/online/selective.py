@@ -115,7 +115,7 @@ class SelectiveSampling(Parameters):
         equal record of the same task is the same question: it has the same answer, and costs neither a round nor
         budget. (Where equal records may follow each other, call :meth:`pass_by` between them.)
         """
-        self._check()
+        self.check()
         key = _key(x, self.model.task_of(x, task))
         held = self.__dict__.get("_open")
         if held is None or held[0] != key:
@@ -124,7 +124,7 @@ class SelectiveSampling(Parameters):
 
     def wants_labels(self, X: Any, task: Any = None) -> Flags:
         """Which labels of many records are wanted, none of them known meanwhile; every record is a round."""
-        self._check()
+        self.check()
         records, tasks = split_task(X, task, self.model.task_column)
         labels = task_labels(tasks, records.shape[0] if hasattr(records, "shape") else len(records))
         margins = self.model.decision_function(X, task) if self.model.fitted else np.zeros(len(labels))
@@ -182,7 +182,7 @@ class SelectiveSampling(Parameters):
 
     def fit(self, X: Any, y: Any, task: Any = None, *, n_passes: int = 1) -> Self:
         """Forget everything, questions too, and learn from X, y: all labels given are learned."""
-        self._check()
+        self.check()
         self.model.fit(X, y, task, n_passes=n_passes)
         self.pass_by()
         self.__dict__.pop("questions_", None)
@@ -190,14 +190,14 @@ class SelectiveSampling(Parameters):
 
     def partial_fit(self, X: Any, y: Any, task: Any = None, *args: Any, **kwargs: Any) -> Self:
         """Go on learning from X, y as the model does: all labels given are learned."""
-        self._check()
+        self.check()
         self.model.partial_fit(X, y, task, *args, **kwargs)
         self.pass_by()
         return self
 
     def learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable = None) -> None:
         """Learn one record, its label asked for or not; a question that is open about it is then answered."""
-        self._check()
+        self.check()
         self.model.learn_one(x, y, task)
         held = self.__dict__.get("_open")
         if held is not None and held[0] == _key(x, self.model.task_of(x, task)):
@@ -213,7 +213,7 @@ class SelectiveSampling(Parameters):
         ValueError
             For a block without labels.
         """
-        self._check()
+        self.check()
         if block.y is None:
             raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
         made: Rounds = self.model.learn_block(
@@ -223,7 +223,7 @@ class SelectiveSampling(Parameters):
 
     def meet_block(self, block: Block) -> Rounds:
         """Predict a block whose labels come later, and decide which of them to ask for."""
-        self._check()
+        self.check()
         met = self.model.meet_block(block)
         return Rounds(met.margin, met.updated, self._decided(block.tasks, met.margin))
 
@@ -267,7 +267,7 @@ class SelectiveSampling(Parameters):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write model and questions to one file, completely or not at all; see :func:`coterie.load`."""
-        self._check()
+        self.check()
         persistence.save(self, path)
 
     def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -296,7 +296,8 @@ class SelectiveSampling(Parameters):
     def _budget(self) -> Budget:
         return Budget(self.budget, self.window, self.per_task)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""
         if not hasattr(self.model, "meet_block") or hasattr(self.model, "wants_label"):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
         if not hasattr(self._ask, "compiled") or not hasattr(self._ask, "learned"):

@@ -83,8 +83,19 @@ class Questioning:
         return kind() if name is None or self.number is None else kind(**{name: self.number})
 
     def around(self, model: Any) -> SelectiveSampling:
-        """The model, made to ask; one that asks already is asked anew, what it has learned being kept."""
-        return SelectiveSampling(model.passive, self.part, self.budget, self.window, self.per_task, self.seed)
+        """The model, made to ask; one that asks already is asked anew, what it has learned being kept.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot be asked so.
+        """
+        made = SelectiveSampling(model.passive, self.part, self.budget, self.window, self.per_task, self.seed)
+        try:
+            made.check()
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+        return made
 
 
 class Wanted(NamedTuple):
