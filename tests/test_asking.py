@@ -84,16 +84,16 @@ def test_fixed_relations_ask_as_defined(name, ask, limit, average):
 
 
 @pytest.mark.parametrize(
-    ("relation", "update"),
+    ("relation", "update", "ask", "limit", "average"),
     [
-        (ct.LogDet(eta=1e-3), omtl.logdet(1e-3)),
-        (ct.VonNeumann(eta=1e-3), omtl.von_neumann(1e-3)),
-        (ct.Covariance(ridge=0.5), omtl.covariance(0.5)),
-        (ct.BatchOptimal(ridge=0.1), omtl.batch_optimal(0.1)),
+        (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "row", "free", False),
+        (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "scaled row", "sliding", True),
+        (ct.VonNeumann(eta=1e-4), omtl.von_neumann(1e-4), "scaled row", "free", False),
+        (ct.Covariance(ridge=0.5), omtl.covariance(0.5), "row", "ever", False),
+        (ct.BatchOptimal(ridge=0.1), omtl.batch_optimal(0.1), "row", "free", False),
     ],
-    ids=["LogDet", "VonNeumann", "Covariance", "BatchOptimal"],
+    ids=["LogDet", "averaged LogDet", "VonNeumann", "Covariance", "BatchOptimal"],
 )
-@pytest.mark.parametrize(("ask", "limit", "average"), [("row", "free", False), ("scaled row", "sliding", True)])
 def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit, average):
     stream = linear_stream(5, n=150)
     part, chance = ASKS[ask]
@@ -347,6 +347,16 @@ def test_fit_and_clone_forget_questions():
     assert fresh.get_params()["budget"] == 10
     assert model.fit(stream.X, stream.y, stream.task).rounds_ == 0
     assert copy.deepcopy(model).coef_.tolist() == model.coef_.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:Estimator SelectiveSampling:UserWarning")
+def test_the_checks_of_scikit_learn_but_that_the_model_is_taught_in_place():
+    from sklearn.utils.estimator_checks import check_estimator
+
+    found = check_estimator(ct.SelectiveSampling(ct.MultitaskPerceptron()), on_fail=None, on_skip=None)
+    failed = [each["check_name"] for each in found if each["status"] == "failed"]
+    assert failed == ["check_estimators_overwrite_params"]
+    assert len(found) > 40
 
 
 def test_compare_withholds_labels_from_the_one_that_asks_only():
