@@ -244,9 +244,9 @@ class _Stream:
 
 def _allowing(model: Any) -> list[Callable[[Hashable], Any]]:
     """What raises ValueError for a task that a model would refuse."""
-    checks: list[Callable[[Hashable], Any]] = []
-    if model.relation is not None:
-        checks.append(model.relation.path if model.relation.form == "levels" else model.relation.index)
+    learner = model.learner()
+    state = model.state_ if model.fitted else learner.init()
+    checks: list[Callable[[Hashable], Any]] = [lambda task: learner.check_tasks(state, [task])]
     if model.fitted and model.new_task == "raise":
         known = set(model.tasks_)
 

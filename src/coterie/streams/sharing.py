@@ -104,10 +104,16 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
 
 
 def relation_name(model: Any) -> str:
-    """The relation of a model in one word and its strength, whatever it holds of tasks left out."""
+    """How a model shares, in a few words: whatever its relation holds of tasks left out."""
+    if "relation" not in model.get_params(deep=False):
+        return f"{type(model).__name__}({', '.join(model.members_)})"
     from coterie.relations import HalfUpdate
 
-    relation = model.relation if model.relation is not None else HalfUpdate()
-    named = {name: getattr(relation, name, None) for name in ("share", "b")}
-    held = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None)
-    return f"{type(relation).__name__}({held})"
+    return _named(model.relation if model.relation is not None else HalfUpdate())
+
+
+def _named(relation: Any) -> str:
+    inner = [_named(relation.relation)] if hasattr(relation, "relation") else []
+    said = {name: getattr(relation, name, None) for name in ("share", "b", "eta", "ridge", "epoch")}
+    held = [f"{name}={value!r}" for name, value in said.items() if value is not None]
+    return f"{type(relation).__name__}({', '.join(inner + held)})"
