@@ -31,6 +31,10 @@ class SampleTrace:
         return int(self.mistake.sum())
 
     @property
+    def queries(self):
+        return int(self.queried.sum())
+
+    @property
     def error(self):
         return self.mistakes / self.n if self.n else float("nan")
 

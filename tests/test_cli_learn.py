@@ -69,7 +69,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert (told["command"], told["examples"], told["tasks"], told["learner"]) == ("learn", 300, 5, "together")
     assert set(told["learners"]) == {"together", "independent", "pooled"}
     together = told["learners"]["together"]
-    assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second"}
+    assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels"}
     assert set(together["micro"]) == {"error", "f1", "auc", "log_loss"}
     assert set(told["verdict"]) == {"confidence", "overall", "tasks", "unclear", "helped", "hurt"}
     assert told["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}

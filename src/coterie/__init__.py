@@ -1,8 +1,9 @@
 """Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
 
+from .asking import Always, Below, Margin, Randomly, RelationRow
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
 from .mixture import Member
-from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
+from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron, SelectiveSampling
 from .persistence import load
 from .relations import (
     BatchOptimal,
@@ -28,8 +29,10 @@ __version__ = "0.1.0"
 __all__ = [
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
+    "Always",
     "Arow",
     "BatchOptimal",
+    "Below",
     "Clusters",
     "Comparison",
     "Covariance",
@@ -41,6 +44,7 @@ __all__ = [
     "Linear",
     "LogDet",
     "Logistic",
+    "Margin",
     "MeanRegularized",
     "Member",
     "MultitaskAROW",
@@ -50,6 +54,9 @@ __all__ = [
     "Perceptron",
     "Pooled",
     "Primed",
+    "Randomly",
+    "RelationRow",
+    "SelectiveSampling",
     "TaskGraph",
     "Trace",
     "VonNeumann",

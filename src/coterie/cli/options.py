@@ -94,11 +94,13 @@ class Columns:
         shaped: dict[str, Any] = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
         return read(files, **self._said(), **shaped)
 
-    def continued(self, files: list[str], model: Any) -> Reader:
-        """A reader that goes on with the encoder of a model."""
+    def continued(self, files: list[str], model: Any, update: bool = True) -> Reader:
+        """A reader that goes on with the encoder of a model; of labels only the encoder's may be missing."""
         from coterie.streams.readers import read
 
         refuse(("features", "ignore", "text", "scale", "bits"), asdict(self), "the model reads as it first did")
+        if not update:
+            return read(files, encoder=model.encoder_, update=False, **self._said() | {"label": None})
         # a label that is only the encoder's may be missing, which is right for prediction
         return read(files, encoder=model.encoder_, **self._said() | {"label": self.label or model.encoder_.label})
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.report.clustering import Clustered
-from coterie.streams.metrics import error_curve
+from coterie.streams.metrics import error_curve, label_curve
 from coterie.streams.wording import percent, points
 
 if TYPE_CHECKING:
@@ -75,6 +75,19 @@ def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
         for kept in [curve.rounds >= curve.window]
     ]
     return _figure(lines, _rounds_axis("linear"), _error_axis())
+
+
+def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
+    """Error over the last twentieth of the rounds by learner, over the number of labels asked for."""
+    curves = {name: label_curve(trace) for name, trace in traces.items()}
+    lines = [
+        _line(i, name, curve.labels[kept], curve.recent[kept], thick)
+        for i, (name, curve) in enumerate(curves.items())
+        for kept in [curve.rounds >= max(1, traces[name].n // 20)]
+    ]
+    ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}}
+    across = _axis("labels asked for", type="log", tickformat="~s", hoverformat=",", **ticks)
+    return _figure(lines, across, _error_axis(), hovermode="closest")
 
 
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:

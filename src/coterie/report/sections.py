@@ -144,6 +144,25 @@ def over_time(told: Story) -> Part:
     return Part(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
 
 
+def labels(told: Story) -> Part:
+    """Error over the labels asked for, where somebody did without some."""
+    traces = told.comparison.traces
+    if all(trace.queries == trace.n for trace in traces.values()):
+        return Part("", {})
+    rows = [
+        (name, f"{trace.queries:,}", percent(trace.queries / trace.n), percent(trace.error, 2))
+        for name, trace in traces.items()
+    ]
+    table = markup.table(
+        markup.Table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
+    )
+    words = "Recent error by learner over the number of labels asked for. The table has the numbers."
+    window = max(1, told.verdict.overall.n // 20)
+    place = markup.plot("labels", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380)
+    drawn = {"labels": figures.label_error(traces, told.learner)}
+    return Part(markup.section("labels", "Labels asked for", place, table), drawn)
+
+
 def gains(told: Story) -> Part:
     """Gain of every task, those surest to be hurt and helped by name."""
     result = told.verdict
