@@ -1,8 +1,16 @@
 """Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
 
+from .budgets import Forgetron, Projection, Projectron, RandomRemoval, SharedProjection, Unbounded
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, median_distance
 from .mixture import Member
-from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
+from .online import (
+    AdaptiveSharingClassifier,
+    MultitaskAROW,
+    MultitaskKernelPerceptron,
+    MultitaskLogistic,
+    MultitaskPerceptron,
+)
 from .persistence import load
 from .relations import (
     BatchOptimal,
@@ -34,6 +42,8 @@ __all__ = [
     "Comparison",
     "Covariance",
     "DiagonalAROW",
+    "Forgetron",
+    "Gaussian",
     "HalfUpdate",
     "Hierarchy",
     "Independent",
@@ -44,16 +54,27 @@ __all__ = [
     "MeanRegularized",
     "Member",
     "MultitaskAROW",
+    "MultitaskKernelPerceptron",
     "MultitaskLogistic",
     "MultitaskPerceptron",
+    "Normalised",
+    "Pairwise",
     "PassiveAggressive",
     "Perceptron",
+    "Polynomial",
     "Pooled",
+    "Precomputed",
     "Primed",
+    "Projection",
+    "Projectron",
+    "RandomRemoval",
+    "SharedProjection",
     "TaskGraph",
     "Trace",
+    "Unbounded",
     "VonNeumann",
     "compare",
     "load",
+    "median_distance",
     "progressive_validation",
 ]

@@ -77,6 +77,11 @@ def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
 
 
 @generic
+def enter(sharing: Any, support: Any, slot: Any, i: Any) -> None:
+    """Note the groups of task i beside a slot."""
+
+
+@generic
 def own_share(sharing: Any, i: Any) -> Any:
     """M_ii."""
 
@@ -103,8 +108,15 @@ def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agreement
 
 when(at_hand, Levels)(lambda sharing, i: True)
 when(at_hand, object)(lambda sharing, i: sharing.slot[i] >= 0)
-when(scale, object)(lambda memory: 1.0)
-when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
+
+
+@when(enter, Levels)
+def _enter_levels(sharing: Any, support: Any, slot: Any, i: Any) -> None:
+    for level in range(sharing.paths.shape[1]):
+        support.groups[level, slot] = sharing.paths[i, level]
+
+
+when(enter, object)(lambda sharing, support, slot, i: None)
 
 
 @when(shares, Levels)
@@ -179,8 +191,7 @@ def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) ->
     """Put record t of the block, of task i, into a slot."""
     support, cursor = model.support, work.cursor
     support.tasks[slot] = i
-    for level in range(support.groups.shape[0]):
-        support.groups[level, slot] = model.sharing.paths[i, level]
+    enter(model.sharing, support, slot, i)
     support.births[slot] = cursor[5] + t
     support.coefficients[slot] = coefficient
     work.holder[slot] = t

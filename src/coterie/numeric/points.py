@@ -47,7 +47,7 @@ def piece(held: Points, first: int, last: int) -> Points:
 
 
 def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
-    """x · z for all pairs, shape (n, m): O(n m d) by BLAS, or the entries that records have in common."""
+    """X · z for all pairs, shape (n, m): O(n m d) by BLAS, or the entries that records have in common."""
     if isinstance(X.rows, Dense):
         if X.rows.values.dtype == out.dtype:
             np.matmul(X.rows.values, Z.rows.values.T, out=out)

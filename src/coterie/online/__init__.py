@@ -1,7 +1,14 @@
 """The named online algorithms as estimators."""
 
+from .kernel import MultitaskKernelPerceptron
 from .logistic import MultitaskAROW, MultitaskLogistic
 from .perceptron import MultitaskPerceptron
 from .sharing import AdaptiveSharingClassifier
 
-__all__ = ["AdaptiveSharingClassifier", "MultitaskAROW", "MultitaskLogistic", "MultitaskPerceptron"]
+__all__ = [
+    "AdaptiveSharingClassifier",
+    "MultitaskAROW",
+    "MultitaskKernelPerceptron",
+    "MultitaskLogistic",
+    "MultitaskPerceptron",
+]
