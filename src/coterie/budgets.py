@@ -6,6 +6,7 @@ every task. It is a named tuple of arrays, so it is saved and copied with everyt
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from . import spec
 from .numeric import memories, projections
 from .numeric.arrays import grown
-from .numeric.generic import Body  # noqa: F401 - numba is at hand from here on
 
 #: What is as good as no limit.
 NO_LIMIT = 2**62
@@ -287,6 +287,42 @@ class SharedProjection:
             squares=grown(memory.squares, capacity)[:capacity],
             above=above,
         )
+
+
+def budget_of_fraction(
+    fraction: float, budget: Callable[..., Any], model: Any, X: Any, y: Any, task: Any = None, **options: Any
+) -> Any:
+    """A budget as a part of what one unbounded kernel Perceptron a task keeps of the records (CC12 §5: 25, 10, 5 %).
+
+    Parameters
+    ----------
+    fraction : float in (0, 1]
+        The part.
+    budget : type
+        Such as :class:`Forgetron`.
+    model : MultitaskKernelPerceptron
+        Its kernel is used; it is not changed.
+    X, y, task
+        The records, as for ``fit``.
+    **options
+        Of the budget, beside its size.
+
+    Raises
+    ------
+    ValueError
+        For a fraction outside (0, 1].
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    >>> budget_of_fraction(0.5, ct.Projection, ct.MultitaskKernelPerceptron(), X, y, eta=0.1)
+    Projection(size=2, eta=0.1)
+    """
+    if not 0 < fraction <= 1:
+        raise ValueError(f"fraction must lie in (0, 1], got {fraction!r}")
+    alone = model.alone().fit(X, y, task)
+    return budget(max(1, round(fraction * alone.n_support_)), **options)
 
 
 def check_size(size: Any) -> None:

@@ -14,7 +14,7 @@ from coterie.hypotheses.dual import Dual
 from coterie.kernel_learner import KernelLearner
 from coterie.kernels import Gaussian, as_kernel
 from coterie.numeric.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
-from coterie.relations import HalfUpdate
+from coterie.relations import HalfUpdate, Independent
 
 from .base import OnlineClassifier
 
@@ -96,6 +96,10 @@ class MultitaskKernelPerceptron(OnlineClassifier):
         if not hasattr(budget, "gram"):
             raise TypeError(f"budget must be one of coterie.budgets, got {budget!r}")
         return KernelLearner(Dual(kernel, budget, self.dtype), HalfUpdate() if self.relation is None else self.relation)
+
+    def alone(self) -> MultitaskKernelPerceptron:
+        """An unfitted model like this one, with a Perceptron for each task and no budget: CC12's baseline."""
+        return type(self)(**{**self.get_params(), "relation": Independent(), "budget": None})
 
     @property
     def n_support_(self) -> int:
