@@ -25,8 +25,8 @@ from .relations.cache import column_cache
 from .relations.groups import GroupIndex
 from .views import Index
 
-#: Records in a block: as many as there are support vectors, between these.
-FEWEST, MOST = 128, 512
+#: Records in a block, dense and sparse: the inverted index of the support vectors is made anew for each.
+DENSE_BLOCK, SPARSE_BLOCK = 128, 512
 #: So many of the oldest have their kernel values made at once where a queue asks for them.
 OLD_AT_ONCE = 64
 #: How far beyond Cauchy and Schwarz a kernel that is not known to be one may go.
@@ -159,8 +159,8 @@ class KernelLearner:
         if n == 0 or len(known) == 0:
             return margins
         held, given = self.hypothesis.points(model), self._points(state, rows)
-        for first in range(0, len(known), MOST):
-            some = known[first : first + MOST]
+        for first in range(0, len(known), SPARSE_BLOCK):
+            some = known[first : first + SPARSE_BLOCK]
             block = piece(given, first, first + len(some)) if len(known) == len(codes) else _chosen(given, some)
             values = np.zeros((len(some), n))
             self.hypothesis.kernel.values(block, held, values)
@@ -203,9 +203,9 @@ class KernelLearner:
         if not self.hypothesis.kernel.trusted:
             before = _copied(state.model)
         try:
-            done = 0
+            done, room = 0, _Room()
             while done < last:
-                done = self._block(state, given, codes, y, done, last, turns)
+                done = self._block(state, given, codes, y, done, last, turns, room)
         except BaseException:
             if before is not None:
                 state.model = before._replace(sharing=state.model.sharing)
@@ -222,13 +222,14 @@ class KernelLearner:
         first: int,
         last: int,
         turns: Turns,
+        room: _Room,
     ) -> int:
         """Learn the next records; returns the first that is left."""
         size, delay = int(state.model.support.counts[SIZE]), len(codes) - last
-        n = min(last - first, max(FEWEST, min(size, MOST)))
+        n = min(last - first, DENSE_BLOCK if state.dense else SPARSE_BLOCK)
         state.model = self.hypothesis.fit(state.model, n, len(state.tasks))
         block, later = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
-        work = self._evaluated(state, block, later if delay else piece(given, 0, 0), size)
+        work = self._evaluated(state, block, later if delay else piece(given, 0, 0), size, room)
         work.cursor[5] = state.rounds + first
         while True:
             why = walk(state.model, work, codes, y, first, n, delay, turns)
@@ -240,11 +241,11 @@ class KernelLearner:
             self.hypothesis.refresh(state.model, self._shares(state))
         return first + int(work.cursor[0])
 
-    def _evaluated(self, state: State, block: Points, later: Points, size: int) -> Work:
+    def _evaluated(self, state: State, block: Points, later: Points, size: int, room: _Room) -> Work:
         """Kernel values of a block with the support vectors and itself."""
         width, n = len(state.model.support.tasks), len(block.squares)
         held, kernel = self.hypothesis.points(state.model), self.hypothesis.kernel
-        values, told = np.zeros((n, width + n)), np.zeros((len(later.squares), width + n))
+        values, told = room.take(n, width + n), np.zeros((len(later.squares), width + n))
         for made, out in ((block, values), (later, told)):
             if len(made.squares):
                 if size:
@@ -308,6 +309,22 @@ class KernelLearner:
         """M for the tasks of the support vectors."""
         support = state.model.support
         return np.asarray(self._bound.among(state, support.tasks[: support.counts[SIZE]]))
+
+
+class _Room:
+    """Memory for the kernel values of a block, used again for the next: fresh memory would cost as much as the values.
+
+    What is not written before it is read is nothing that is read.
+    """
+
+    def __init__(self) -> None:
+        self.held = np.zeros(0)
+
+    def take(self, n: int, m: int) -> NDArray[np.float64]:
+        """An (n, m) array of whatever there was."""
+        if self.held.size < n * m:
+            self.held = np.zeros(n * m)
+        return self.held[: n * m].reshape(n, m)
 
 
 def _work(values: Any, told: Any, width: int, slots: int, n: int) -> Work:
