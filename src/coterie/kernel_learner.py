@@ -264,18 +264,13 @@ class KernelLearner:
         name = f"the kernel {self.hypothesis.kernel!r}"
         for what, wrong in (
             ("is not finite", ~np.isfinite(found)),
-            ("is not positive semidefinite, k(x, x) < 0,", np.broadcast_to(own[:, None] < 0, found.shape)),
+            ("is not positive semidefinite, k(x, x) < 0,", (own < 0)[:, None] & (rounds == block.rounds[:, None])),
+            ("is not symmetric", np.concatenate([np.zeros((len(own), size), bool), _apart(among)], axis=1)),
             ("is not positive semidefinite, k(x, z)² > k(x, x) k(z, z),", found**2 > _most(own, lengths)),
         ):
             if wrong.any():
                 t, s = np.argwhere(wrong)[0]
                 raise ValueError(f"{name} {what} for the records of rounds {block.rounds[t]} and {rounds[s]} (from 0)")
-        apart = np.abs(among - among.T) > SLACK * np.sqrt(np.outer(own, own)) + SLACK**2
-        if apart.any():
-            t, s = np.argwhere(apart)[0]
-            raise ValueError(
-                f"{name} is not symmetric for the records of rounds {block.rounds[t]} and {block.rounds[s]} (from 0)"
-            )
 
     def _provided(self, state: State, work: Work, why: int, n: int) -> Work:
         """The work with what the walk lacked."""
@@ -342,6 +337,11 @@ def _take(rows: Any, places: NDArray[np.int64]) -> Any:
     from .numeric.records import take
 
     return take(rows, places)
+
+
+def _apart(among: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Pairs of which k(x, z) is not k(z, x)."""
+    return np.asarray(np.abs(among - among.T) > SLACK * np.abs(among) + SLACK**2)
 
 
 def _most(own: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:

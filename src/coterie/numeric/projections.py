@@ -28,6 +28,9 @@ from .expansion import (
 from .generic import compiled, generic, when
 from .models import Columns, Levels, SparseColumns
 
+#: Instead of a slot: the vector is not to be stored; the inverse is worn out.
+NOWHERE, WORN_OUT = -1, -2
+
 
 class Projected(NamedTuple):
     """mtbprj (CC12 Algorithm 1): H is that of the multitask kernel.
@@ -220,35 +223,47 @@ def _worn(support: Any, left: Any, whole: Any) -> bool:
 
 @compiled
 def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: Any, turns: Any, s: Any) -> Any:
-    support, beta = model.support, model.support.coefficients
-    n = support.counts[SIZE]
-    if left <= memory.limit:
+    support, beta, n = model.support, model.support.coefficients, model.support.counts[SIZE]
+    r = _slot(memory, support, work, left, beta)
+    if r == WORN_OUT:
+        return WORN
+    if r == NOWHERE:
         for j in range(n):
             beta[j] += y * work.along[j]
         support.counts[PROJECTED] += 1
         return 0
-    if n < memory.size:
+    if r == n:
         border(memory.inverse, n, work.along, left)
-        place(model, work, n, t, i, y)
         support.counts[SIZE] += 1
+        coefficient = y
     else:
-        sizes = memory.spare[1]
-        for j in range(n):
-            sizes[j] = abs(beta[j])
-        r = cheapest(memory.inverse, n, work.along, left, sizes, support.births)
-        if r < 0:
-            return WORN
-        gamma = memory.spare[2]
+        gamma, given = memory.spare[2], beta[r]
         last = replace(memory.inverse, n, r, work.along[:n], left, gamma)
-        given = beta[r]
         for j in range(n):
             beta[j] += given * gamma[j]
+        coefficient = y + given * last
         turns.evicted[s] = support.tasks[r]
         support.counts[EVICTED] += 1
-        place(model, work, r, t, i, y + given * last)
+    place(model, work, r, t, i, coefficient)
     support.counts[SINCE] += 1
     turns.stored[s] = True
     return 0
+
+
+@compiled
+def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> int:
+    """Where a new vector goes of which ``left`` is left: nowhere, behind the others, or into the place of one."""
+    n = support.counts[SIZE]
+    if not left > memory.limit:
+        return NOWHERE
+    if n < memory.size:
+        return n
+    for j in range(n):
+        memory.spare[1, j] = abs(sizes[j])
+    r = cheapest(memory.inverse, n, work.along, left, memory.spare[1], support.births)
+    if r >= 0:
+        return r
+    return WORN_OUT if support.counts[SINCE] > 0 else NOWHERE
 
 
 # -- a coefficient for every task and support vector ------------------------------------------------------------------
@@ -269,31 +284,31 @@ def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, t
     support, sharing = model.support, model.sharing
     if not roomy(memory, sharing, i):
         return ROOM
-    n, whole = support.counts[SIZE], work.values[t, work.width + t]
+    n, whole, gamma = support.counts[SIZE], work.values[t, work.width + t], memory.spare[2]
     left = whole - project(memory.inverse, work.values[t], n, work.along)
     if _worn(support, left, whole):
         return WORN
-    if left <= memory.limit:
+    if n == memory.size and left > memory.limit:
+        costs(memory, sharing, n, memory.spare[3])
+    r = _slot(memory, support, work, left, memory.spare[3])
+    if r == WORN_OUT:
+        return WORN
+    if r == NOWHERE:
         gather(memory, sharing, i, y, n, work.along)
         support.counts[PROJECTED] += 1
         return 0
-    gamma = memory.spare[2]
-    if n < memory.size:
+    if r < n:
+        turns.evicted[s] = support.tasks[r]
+    place(model, work, r, t, i, y)
+    if r == n:
         border(memory.inverse, n, work.along, left)
-        gamma[: n + 1] = 0.0
-        gamma[n] = 1.0
-        place(model, work, n, t, i, y)
         support.counts[SIZE] += 1
+        gamma[:n] = 0.0
+        gamma[n] = 1.0
         gather(memory, sharing, i, y, n + 1, gamma)
     else:
-        costs(memory, sharing, n, memory.spare[1])
-        r = cheapest(memory.inverse, n, work.along, left, memory.spare[1], support.births)
-        if r < 0:
-            return WORN
-        last = replace(memory.inverse, n, r, work.along[:n], left, gamma)
-        turns.evicted[s] = support.tasks[r]
         support.counts[EVICTED] += 1
-        place(model, work, r, t, i, y)
+        last = replace(memory.inverse, n, r, work.along[:n], left, gamma)
         hand_over(memory, sharing, n, r, gamma, last, i, y)
     support.counts[SINCE] += 1
     turns.stored[s] = True
