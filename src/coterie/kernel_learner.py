@@ -325,8 +325,9 @@ class _Room:
 def _work(values: Any, told: Any, width: int, slots: int, n: int) -> Work:
     notes = np.zeros(max(n, 1), np.int64)
     holder = np.full(slots, -1, np.int64)
-    vectors = (np.zeros(slots) for _ in range(3))
-    return Work(values, told, width, holder, notes, notes.copy(), np.zeros((0, 0)), *vectors, np.zeros(6, np.int64))
+    shares, weights, along = np.zeros((3, slots))
+    none, cursor = np.zeros((0, 0)), np.zeros(6, np.int64)
+    return Work(values, told, width, holder, notes, notes.copy(), none, shares, weights, along, cursor)
 
 
 def _chosen(given: Points, places: NDArray[np.int64]) -> Points:

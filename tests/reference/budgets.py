@@ -69,7 +69,8 @@ def plain(X: Matrix, kernel: Kernel) -> Matrix:
 
 def unbounded(X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel) -> Run:
     """Every mistake is kept (CCG08 §3)."""
-    G, run, J = multitask(X, task, M, kernel), Run(), []
+    G, run = multitask(X, task, M, kernel), Run()
+    J: list[int] = []
     for t in range(len(X)):
         margin = sum(y[j] * G[j, t] for j in J)
         if y[t] * margin <= 0:
@@ -118,7 +119,8 @@ def forgetron(
     factor: Callable[[float, float, float], float] = closed_factor,
 ) -> Run:
     """mtforg: the oldest leaves and all are shrunk by phi; c² is max_i M_ii times the largest k(x, x) stored so far."""
-    G, run, J = multitask(X, task, M, kernel), Run(), []
+    G, run = multitask(X, task, M, kernel), Run()
+    J: list[int] = []
     beta: dict[int, float] = {}
     Q, mistakes, longest = 0.0, 0, 0.0
     for t in range(len(X)):
@@ -153,7 +155,8 @@ def residual(H: Matrix, k: Vector, kappa: float) -> tuple[Vector, float]:
     if not len(k):
         return np.zeros(0), float(np.sqrt(max(kappa, 0.0)))
     alpha = np.linalg.solve(H, k)
-    return alpha, float(np.sqrt(max(kappa - k @ alpha, 0.0)))
+    left: float = max(float(kappa - k @ alpha), 0.0)
+    return np.asarray(alpha, np.float64), float(np.sqrt(left))
 
 
 def projection(
@@ -163,7 +166,8 @@ def projection(
 
     With B infinite it is the Projectron, with ``plus`` the Projectron++, which moves on margin errors too.
     """
-    G, run, J = multitask(X, task, M, kernel), Run(), []
+    G, run = multitask(X, task, M, kernel), Run()
+    J: list[int] = []
     beta: dict[int, float] = {}
     for t in range(len(X)):
         margin = sum(beta[j] * G[j, t] for j in J)
@@ -208,7 +212,8 @@ def shared_projection(
     X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel, B: float, eta: float
 ) -> Run:
     """mtbprj-2: projections without task markers, a coefficient for every task and active element."""
-    G, run, J = plain(X, kernel), Run(), []
+    G, run = plain(X, kernel), Run()
+    J: list[int] = []
     K = len(M)
     beta: dict[int, Vector] = {}
     for t in range(len(X)):

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 AVERAGES = ("average", "no-average")
 VALUES: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("share", "b", "C"), float),
-    **dict.fromkeys((*FILES, "storage"), str),
-    "storage_bits": int,
+    **dict.fromkeys(("share", "b", "C", "sigma"), float),
+    **dict.fromkeys((*FILES, "storage", "kernel", "budget"), str),
+    **dict.fromkeys(("storage_bits", "degree", "budget_size"), int),
 }
 
 

@@ -114,7 +114,7 @@ when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
 
 
 @compiled
-def project(inverse: Any, k: Any, n: Any, along: Any) -> float:
+def project(inverse: Any, k: Any, n: Any, along: Any) -> Any:
     """A = C k; returns k·a."""
     along[:n] = 0.0
     for j in range(n):
@@ -140,7 +140,7 @@ def border(inverse: Any, n: Any, along: Any, left: Any) -> None:
 
 
 @compiled
-def replace(inverse: Any, n: Any, r: Any, along: Any, left: Any, column: Any) -> float:
+def replace(inverse: Any, n: Any, r: Any, along: Any, left: Any, column: Any) -> Any:
     """The inverse with one more vector and without that of slot r, whose place the new one takes.
 
     ``column`` comes to hold gamma, the projection of the one that leaves on the others; that on the new one, which is
@@ -164,7 +164,7 @@ def replace(inverse: Any, n: Any, r: Any, along: Any, left: Any, column: Any) ->
 
 
 @compiled
-def cheapest(inverse: Any, n: Any, along: Any, left: Any, sizes: Any, births: Any) -> int:
+def cheapest(inverse: Any, n: Any, along: Any, left: Any, sizes: Any, births: Any) -> Any:
     """The slot whose |coefficient| times what is left of its vector is least, the oldest of several; -1 if worn out."""
     best, least = -1, np.inf
     for j in range(n):
@@ -206,7 +206,7 @@ def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
 
 
 @compiled
-def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> float:
+def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
     """The squared norm of what the projection of the multitask instance leaves; its coefficients in ``along``."""
     n, k = model.support.counts[SIZE], memory.spare[0]
     for j in range(n):
@@ -216,7 +216,7 @@ def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> float:
 
 
 @compiled
-def _worn(support: Any, left: Any, whole: Any) -> bool:
+def _worn(support: Any, left: Any, whole: Any) -> Any:
     """Whether rounding shows, or the kernel is none, and the inverse has not just been made."""
     return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
 
@@ -251,7 +251,7 @@ def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: A
 
 
 @compiled
-def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> int:
+def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> Any:
     """Where a new vector goes of which ``left`` is left: nowhere, behind the others, or into the place of one."""
     n = support.counts[SIZE]
     if not left > memory.limit:

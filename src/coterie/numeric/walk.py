@@ -32,7 +32,7 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
 
 
 @compiled
-def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> int:
+def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     """Learn the n records of a block that begins at ``first``, from where the cursor stands; why it stopped."""
     memory, support, cursor = model.memory, model.support, work.cursor
     for t in range(cursor[0], n):
@@ -65,7 +65,7 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: i
 
 
 @compiled
-def tell(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> int:
+def tell(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> Any:
     """Margins of records of which the kernel values are at hand, from where the cursor stands; nothing is learned."""
     for t in range(work.cursor[0], tasks.size):
         work.cursor[0] = t

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coterie import relations
 from coterie.hypotheses import Linear
-from coterie.online import MultitaskPerceptron
+from coterie.online import MultitaskKernelPerceptron, MultitaskPerceptron
 from coterie.rules import PassiveAggressive, Perceptron
+from coterie.streams import kernel_choice
 from coterie.streams.errors import InputError
 from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
 
@@ -47,6 +48,12 @@ class Choice:
         Whether to predict by the mean of the weights.
     storage, storage_bits
         Where weights are kept, see `coterie.hypotheses.Linear`.
+    kernel : str, optional
+        ``"gaussian"``, ``"polynomial"`` or ``"linear"``: a kernel Perceptron instead, its rule the Perceptron's.
+    sigma, degree : number, optional
+        Of the Gaussian kernel, 1 where it is not given; of the polynomial one, 2.
+    budget, budget_size : str, int, optional
+        ``"random"``, ``"forgetron"``, ``"projection"`` or ``"shared"``, and the most support vectors.
 
     Raises
     ------
@@ -71,6 +78,11 @@ class Choice:
     average: bool = True
     storage: str = "auto"
     storage_bits: int = 22
+    kernel: str | None = None
+    sigma: float | None = None
+    degree: int | None = None
+    budget: str | None = None
+    budget_size: int | None = None
 
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
@@ -78,6 +90,9 @@ class Choice:
         _check_relation(self)
         Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
         _rule(self)
+        require_one_of("kernel", self.kernel, kernel_choice.KERNELS)
+        require_one_of("budget", self.budget, tuple(kernel_choice.BUDGETS))
+        kernel_choice.check(self)
 
     @property
     def kind(self) -> str:
@@ -99,7 +114,7 @@ class Choice:
         """Names of the fields that were chosen otherwise than the default."""
         return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
-    def make(self, naming: Naming = str) -> MultitaskPerceptron:
+    def make(self, naming: Naming = str) -> MultitaskPerceptron | MultitaskKernelPerceptron:
         """The learner, ready for its first record.
 
         Parameters
@@ -113,6 +128,8 @@ class Choice:
             A file that cannot be read, or does not describe a relation.
         """
         relation = RELATIONS[self.kind].make(self, naming)
+        if self.kernel is not None:
+            return kernel_choice.make(self, relation)
         held: Any = {"storage": self.storage, "bits": self.storage_bits}
         return MultitaskPerceptron(relation, _rule(self), self.average, **held)
 
