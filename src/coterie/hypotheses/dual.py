@@ -16,7 +16,7 @@ from coterie.numeric.records import Csr, Dense
 from coterie.numeric.stores import DenseStore, SparseStore, joined
 
 #: An inverse Gram matrix is made afresh after so many changes a support vector, and never after fewer than this.
-FRESH, FEWEST = 4, 64
+FRESH, FEWEST = 16, 64
 
 
 @spec.part
@@ -30,7 +30,7 @@ class Dual:
     budget : budget
         Of :mod:`coterie.budgets`.
     dtype : {"float64", "float32"}
-        Of the records kept, and of their products.
+        Of the records kept; kernel values are float64 either way.
 
     Examples
     --------

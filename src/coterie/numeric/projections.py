@@ -155,8 +155,9 @@ def replace(inverse: Any, n: Any, r: Any, along: Any, left: Any, column: Any) ->
         row, x, z = inverse[j], u[j], v[j]
         for each in range(n):
             row[each] += x * u[each] - z * v[each]
+        row[r] = -x / np.sqrt(left) - last * z
     for j in range(n):
-        inverse[r, j] = inverse[j, r] = -u[j] / np.sqrt(left) - last * v[j]
+        inverse[r, j] = -u[j] / np.sqrt(left) - last * v[j]
     inverse[r, r] = 1.0 / left - last * last
     for j in range(n):
         v[j] /= -np.sqrt(pivot)

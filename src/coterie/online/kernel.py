@@ -37,7 +37,7 @@ class MultitaskKernelPerceptron(OnlineClassifier):
     budget : budget, optional
         One of :mod:`coterie.budgets`; :class:`Unbounded` without.
     dtype : {"float64", "float32"}
-        Of the records that are kept, and of their inner products.
+        Of the records that are kept; kernel values are float64 either way.
     task_column, new_task
         As in :class:`MultitaskPerceptron`.
 
