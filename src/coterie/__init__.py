@@ -1,9 +1,18 @@
 """Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
 
 from .asking import Always, Below, Margin, Randomly, RelationRow
+from .budgets import Forgetron, Projection, Projectron, RandomRemoval, SharedProjection, Unbounded
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, median_distance
 from .mixture import Member
-from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron, SelectiveSampling
+from .online import (
+    AdaptiveSharingClassifier,
+    MultitaskAROW,
+    MultitaskKernelPerceptron,
+    MultitaskLogistic,
+    MultitaskPerceptron,
+    SelectiveSampling,
+)
 from .persistence import load
 from .relations import (
     BatchOptimal,
@@ -37,6 +46,8 @@ __all__ = [
     "Comparison",
     "Covariance",
     "DiagonalAROW",
+    "Forgetron",
+    "Gaussian",
     "HalfUpdate",
     "Hierarchy",
     "Independent",
@@ -48,19 +59,30 @@ __all__ = [
     "MeanRegularized",
     "Member",
     "MultitaskAROW",
+    "MultitaskKernelPerceptron",
     "MultitaskLogistic",
     "MultitaskPerceptron",
+    "Normalised",
+    "Pairwise",
     "PassiveAggressive",
     "Perceptron",
+    "Polynomial",
     "Pooled",
+    "Precomputed",
     "Primed",
+    "Projection",
+    "Projectron",
+    "RandomRemoval",
     "Randomly",
     "RelationRow",
     "SelectiveSampling",
+    "SharedProjection",
     "TaskGraph",
     "Trace",
+    "Unbounded",
     "VonNeumann",
     "compare",
     "load",
+    "median_distance",
     "progressive_validation",
 ]

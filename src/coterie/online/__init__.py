@@ -1,5 +1,6 @@
 """The named online algorithms as estimators."""
 
+from .kernel import MultitaskKernelPerceptron
 from .logistic import MultitaskAROW, MultitaskLogistic
 from .perceptron import MultitaskPerceptron
 from .selective import SelectiveSampling
@@ -8,6 +9,7 @@ from .sharing import AdaptiveSharingClassifier
 __all__ = [
     "AdaptiveSharingClassifier",
     "MultitaskAROW",
+    "MultitaskKernelPerceptron",
     "MultitaskLogistic",
     "MultitaskPerceptron",
     "SelectiveSampling",

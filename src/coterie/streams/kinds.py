@@ -8,6 +8,7 @@ from coterie import relations
 from coterie.online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
 from coterie.online.sharing import relation_at
 from coterie.rules import PassiveAggressive, Perceptron
+from coterie.streams import kernel_choice
 from coterie.streams.errors import InputError
 from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
 
@@ -54,6 +55,8 @@ def strength(choice: Choice) -> dict[str, Any]:
 
 def make_estimator(choice: Choice, relation: Any) -> Any:
     """The learner that was chosen, under this relation."""
+    if choice.kernel is not None:
+        return kernel_choice.make(choice, relation)
     if choice.kind == ADAPTIVE:
         return _adaptive(choice)
     return RULES[choice.by].make(choice, relation)
