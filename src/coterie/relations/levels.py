@@ -19,9 +19,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
+
+from .matrices import pseudo_quadratic, task_vectors
 
 Group = Hashable
 Matrix = NDArray[np.float64]
@@ -81,6 +83,27 @@ class LevelRelation(ABC):
             for group, members in _groups_at(shown, level).items():
                 M[np.ix_(members, members)] += self.shared(level, len(groups[group]))
         return np.asarray(M * self._scales(paths)[chosen, None])
+
+    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
+        """A⁻¹ between tasks nobody has seen and those known: what they have in common by their groups.
+
+        Shape (len(new), len(tasks)); groups count the known tasks and no others.
+        """
+        paths = [self.path(task) for task in tasks]
+        scales, rows = self._scales(paths), np.zeros((len(new), len(paths)))
+        for level in range(self.depth):
+            groups = _groups_at(paths, level)
+            for row, path in zip(rows, map(self.path, new), strict=True):
+                members = groups.get(path[: level + 1], []) if level < len(path) else []
+                row[members] += self.shared(level, max(len(members), 1))
+        return np.asarray(rows * scales)
+
+    def penalty(self, U: ArrayLike, tasks: Sequence[Hashable]) -> float:
+        """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d), of these tasks.
+
+        Infinite where A⁻¹ is singular and U has a part that it cannot make, as different vectors under :class:`Pooled`.
+        """
+        return pseudo_quadratic(self.relation_matrix(tasks), task_vectors(U, len(tasks)))
 
     def _scales(self, paths: list[tuple[Group, ...]]) -> NDArray[np.float64]:
         """What each task's row is multiplied with."""
