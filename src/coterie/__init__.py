@@ -1,13 +1,20 @@
 """Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
 
 from .batch import (
+    CurlFree,
     CutOff,
+    DivergenceFree,
+    FieldMixture,
     IteratedTikhonov,
     Landweber,
     MultitaskKernelRidge,
     NuMethod,
     OptimalOutputKernel,
+    RidgePath,
+    Separable,
     Tikhonov,
+    VectorFieldRidge,
+    ridge_path,
 )
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
 from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, median_distance
@@ -47,8 +54,11 @@ __all__ = [
     "Clusters",
     "Comparison",
     "Covariance",
+    "CurlFree",
     "CutOff",
     "DiagonalAROW",
+    "DivergenceFree",
+    "FieldMixture",
     "Gaussian",
     "GraphPenalty",
     "HalfUpdate",
@@ -77,12 +87,16 @@ __all__ = [
     "Pooled",
     "Precomputed",
     "Primed",
+    "RidgePath",
+    "Separable",
     "TaskGraph",
     "Tikhonov",
     "Trace",
+    "VectorFieldRidge",
     "VonNeumann",
     "compare",
     "load",
     "median_distance",
     "progressive_validation",
+    "ridge_path",
 ]

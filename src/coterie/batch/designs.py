@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,11 +228,12 @@ def rank_for(n: int) -> int:
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
-    """Eigenvalues of a positive semidefinite matrix, rounding below zero taken off, and eigenvectors; A is used up."""
+    """Eigenvalues of a positive semidefinite matrix, those that are rounding made zero, and eigenvectors; A is used up."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
-    return np.maximum(values, 0.0), vectors
+    values[values < 4 * np.finfo(values.dtype).eps * values[-1]] = 0.0
+    return values, vectors
 
 
 def distinct(values: Array) -> list[tuple[float, Codes]]:
@@ -261,7 +262,7 @@ def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
             f"the kernel matrix plus alpha = {alpha:g} is not positive definite: the kernel is none, or alpha is too "
             "small beside it"
         ) from None
-    return lambda b: np.asarray(cho_solve(factor, b, check_finite=False))
+    return lambda b: cast(Array, cho_solve(factor, b, check_finite=False))
 
 
 def nystrom(columns: Array, landmarks: Codes) -> Array:

@@ -145,7 +145,9 @@ class IteratedTikhonov(_OneByOne):
 
 @spec.part
 class Landweber(_OneByOne):
-    """Gradient steps, stopped early (L2 boosting): c_i = c_{i-1} + eta (y - Q c_{i-1}), g = eta Σ_{j<steps} (1-eta sigma)^j.
+    """Gradient steps, stopped early (L2 boosting): c_i = c_{i-1} + eta (y - Q c_{i-1}).
+
+    Its filter is g(sigma) = eta Σ_{j < steps} (1 - eta sigma)^j.
 
     Parameters
     ----------

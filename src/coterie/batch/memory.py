@@ -16,7 +16,7 @@ _GROUPS = (
 PART = 0.9
 
 
-class NotEnoughMemory(MemoryError, ValueError):
+class OutOfMemoryError(MemoryError, ValueError):
     """More memory would be needed than there is; nothing was asked for yet."""
 
 
@@ -35,11 +35,11 @@ def require(needed: float, what: str, instead: str) -> None:
 
     Raises
     ------
-    NotEnoughMemory
+    OutOfMemoryError
         With what is needed, what there is, and what would fit.
     """
     if not fits(needed):
-        raise NotEnoughMemory(
+        raise OutOfMemoryError(
             f"{what} would take {gibibytes(needed)}, and {gibibytes(available_bytes())} are free: {instead}"
         )
 

@@ -38,7 +38,7 @@ def solve(design: Any, used: Any, y: Array, solver: str, tol: float) -> Array:
 
     Raises
     ------
-    NotEnoughMemory
+    OutOfMemoryError
         Before it is asked for; the message names the solver that would fit.
     ValueError
         For an unknown solver, or one that cannot apply the filter.

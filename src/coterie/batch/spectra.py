@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Folds = Sequence[NDArray[np.int64]]
 
-#: Eigenvalues of less than this part of alpha change nothing of 1 / (sigma + alpha) but rounding.
+#: Gains that differ by less than this part differ by rounding.
 NOTHING = 1e-15
 
 
@@ -48,7 +48,7 @@ class JointSpectrum:
             yield c
 
     def left_out(self, used: Any, y: Array, values: Sequence[Any]) -> Iterator[Array]:
-        """What is missing at each row when it is not learned from, y_i - f_{-i}(x_i) = c_i / (g(Q))_ii: O(n²) each."""
+        """What is missing at each row when it is not learned from, c_i / (g(Q))_ii for Tikhonov's g: O(n²) each."""
         paths = self.path(used, y, values)
         for gains, c in zip(self._gains(used, values), paths, strict=True):
             missing = np.empty_like(y)
@@ -88,11 +88,6 @@ class KroneckerSpectrum:
         return KroneckerSpectrum(self.s, self.V, lams, U)
 
     @property
-    def sigma(self) -> Array:
-        """The eigenvalues, shape (n, T)."""
-        return np.multiply.outer(self.s, self.lams)
-
-    @property
     def largest(self) -> float:
         """The largest eigenvalue."""
         return float(self.s[-1] * self.lams[-1])
@@ -107,15 +102,14 @@ class KroneckerSpectrum:
             yield C @ self.U.T
 
     def left_out(self, used: Any, Y: Array, values: Sequence[Any]) -> Iterator[Array]:
-        """What is missing at each row when all its outputs are left out, turned by U (which changes no length).
+        """What is missing at each row when all its outputs are left out: O(n r T) each, r the rank of K beside alpha.
 
-        With H_ij = Σ_k V_ik² g(s_k l_j) it is (C U)_ij / H_ij: O(n² T) each, less where M has equal eigenvalues.
+        With H_ij = Σ_k V_ik² g(s_k l_j) it is (C U)_ij / H_ij, turned back by U.
         """
-        squared = self.V**2
-        columns, place = np.unique(self.lams, return_inverse=True)
-        gains = used.along(np.multiply.outer(self.s, columns), self.largest, values)
-        for C, g in zip(self._turned(used, Y, values), gains, strict=True):
-            yield C / (squared @ g)[:, place]
+        lams, place = np.unique(self.lams, return_inverse=True)
+        squares = self._sums_along(used, values, self.V**2, np.ones((len(self.s), len(lams))), lams)
+        for C, H in zip(self._turned(used, Y, values), squares, strict=True):
+            yield (C / H[:, place]) @ self.U.T
 
     def folds_left_out(self, used: Any, Y: Array, values: Sequence[Any], folds: Folds) -> Iterator[Array]:
         """The same for folds of rows: a system of the size of the fold for each distinct eigenvalue of M."""
@@ -128,10 +122,24 @@ class KroneckerSpectrum:
                 for j in range(len(columns)):
                     here = np.flatnonzero(place == j)
                     missing[np.ix_(fold, here)] = np.linalg.solve((V * g[:, j]) @ V.T, C[np.ix_(fold, here)])
-            yield missing
+            yield missing @ self.U.T
 
     def _turned(self, used: Any, Y: Array, values: Sequence[Any]) -> Iterator[Array]:
         """C U for each value."""
-        turned = self.V.T @ (Y @ self.U)
-        for gains in used.along(self.sigma, self.largest, values):
-            yield self.V @ (gains * turned)
+        return self._sums_along(used, values, self.V, self.V.T @ (Y @ self.U), self.lams)
+
+    def _sums_along(self, used: Any, values: Sequence[Any], V: Array, Z: Array, lams: Array) -> Iterator[Array]:
+        """Σ_k V_ik g(s_k l_j) Z_kj for each value; where g is g(0) for all of them, the sum is made once."""
+        first = self._constant_before(used, values)
+        flat = V[:, :first] @ Z[:first]
+        sigma = np.multiply.outer(np.concatenate([[0.0], self.s[first:]]), lams)
+        for gains in used.along(sigma, self.largest, values):
+            yield gains[0] * flat + V[:, first:] @ (gains[1:] * Z[first:])
+
+    def _constant_before(self, used: Any, values: Sequence[Any]) -> int:
+        """How many of the smallest eigenvalues of K are as good as zero to all these filters."""
+        sigma = np.concatenate([[0.0], self.s * self.lams[-1]])
+        steep = np.zeros(len(self.s), bool)
+        for gains in used.along(sigma, self.largest, values):
+            steep |= np.abs(gains[1:] - gains[0]) > NOTHING * np.abs(gains[0])
+        return int(np.argmax(steep)) if steep.any() else len(steep)

@@ -35,7 +35,7 @@ class MixedEffect(LevelRelation):
     """A function of all tasks and one of each: lam Σ‖f_t‖² + gamma Σ‖f_t - mean‖² (ROS11 §4.2, §5.1).
 
     P = (lam + gamma) I - (gamma/T) 11', or, given by omega, the kernel M = omega 11' + (1 - omega) I itself, whose
-    penalty is A_w [2 (1 - omega) Σ‖f_t‖² + 2 omega T Σ‖f_t - mean‖²] with A_w = 1 / (2 (1 - omega)(1 - omega + omega T)).
+    penalty is A_w [2 (1 - omega) Σ‖f_t‖² + 2 omega T Σ‖f_t - mean‖²], A_w = 1 / (2 (1 - omega)(1 - omega + omega T)).
     The forms agree up to scale for omega / (1 - omega) = gamma / (lam T).
 
     Parameters
