@@ -11,14 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
-from coterie.kernels import Gaussian, as_kernel
 from coterie.numeric.points import Points, points
 from coterie.online import tabular
 from coterie.online.parameters import Parameters
 from coterie.streams.encoding import Encoder
 from coterie.views import Index, Vocabulary, distinct_labels, view_from_json
-
-from .expansion import Expansion
 
 Array = NDArray[Any]
 
@@ -32,16 +29,12 @@ class Records(NamedTuple):
 
 
 class BatchEstimator(Parameters):
-    """Base of the batch estimators; what is learned is an :class:`Expansion` and what a subclass adds to it.
+    """Base of the batch estimators; what is learned is an expansion and what a subclass adds to it.
 
     Attributes
     ----------
     tasks_ : list
         The tasks learned from, in order of first appearance.
-    dual_coef_ : ndarray
-        The coefficient of each row (and output).
-    relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
-        The output kernel M = A⁻¹.
     n_features_in_ : int
         Width of the arrays learned from; absent when records came as dictionaries.
     """
@@ -49,12 +42,11 @@ class BatchEstimator(Parameters):
     _supervised = True
     _kind = "regressor"
 
-    kernel: Any
     relation: Any
     dtype: Literal["float64", "float32"]
     task_column: Hashable | None
     new_task: str
-    expansion_: Expansion
+    expansion_: Any
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance; River's type checks are told nothing, as these learn no stream."""
@@ -63,6 +55,10 @@ class BatchEstimator(Parameters):
     @abstractmethod
     def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
         """Learn from nothing."""
+
+    @abstractmethod
+    def _restored(self, data: dict[str, Any], arrays: dict[str, Array]) -> Any:
+        """The expansion that gave these data."""
 
     # -- scikit-learn's conventions
 
@@ -86,14 +82,13 @@ class BatchEstimator(Parameters):
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
         classifies = self._kind == "classifier"
-        pairwise = "kernel" in self.parameter_names() and _name(self.kernel) == "Precomputed"
         return Tags(
             estimator_type=self._kind,
             target_tags=TargetTags(required=True, multi_output=self._several_outputs),
             transformer_tags=None,
             classifier_tags=ClassifierTags() if classifies else None,
             regressor_tags=None if classifies else RegressorTags(),
-            input_tags=InputTags(sparse=not pairwise, pairwise=pairwise),
+            input_tags=InputTags(sparse=not self._pairwise, pairwise=self._pairwise),
         )
 
     _several_outputs = True
@@ -113,9 +108,6 @@ class BatchEstimator(Parameters):
         self.__dict__.update(fresh.__dict__)
         return self
 
-    def _kernel(self) -> Any:
-        return Gaussian() if self.kernel is None else as_kernel(self.kernel)
-
     def _points(self, X: Any, learning: bool) -> Points:
         """X validated, with what kernels ask of it."""
         rows, features = self._dictionaries(X, learning) if tabular.is_records(X) else self._rows(X, learning)
@@ -123,12 +115,14 @@ class BatchEstimator(Parameters):
         if learning and features == 0:
             raise ValueError(f"0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
         made = points(rows, np.arange(n), features)
-        if learning and _name(self._kernel_or_none()) == "Precomputed":
+        if learning and self._pairwise:
             check_gram(rows)
         return made
 
-    def _kernel_or_none(self) -> Any:
-        return self._kernel() if "kernel" in self.parameter_names() else None
+    @property
+    def _pairwise(self) -> bool:
+        """Whether records are kernel values."""
+        return _name(getattr(self, "kernel", None)) == "Precomputed"
 
     def _rows(self, X: Any, learning: bool) -> tuple[Any, int]:
         if "view_" in self.__dict__:
@@ -160,41 +154,13 @@ class BatchEstimator(Parameters):
         distinct, codes = distinct_labels(labels)
         return Records(points, Index(distinct), codes)
 
-    # -- predicting
-
-    def _evaluate(self, X: Any, task: Any) -> Array:
-        """The value of every output at each record, shape (n, outputs), or (n,) where tasks are asked for."""
-        self._check_fitted()
-        X, task = tabular.split_task(X, task, self.task_column)
-        made = self._points(X, learning=False)
-        held = self.expansion_
-        if held.codes is None and task is None:
-            return held.all_tasks(made)
-        distinct, places = distinct_labels(tabular.task_labels(task, len(made.squares)))
-        return held.at_tasks(made, self._task_rows(distinct), places)
-
-    def _task_rows(self, distinct: Sequence[Hashable]) -> Array:
-        """The rows of M for these tasks, those of the relation's prior for tasks that are new.
-
-        Raises
-        ------
-        ValueError
-            For a new task, if ``new_task="raise"`` or the relation knows nothing of it.
-        """
-        known, held = self.expansion_.tasks.numbers, self.expansion_
+    def _unseen(self, distinct: Sequence[Hashable]) -> list[Hashable]:
+        """The tasks never fitted, which may be refused."""
+        known = self.expansion_.tasks.numbers
         new = [label for label in distinct if label not in known]
         if new and self.new_task == "raise":
             raise ValueError(f"task {new[0]!r} was never fitted and new_task is 'raise'")
-        rows = np.zeros((len(distinct), len(held.M)))
-        prior = self._prior_rows(new)
-        for place, label in enumerate(distinct):
-            rows[place] = held.M[known[label]] if label in known else prior[new.index(label)]
-        return rows
-
-    def _prior_rows(self, new: Sequence[Hashable]) -> Array:
-        from .outputs import prior_rows
-
-        return prior_rows(self.relation, new, self.tasks_)
+        return new
 
     # -- what was learned
 
@@ -203,18 +169,6 @@ class BatchEstimator(Parameters):
         """The tasks learned from."""
         self._check_fitted(AttributeError)
         return list(self.expansion_.tasks.labels)
-
-    @property
-    def dual_coef_(self) -> Array:
-        """The coefficients c of the rows, as y was shaped."""
-        self._check_fitted(AttributeError)
-        return self.expansion_.C[:, 0] if self.expansion_.flat else self.expansion_.C
-
-    @property
-    def relation_matrix_(self) -> Array:
-        """The output kernel M = A⁻¹ of the tasks learned from."""
-        self._check_fitted(AttributeError)
-        return self.expansion_.M
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`.
@@ -245,7 +199,7 @@ class BatchEstimator(Parameters):
     def restore(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
         """Undo :meth:`dump`."""
         if data:
-            self.expansion_ = Expansion.restored(self._kernel(), data, arrays)
+            self.expansion_ = self._restored(data, arrays)
             self.__dict__.update(data["kept"])
             if data["view"] is not None:
                 self.view_ = view_from_json(data["view"])

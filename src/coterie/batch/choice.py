@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -205,19 +205,34 @@ def _identity(used: Any) -> bool:
 def _refitted(problem: Problem, relation: Any, used: Any, values: list[Any], folds: Sequence[Array]) -> list[Array]:
     """What is missing at the rows of each fold, with a spectrum of the other rows."""
     M = output_kernel(relation, problem.tasks.labels)
-    missing = [np.empty_like(problem.Y) for _ in values]
-    for fold in folds:
-        kept = np.setdiff1d(np.arange(len(problem.Y)), fold)
-        inner = replace(
-            problem,
-            points=some(problem.points, kept),
-            codes=None if problem.codes is None else problem.codes[kept],
-            Y=problem.Y[kept],
-        )
-        design, paths = problem.design(M), inner.design(M).spectrum().path(used, inner.Y, values)
-        for place, C in enumerate(paths):
+    design, missing = problem.design(M), [np.empty_like(problem.Y) for _ in values]
+    for fold, kept, inner in _splits(problem, folds):
+        for place, C in enumerate(inner.design(M).spectrum().path(used, inner.Y, values)):
             missing[place][fold] = problem.Y[fold] - _predicted(design, problem, fold, kept, C)
     return missing
+
+
+def held_out(
+    problem: Problem, M: Array, folds: Any, strata: NDArray[np.int64], coefficients: Callable[[Problem, Array], Array]
+) -> Array:
+    """The outputs predicted for each row when its fold is not learned from, by learning once for each fold.
+
+    The rows of a stratum, such as a class, are dealt out to all folds.
+    """
+    made, design = np.empty_like(problem.Y), problem.design(M)
+    dealt = _dealt(folds, strata, len(made), seed=0)
+    parts = [np.flatnonzero(dealt == fold) for fold in range(int(folds))]
+    for fold, kept, inner in _splits(problem, parts):
+        made[fold] = _predicted(design, problem, fold, kept, coefficients(inner, M))
+    return np.asarray(made / problem.row_roots)
+
+
+def _splits(problem: Problem, folds: Sequence[Array]) -> Iterator[tuple[Array, Array, Problem]]:
+    """The rows of each fold, the others, and the problem of those."""
+    for fold in folds:
+        kept = np.setdiff1d(np.arange(len(problem.Y)), fold)
+        codes = None if problem.codes is None else problem.codes[kept]
+        yield fold, kept, replace(problem, points=some(problem.points, kept), codes=codes, Y=problem.Y[kept])
 
 
 def _predicted(design: Any, problem: Problem, fold: Array, kept: Array, C: Array) -> Array:

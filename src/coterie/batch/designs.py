@@ -228,7 +228,7 @@ def rank_for(n: int) -> int:
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
-    """Eigenvalues of a positive semidefinite matrix, those that are rounding made zero, and eigenvectors; A is used up."""
+    """Eigenvalues of a positive semidefinite matrix, those that are rounding made 0, and eigenvectors; A is used up."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")

@@ -85,7 +85,7 @@ class Expansion:
         return float(np.sum(self.M * self._task_products()))
 
     def inner_products(self) -> Array:
-        """⟨f_s, f_t⟩ in the space of k for all pairs of tasks, shape (T, T), summed over outputs: O(n²) kernel values."""
+        """⟨f_s, f_t⟩ in the space of k for all pairs of tasks, shape (T, T), summed over outputs: O(n²) values of k."""
         made = self.M @ self._task_products() @ self.M
         return np.asarray((made + made.T) / 2)
 
@@ -109,7 +109,7 @@ class Expansion:
         """Everything but the kernel, as data with a JSON form and named arrays."""
         rows: Any = self.points.rows
         arrays = {f"rows.{name}": array for name, array in rows._asdict().items()}
-        arrays |= {"C": self.C, "M": self.M}
+        arrays |= {"C": self.C, "M": self.M, "rounds": self.points.rounds}
         if self.codes is not None:
             arrays["codes"] = self.codes
         return {"tasks": self.tasks.labels, "features": self.points.features, "flat": self.flat}, arrays
@@ -119,8 +119,7 @@ class Expansion:
         """Undo :meth:`dump`."""
         held = {name.removeprefix("rows."): array for name, array in arrays.items() if name.startswith("rows.")}
         rows: Any = Csr(**held) if "starts" in held else Dense(**held)
-        n = len(arrays["C"])
-        made = points(rows, np.arange(n), int(data["features"]))
+        made = points(rows, arrays["rounds"], int(data["features"]))
         return cls(kernel, made, Index(data["tasks"]), arrays.get("codes"), arrays["C"], arrays["M"], data["flat"])
 
 

@@ -13,9 +13,10 @@ from coterie.numeric.points import Points
 from coterie.relations.matrices import labels_of
 from coterie.views import Index
 
-from .base import BatchEstimator, Records, numbers
+from .base import Records, numbers
 from .designs import Separate, Shared
 from .expansion import Expansion
+from .kernel_base import KernelEstimator
 
 Array = NDArray[Any]
 
@@ -71,7 +72,7 @@ class Problem:
         return self.roots if self.codes is None else self.roots[self.codes][:, None]
 
 
-def problem_of(model: BatchEstimator, X: Any, y: Any, task: Any, tasks: Any, risk: str) -> Problem:
+def problem_of(model: KernelEstimator, X: Any, y: Any, task: Any, tasks: Any, risk: str) -> Problem:
     """Read and check what there is to learn from.
 
     Raises
@@ -87,7 +88,7 @@ def problem_of(model: BatchEstimator, X: Any, y: Any, task: Any, tasks: Any, ris
 
 
 def problem_from(
-    model: BatchEstimator, records: Records, Y: Array, tasks: Any, risk: str, names: Any = None
+    model: KernelEstimator, records: Records, Y: Array, tasks: Any, risk: str, names: Any = None
 ) -> Problem:
     """The problem of records and outputs that have been checked."""
     if records.tasks is None or records.codes is None:

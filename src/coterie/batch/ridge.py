@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 
-from .base import BatchEstimator
 from .filters import check_positive, filter_of
+from .kernel_base import KernelEstimator
 from .learning import alternate
 from .outputs import output_kernel
 from .problem import Problem, problem_of
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 @persistence.register
-class MultitaskKernelRidge(BatchEstimator):
+class MultitaskKernelRidge(KernelEstimator):
     """Kernel ridge regression of many tasks that share through M = A⁻¹ (ROS11 §3-5).
 
     With the kernel Q((x, s), (z, t)) = k(x, z) M_st it minimises, over functions f = (f_1, ..., f_T),
