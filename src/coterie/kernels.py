@@ -166,7 +166,7 @@ class Normalised:
 
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record: 1, or 0 where it has no length."""
-        return (self.kernel.diagonal(X) > 0).astype(np.float64)
+        return np.asarray(self.kernel.diagonal(X) > 0, np.float64)
 
 
 @spec.part

@@ -34,7 +34,7 @@ def joint(K: Matrix, M: Matrix, rows: Sequence[int], columns: Sequence[int]) -> 
 def tikhonov(Q: Matrix, y: Matrix, alpha: float, weights: Matrix | None = None) -> Matrix:
     """The minimiser of Σ_i w_i (y_i - f_i)² + alpha ‖f‖²: (Q + alpha W⁻¹) c = y."""
     w = np.ones(len(y)) if weights is None else weights
-    return np.linalg.solve(Q + alpha * np.diag(1.0 / w), y)
+    return np.asarray(np.linalg.solve(Q + alpha * np.diag(1.0 / w), y), np.float64)
 
 
 def objective(Q: Matrix, y: Matrix, c: Matrix, alpha: float, weights: Matrix) -> float:
@@ -94,9 +94,10 @@ def landweber(Q: Matrix, y: Matrix, steps: int, rate: float) -> Matrix:
 
 def held_out(Q: Matrix, y: Matrix, out: Sequence[int], fit: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
     """Residuals of the rows ``out`` when all others are learned from, by brute force."""
-    kept = np.setdiff1d(np.arange(len(y)), out)
+    left = np.asarray(out, np.int64)
+    kept = np.setdiff1d(np.arange(len(y)), left)
     c = fit(Q[np.ix_(kept, kept)], y[kept])
-    return np.asarray(y[out] - Q[np.ix_(out, kept)] @ c)
+    return np.asarray(y[left] - Q[np.ix_(left, kept)] @ c)
 
 
 def mixed_effect_penalty(F: Matrix, lam: float, gamma: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -175,10 +175,11 @@ def ridge_path(
 
 def _errors(problem: Problem, used: Any, values: list[Any], relations: list[Any], folds: Any) -> Iterator[Array]:
     """Mean squared errors by value and task for each relation."""
-    first = None
+    first: Any = None
     for relation in relations:
-        design = problem.design(output_kernel(relation, problem.tasks.labels))
+        design: Any = problem.design(output_kernel(relation, problem.tasks.labels))
         chosen(design, used, "spectrum")
+        missing: Iterable[Array]
         if not _identity(used) and folds is not None:
             missing = _refitted(problem, relation, used, values, folds)
         else:
@@ -256,7 +257,7 @@ def _counts(problem: Problem) -> NDArray[np.int64]:
     n, p = problem.Y.shape
     if problem.codes is None:
         return np.full(p, n, np.int64)
-    return np.bincount(problem.codes, minlength=len(problem.tasks)) * p
+    return np.asarray(np.bincount(problem.codes, minlength=len(problem.tasks)) * p, np.int64)
 
 
 def _values(used: Any, values: Sequence[Any] | None) -> list[Any]:

@@ -61,6 +61,10 @@ class BatchClassifier(BatchEstimator):
         right = self.predict(X, task) == np.asarray(y)
         return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=sample_weight))
 
+    def decide_block(self, block: Any) -> Array:
+        """As :meth:`decision_function`, for a block of records read from a file."""
+        return self.decision_function(block.X, block.tasks)
+
     @property
     def classes_(self) -> Array:
         """The labels."""

@@ -179,7 +179,7 @@ class Shared:
             turned = Y @ U
             for columns, factor in solvers:
                 turned[:, columns] = factor(turned[:, columns])
-            return turned @ U.T
+            return np.asarray(turned @ U.T)
 
         return solve
 
@@ -198,7 +198,7 @@ class Shared:
 
         def apply(R: Array) -> Array:
             turned = R @ U
-            return (turned - V @ (shrink * (V.T @ turned))) @ U.T / alpha
+            return np.asarray((turned - V @ (shrink * (V.T @ turned))) @ U.T / alpha)
 
         return apply
 

@@ -69,8 +69,9 @@ class _LinearMachine(BatchEstimator):
         """The weights of each task, shape (n_tasks, n_features), or (n_machines, n_tasks, n_features)."""
         self._check_fitted(AttributeError)
         values, slots = factor_of(self.relation, self.tasks_)
-        W = sum(values[:, level, None] * self.expansion_.W[:, slots[:, level]] for level in range(values.shape[1]))
-        return W[0] if len(W) == 1 else W
+        copies = [values[:, level, None] * self.expansion_.W[:, slots[:, level]] for level in range(values.shape[1])]
+        W = np.sum(copies, axis=0)
+        return np.asarray(W[0] if len(W) == 1 else W)
 
     def _mapped(self, X: Any, task: Any, tasks: Any) -> tuple[Any, Index, int]:
         """The features of rows to learn from, their tasks, and the number of slots."""

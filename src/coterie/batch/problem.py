@@ -43,6 +43,8 @@ class Problem:
         The root of the weight of a task's rows.
     flat : bool
         Whether the outputs were a vector.
+    center : ndarray, shape (p,)
+        What was subtracted of the outputs.
     """
 
     kernel: Any
@@ -53,6 +55,7 @@ class Problem:
     roots: Array
     flat: bool
     dtype: str
+    center: Array
 
     def design(self, M: Array) -> Separate | Shared:
         """The kernel matrix under an output kernel, its rows and columns multiplied with the roots of the weights."""
@@ -97,11 +100,13 @@ def problem_from(
         known, codes = Index([*(() if tasks is None else labels_of(tasks)), *records.tasks.labels]), records.codes
         codes = np.array([known.numbers[label] for label in records.tasks.labels], np.int64)[codes]
     roots = risk_roots(risk, codes, len(known))
-    flat = Y.ndim == 1
-    Y = np.ascontiguousarray((Y[:, None] if flat else Y) * (roots if codes is None else roots[codes][:, None]))
-    return Problem(
-        model._kernel(), records.points, known, codes, Y.astype(model.dtype, copy=False), roots, flat, model.dtype
-    )
+    row_roots = roots if codes is None else roots[codes][:, None]
+    flat, Y = Y.ndim == 1, Y[:, None] if Y.ndim == 1 else Y
+    center = np.zeros(Y.shape[1])
+    if getattr(model, "center", False):
+        center = np.average(Y, axis=0, weights=None if codes is None else roots[codes] ** 2)
+    made = np.ascontiguousarray((Y - center) * row_roots, model.dtype)
+    return Problem(model._kernel(), records.points, known, codes, made, roots, flat, model.dtype, center)
 
 
 def column_tasks(n_columns: int, tasks: Any, names: Any, relation: Any) -> Index:

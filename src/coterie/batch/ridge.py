@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
+from coterie.online.tabular import split_task, task_labels
+from coterie.views import distinct_labels
 
 from .filters import check_positive, filter_of
 from .kernel_base import KernelEstimator
@@ -46,6 +48,9 @@ class MultitaskKernelRidge(KernelEstimator):
         Whether every row counts the same (the 1/n risk), or every task: then a row of a task of n_t counts n / (T n_t)
         (the risk Σ_t 1/n_t, scaled so that both agree for tasks of one size; (Q + lambda diag(n_t)) c = y with
         lambda = alpha T / n).
+    center : bool
+        Whether the mean of y is subtracted and added again to predictions: one mean for all tasks of rows (and each
+        output), or one a column.
     solver : {"auto", "cholesky", "spectrum", "conjugate gradients"}
         "auto" takes an exact one where its matrices fit in memory, and else conjugate gradients with a Nyström
         preconditioner, which keep no n x n array.
@@ -62,6 +67,8 @@ class MultitaskKernelRidge(KernelEstimator):
     ----------
     tasks_, dual_coef_, relation_matrix_, n_features_in_
         As in every batch estimator: ``dual_coef_`` has the shape of y.
+    center_ : ndarray, shape (p,)
+        What was subtracted of y, 0 without ``center``.
     objective_ : ndarray
         The objective after each round, where the relation is learned.
 
@@ -72,7 +79,7 @@ class MultitaskKernelRidge(KernelEstimator):
     O(n³ + T³ + n T (n + T)). y of shape (n, p) with ``task=``: p outputs of each row, learned side by side.
 
     Otherwise Cholesky takes O(n³ / 3), less where tasks fall apart into parts that do not share, and conjugate
-    gradients O(n²) a step. There is no intercept: subtract the mean of y, or use a kernel with a constant part.
+    gradients O(n²) a step. There is no intercept: take ``center=True``, or a kernel with a constant part.
 
     Raises
     ------
@@ -90,7 +97,7 @@ class MultitaskKernelRidge(KernelEstimator):
     >>> patient = ["ann", "ann", "ann", "ann", "bob", "bob"]
     >>> model = ct.MultitaskKernelRidge(ct.Gaussian(sigma=1.0), ct.MixedEffect(omega=0.9), alpha=0.01)
     >>> model.fit(hours, blood, task=patient).predict([[1.0]], task=["bob"]).round(1)
-    array([1.9])
+    array([1.8])
 
     Vector-valued outputs at shared inputs:
 
@@ -107,6 +114,7 @@ class MultitaskKernelRidge(KernelEstimator):
         filter: Any = None,  # noqa: A002
         *,
         risk: Literal["rows", "tasks"] = "rows",
+        center: bool = False,
         solver: str = "auto",
         tol: float = 1e-8,
         dtype: Literal["float64", "float32"] = "float64",
@@ -118,6 +126,7 @@ class MultitaskKernelRidge(KernelEstimator):
         self.alpha = alpha
         self.filter = filter
         self.risk = risk
+        self.center = center
         self.solver = solver
         self.tol = tol
         self.dtype = dtype
@@ -152,7 +161,23 @@ class MultitaskKernelRidge(KernelEstimator):
         ValueError
             For a task never fitted, if ``new_task="raise"`` or the relation knows nothing of it.
         """
-        return self._evaluate(X, task)
+        made = self._evaluate(X, task)
+        if made.ndim == 2:
+            return np.asarray(made + self.center_)
+        if self.expansion_.codes is None and self.center:
+            return np.asarray(made + self._center_at(X, task, len(made)))
+        return np.asarray(made + self.center_[0]) if self.center else made
+
+    def decide_block(self, block: Any) -> Array:
+        """As :meth:`predict`, for a block of records read from a file."""
+        return self.predict(block.X, block.tasks)
+
+    def _center_at(self, X: Any, task: Any, n: int) -> Array:
+        """The mean of the column of each record's task; of all columns for a task that is new."""
+        distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))
+        known = self.expansion_.tasks.numbers
+        means = [self.center_[known[label]] if label in known else self.center_.mean() for label in distinct]
+        return np.array(means)[places]
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The explained variance R², its mean over outputs."""
@@ -166,8 +191,9 @@ class MultitaskKernelRidge(KernelEstimator):
         self._check_fitted(AttributeError)
         return self.expansion_.penalty()
 
+    center_: Array
     objective_: Array
-    _kept = ("n_features_in_", "feature_names_in_", "objective_")
+    _kept = ("n_features_in_", "feature_names_in_", "center_", "objective_")
 
     def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
         self._solve(problem_of(self, X, y, task, tasks, self.risk))
@@ -175,6 +201,7 @@ class MultitaskKernelRidge(KernelEstimator):
     def _solve(self, problem: Problem) -> None:
         check_positive("alpha", self.alpha)
         check_positive("tol", self.tol)
+        self.center_ = problem.center
         if getattr(self.relation, "form", None) == "alternated":
             learned = alternate(problem, self.relation, self.alpha, self.filter, self._coefficients)
             self.expansion_, self.objective_ = learned

@@ -31,6 +31,13 @@ def _gaussian(X: Array, Z: Array, sigma: float) -> tuple[Array, Array, Array]:
     return delta, r2, np.exp(-r2 / 2) / sigma**2
 
 
+def _same(D: int, p: int) -> int:
+    """D, if the field has as many components."""
+    if p != D:
+        raise ValueError(f"y must have a component for each of the {D} coordinates of X, got {p} components")
+    return D
+
+
 @spec.part
 class DivergenceFree:
     """Fields without sources: Γ(x, z) = e^(-r²/2sigma²)/sigma² [δδ'/sigma² + ((D - 1) - r²/sigma²) I], δ = x - z.
@@ -39,7 +46,7 @@ class DivergenceFree:
 
     Examples
     --------
-    >>> DivergenceFree(sigma=1.0).blocks(np.zeros((1, 2)), np.zeros((1, 2)))[0, 0]
+    >>> DivergenceFree(sigma=1.0).blocks(np.zeros((1, 2)), np.zeros((1, 2)), 2)[0, 0]
     array([[1., 0.],
            [0., 1.]])
     """
@@ -49,18 +56,18 @@ class DivergenceFree:
     def __post_init__(self) -> None:
         check_positive("sigma", self.sigma)
 
-    def blocks(self, X: Array, Z: Array) -> Array:
-        """Γ for all pairs, shape (n, m, D, D)."""
+    def blocks(self, X: Array, Z: Array, p: int) -> Array:
+        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
         delta, r2, height = _gaussian(X, Z, self.sigma)
-        D = X.shape[1]
+        D = _same(X.shape[1], p)
         made = np.einsum("nmi,nmj->nmij", delta, delta) / self.sigma**2
         made += ((D - 1) - r2)[:, :, None, None] * np.eye(D)
         return np.asarray(made * height[:, :, None, None])
 
-    def slopes(self, X: Array, Z: Array) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, D, D, D)."""
+    def slopes(self, X: Array, Z: Array, p: int) -> Array:
+        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
         delta, r2, height = _gaussian(X, Z, self.sigma)
-        D, s2 = X.shape[1], self.sigma**2
+        D, s2 = _same(X.shape[1], p), self.sigma**2
         eye = np.eye(D)
         inside = np.einsum("nmi,nmj->nmij", delta, delta) / s2 + ((D - 1) - r2)[:, :, None, None] * eye
         made = np.einsum("ik,nmj->nmijk", eye, delta) + np.einsum("jk,nmi->nmijk", eye, delta)
@@ -77,7 +84,7 @@ class CurlFree:
 
     Examples
     --------
-    >>> CurlFree(sigma=1.0).blocks(np.zeros((1, 2)), np.zeros((1, 2)))[0, 0]
+    >>> CurlFree(sigma=1.0).blocks(np.zeros((1, 2)), np.zeros((1, 2)), 2)[0, 0]
     array([[1., 0.],
            [0., 1.]])
     """
@@ -87,16 +94,16 @@ class CurlFree:
     def __post_init__(self) -> None:
         check_positive("sigma", self.sigma)
 
-    def blocks(self, X: Array, Z: Array) -> Array:
-        """Γ for all pairs, shape (n, m, D, D)."""
+    def blocks(self, X: Array, Z: Array, p: int) -> Array:
+        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
         delta, _, height = _gaussian(X, Z, self.sigma)
-        made = np.eye(X.shape[1]) - np.einsum("nmi,nmj->nmij", delta, delta) / self.sigma**2
+        made = np.eye(_same(X.shape[1], p)) - np.einsum("nmi,nmj->nmij", delta, delta) / self.sigma**2
         return np.asarray(made * height[:, :, None, None])
 
-    def slopes(self, X: Array, Z: Array) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, D, D, D)."""
+    def slopes(self, X: Array, Z: Array, p: int) -> Array:
+        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
         delta, _, height = _gaussian(X, Z, self.sigma)
-        eye, s2 = np.eye(X.shape[1]), self.sigma**2
+        eye, s2 = np.eye(_same(X.shape[1], p)), self.sigma**2
         inside = eye - np.einsum("nmi,nmj->nmij", delta, delta) / s2
         made = -np.einsum("ik,nmj->nmijk", eye, delta) - np.einsum("jk,nmi->nmijk", eye, delta)
         made -= np.einsum("nmij,nmk->nmijk", inside, delta)
@@ -121,15 +128,15 @@ class FieldMixture:
         if not 0 <= self.mix <= 1:
             raise ValueError(f"mix must lie between 0 (curl-free) and 1 (divergence-free), got {self.mix!r}")
 
-    def blocks(self, X: Array, Z: Array) -> Array:
-        """Γ for all pairs, shape (n, m, D, D)."""
+    def blocks(self, X: Array, Z: Array, p: int) -> Array:
+        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
         free, other = DivergenceFree(self.sigma), CurlFree(self.sigma)
-        return self.mix * free.blocks(X, Z) + (1 - self.mix) * other.blocks(X, Z)
+        return self.mix * free.blocks(X, Z, p) + (1 - self.mix) * other.blocks(X, Z, p)
 
-    def slopes(self, X: Array, Z: Array) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, D, D, D)."""
+    def slopes(self, X: Array, Z: Array, p: int) -> Array:
+        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
         free, other = DivergenceFree(self.sigma), CurlFree(self.sigma)
-        return self.mix * free.slopes(X, Z) + (1 - self.mix) * other.slopes(X, Z)
+        return self.mix * free.slopes(X, Z, p) + (1 - self.mix) * other.slopes(X, Z, p)
 
 
 @spec.part
@@ -138,7 +145,7 @@ class Separable:
 
     Examples
     --------
-    >>> Separable(sigma=1.0, matrix=[[1.0, 0.5], [0.5, 1.0]]).blocks(np.zeros((1, 2)), np.zeros((1, 2)))[0, 0]
+    >>> Separable(sigma=1.0, matrix=[[1.0, 0.5], [0.5, 1.0]]).blocks(np.zeros((1, 2)), np.zeros((1, 2)), 2)[0, 0]
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
@@ -157,20 +164,20 @@ class Separable:
                 raise ValueError("matrix must be positive semidefinite, and it has a negative eigenvalue")
             object.__setattr__(self, "matrix", B)
 
-    def blocks(self, X: Array, Z: Array) -> Array:
-        """Γ for all pairs, shape (n, m, D, D)."""
+    def blocks(self, X: Array, Z: Array, p: int) -> Array:
+        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
         _, _, height = _gaussian(X, Z, self.sigma)
-        return np.asarray((height * self.sigma**2)[:, :, None, None] * self._matrix(X.shape[1]))
+        return np.asarray((height * self.sigma**2)[:, :, None, None] * self._matrix(p))
 
-    def slopes(self, X: Array, Z: Array) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, D, D, D)."""
+    def slopes(self, X: Array, Z: Array, p: int) -> Array:
+        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
         delta, _, height = _gaussian(X, Z, self.sigma)
-        return np.asarray(-np.einsum("ij,nmk,nm->nmijk", self._matrix(X.shape[1]), delta, height))
+        return np.asarray(-np.einsum("ij,nmk,nm->nmijk", self._matrix(p), delta, height))
 
-    def _matrix(self, D: int) -> Array:
-        B = np.eye(D) if self.matrix is None else np.asarray(self.matrix)
-        if len(B) != D:
-            raise ValueError(f"matrix of Separable has {len(B)} rows, and the field {D} components")
+    def _matrix(self, p: int) -> Array:
+        B = np.eye(p) if self.matrix is None else np.asarray(self.matrix)
+        if len(B) != p:
+            raise ValueError(f"matrix of Separable has {len(B)} rows, and the field {p} components")
         return B
 
 
@@ -193,8 +200,8 @@ class VectorFieldRidge(Parameters):
 
     Notes
     -----
-    O((n D)³ / 3) once. A field has as many components as its points have coordinates. Its gradient, divergence and
-    curl are exact derivatives of the prediction.
+    O((n D)³ / 3) once. A field has as many components as its points have coordinates; with :class:`Separable` it may
+    have any number of them. Its gradient, divergence and curl are exact derivatives of the prediction.
 
     Raises
     ------
@@ -236,15 +243,9 @@ class VectorFieldRidge(Parameters):
         fresh = type(self)(**self.get_params())
         points = fresh._points(X, reset=True)
         Y = numbers(y, len(points))
-        D = points.shape[1]
-        if (Y[:, None] if Y.ndim == 1 else Y).shape[1] != D:
-            raise ValueError(f"y must have a component for each of the {D} coordinates of X, got shape {Y.shape}")
-        needed = 8.0 * (len(points) * D) ** 2
-        memory.require(
-            3 * needed,
-            f"a kernel matrix of {len(points)} x {len(points)} points with {D} components",
-            "take fewer points",
-        )
+        needed = 8.0 * Y.size**2
+        what = f"a kernel matrix of {len(points)} x {len(points)} points with {Y.size // len(points)} components"
+        memory.require(3 * needed, what, "take fewer points")
         fresh.dual_coef_ = _solved(self._kernel(), points, Y, self.alpha)
         fresh.X_fit_ = points
         self.__dict__.update(fresh.__dict__)
@@ -317,7 +318,7 @@ class VectorFieldRidge(Parameters):
 
         return Tags(
             estimator_type="regressor",
-            target_tags=TargetTags(required=True, multi_output=True, single_output=False),
+            target_tags=TargetTags(required=True, multi_output=True),
             transformer_tags=None,
             classifier_tags=None,
             regressor_tags=RegressorTags(),
@@ -346,16 +347,15 @@ class VectorFieldRidge(Parameters):
         self._check_fitted()
         points, made = self._points(X, reset=False), []
         C = self.dual_coef_ if self.dual_coef_.ndim == 2 else self.dual_coef_[:, None]
-        size = C.size * points.shape[1] ** (2 if what == "slopes" else 1)
+        size = C.size * C.shape[1] * (points.shape[1] if what == "slopes" else 1)
         height = max(BLOCK_ENTRIES // size, 1)
         for first in range(0, len(points), height):
-            values = getattr(self._kernel(), what)(points[first : first + height], self.X_fit_)
+            values = getattr(self._kernel(), what)(points[first : first + height], self.X_fit_, C.shape[1])
             made.append(np.einsum(sums, values, C))
         return np.concatenate(made)
 
 
 def _solved(kernel: Any, points: Array, Y: Array, alpha: float) -> Array:
     """The vectors c, point by point."""
-    size = points.size
-    G = kernel.blocks(points, points).transpose(0, 2, 1, 3).reshape(size, size)
+    G = kernel.blocks(points, points, Y.size // len(points)).transpose(0, 2, 1, 3).reshape(Y.size, Y.size)
     return positive_factor(G, alpha)(Y.ravel()).reshape(Y.shape)

@@ -49,10 +49,8 @@ def piece(held: Points, first: int, last: int) -> Points:
 def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
     """X · z for all pairs, shape (n, m): O(n m d) by BLAS, or the entries that records have in common."""
     if isinstance(X.rows, Dense):
-        if X.rows.values.dtype == out.dtype:
-            np.matmul(X.rows.values, Z.rows.values.T, out=out)
-        else:
-            out[:] = X.rows.values @ Z.rows.values.T
+        x, z = (np.asarray(each.rows.values, np.float64) for each in (X, Z))
+        np.matmul(x, z.T, out=out)
     else:
         starts, places, values = inverted(Z)
         _sparse_products(X.rows.values, X.rows.features, X.rows.starts, starts, places, values, out)
