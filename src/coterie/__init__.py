@@ -1,5 +1,6 @@
 """Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
 
+from .asking import Always, Below, Margin, Randomly, RelationRow
 from .batch import (
     CurlFree,
     CutOff,
@@ -24,7 +25,7 @@ from .batch import (
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
 from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, median_distance
 from .mixture import Member
-from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
+from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron, SelectiveSampling
 from .persistence import load
 from .relations import (
     BatchOptimal,
@@ -53,8 +54,10 @@ __version__ = "0.1.0"
 __all__ = [
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
+    "Always",
     "Arow",
     "BatchOptimal",
+    "Below",
     "ClusterPenalty",
     "Clusters",
     "Comparison",
@@ -75,6 +78,7 @@ __all__ = [
     "Linear",
     "LogDet",
     "Logistic",
+    "Margin",
     "MeanRegularized",
     "Member",
     "MixedEffect",
@@ -97,7 +101,10 @@ __all__ = [
     "Pooled",
     "Precomputed",
     "Primed",
+    "Randomly",
+    "RelationRow",
     "RidgePath",
+    "SelectiveSampling",
     "Separable",
     "TaskGraph",
     "Tikhonov",

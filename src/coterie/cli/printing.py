@@ -45,7 +45,8 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 def learner_table(summary: Summary) -> Iterator[str]:
     """One line a learner."""
     losses = any(metrics.defined["log_loss"] for metrics in summary.metrics.values())
-    heads = ["learner", "error", "F1", "AUC", *(["log loss"] if losses else []), "examples/s"]
+    heads = ["learner", "error", "F1", "AUC", *(["log loss"] if losses else []), *(["labels"] if summary.asks else [])]
+    heads.append("examples/s")
     yield from table(heads, [_row(summary, name, metrics, losses) for name, metrics in summary.metrics.items()])
 
 
@@ -100,7 +101,8 @@ def _row(summary: Summary, name: str, metrics: Metrics, losses: bool) -> list[st
     speed = summary.examples_a_second(name)
     values = [metrics.micro[measure] for measure in ("f1", "auc", *(["log_loss"] if losses else []))]
     numbers = (NONE if value != value else f"{value:.3f}" for value in values)
-    return [name, percent(metrics.micro["error"], 2), *numbers, NONE if speed is None else f"{speed:,.0f}"]
+    labels = [f"{summary.labels[name]:,}"] if summary.asks else []
+    return [name, percent(metrics.micro["error"], 2), *numbers, *labels, NONE if speed is None else f"{speed:,.0f}"]
 
 
 def _tasks(told: Verdict, outcome: str, title: str, learner: str) -> Iterator[str]:
