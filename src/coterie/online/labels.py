@@ -28,14 +28,14 @@ class TwoLabels:
 
     def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
         self.inside: dict[Hashable, float] = dict(inside or {})
+        self._ordered: list[Hashable] = []
 
     @property
     def ordered(self) -> list[Hashable]:
         """The labels known, the negative one first."""
-        try:
-            return sorted(self.inside)  # type: ignore[type-var]
-        except TypeError:
-            return list(self.inside)
+        if len(self._ordered) != len(self.inside):  # labels are never forgotten
+            self._ordered = _in_order(list(self.inside))
+        return self._ordered
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -59,6 +59,10 @@ class TwoLabels:
         known = self.known_with(distinct)
         self.inside = known
         return np.array([known[label] for label in distinct], np.float64)[places]
+
+    def label(self, margin: float) -> Hashable:
+        """The label for a margin of the outside, a zero margin being positive."""
+        return self.ordered[-1 if margin >= 0 else 0]
 
     def known_with(self, labels: Sequence[Hashable]) -> dict[Hashable, float]:
         """The labels known after these have been seen."""
@@ -91,11 +95,11 @@ def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashabl
     return {}
 
 
-def _in_order(pair: list[Hashable]) -> list[Hashable]:
+def _in_order(labels: list[Hashable]) -> list[Hashable]:
     try:
-        return sorted(pair)  # type: ignore[type-var]
+        return sorted(labels)  # type: ignore[type-var]
     except TypeError:
-        return pair
+        return labels
 
 
 def _guess(label: Hashable) -> float:
