@@ -2,7 +2,7 @@
 
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
 from .mixture import Member
-from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
+from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron, MultitaskRegressor
 from .persistence import load
 from .relations import (
     BatchOptimal,
@@ -19,13 +19,14 @@ from .relations import (
     TaskGraph,
     VonNeumann,
 )
-from .rules import Arow, Logistic, PassiveAggressive, Perceptron
+from .rules import Absolute, Arow, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, Squared
 from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
     "Arow",
@@ -34,6 +35,7 @@ __all__ = [
     "Comparison",
     "Covariance",
     "DiagonalAROW",
+    "EpsilonInsensitive",
     "HalfUpdate",
     "Hierarchy",
     "Independent",
@@ -46,10 +48,12 @@ __all__ = [
     "MultitaskAROW",
     "MultitaskLogistic",
     "MultitaskPerceptron",
+    "MultitaskRegressor",
     "PassiveAggressive",
     "Perceptron",
     "Pooled",
     "Primed",
+    "Squared",
     "TaskGraph",
     "Trace",
     "VonNeumann",

@@ -61,7 +61,10 @@ class Columns:
         ),
     ] = None
     label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column to predict; it holds two different values.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="The column to predict; it holds two different values, or numbers (--regression)."
+        ),
     ] = None
     features: Annotated[
         list[str] | None,
@@ -156,7 +159,11 @@ class Learning:
     ] = None
     rule: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="pa1 (the default), pa2 or pa (passive-aggressive), or perceptron."),
+        typer.Option(
+            metavar="NAME",
+            help="pa1 (the default), pa2 or pa (passive-aggressive), or perceptron; with "
+            "--regression squared (the default), absolute or epsilon.",
+        ),
     ] = None
     C: Annotated[
         float | None,
@@ -164,6 +171,16 @@ class Learning:
             "--C", metavar="C", help="How far one record may move a passive-aggressive learner.  [default: 1]"
         ),
     ] = None
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            metavar="E",
+            help="For --rule epsilon: predictions may be off by so many standard deviations.  [default: 0.1]",
+        ),
+    ] = None
+    regression: Annotated[
+        bool, typer.Option("--regression", help="Labels are numbers: predict how much, not which of two.")
+    ] = False
     average: Annotated[
         bool, typer.Option("--average/--no-average", help="Predict by the mean of all weights so far, or by the last.")
     ] = True
@@ -192,7 +209,8 @@ def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:
 
 def refuse_learning(learning: Learning) -> None:
     """Refuse options that would change a learner that has begun."""
-    given = asdict(learning) | {"average": None if learning.average else False}
+    given = {name: None if held is False else held for name, held in asdict(learning).items()}
+    given["average"] = None if learning.average else False
     refuse(tuple(field.name for field in fields(Learning)), given, "the model goes on as the learner it is")
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coterie.streams.choices import FILES, RELATIONS, RULES, Choice, Strength, require_one_of
+from coterie.streams.choices import FILES, LOSSES, RELATIONS, RULES, Choice, Strength, require_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 AVERAGES = ("average", "no-average")
 VALUES: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("share", "b", "C"), float),
+    **dict.fromkeys(("share", "b", "C", "epsilon"), float),
     **dict.fromkeys((*FILES, "storage"), str),
     "storage_bits": int,
 }
@@ -59,7 +59,9 @@ def numbers(name: str, text: str) -> Strength:
 
 
 def _word(word: str) -> dict[str, Any]:
-    require_one_of("a part of --learner", word, (*RELATIONS, *RULES, *AVERAGES, *(f"{name}=..." for name in VALUES)))
+    require_one_of(
+        "a part of --learner", word, (*RELATIONS, *RULES, *LOSSES, *AVERAGES, *(f"{name}=..." for name in VALUES))
+    )
     if word in AVERAGES:
         return {"average": word == AVERAGES[0]}
     return {"relation": word} if word in RELATIONS else {"rule": word}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from . import laws  # noqa: F401 - it gives the functions below bodies for learned relations
 from .generic import compiled
 from .models import adapt, add, foresee, ready, report, score, tick
-from .rules import calls, step
+from .rules import calls, direction, evidence, step
 
 
 class Moves(NamedTuple):
@@ -49,12 +49,13 @@ def learn(model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last
             predict(model, rows, tasks, s + delay, s + delay + 1, moves.margins)
         moves.own[s] = margin
         moves.taus[s] = 0.0
-        if calls(rule, y[s] * margin):
+        agreement = evidence(rule, y[s], margin)
+        if calls(rule, agreement):
             if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
                 return s
-            moves.taus[s] = step(rule, model, i, rows, s, y[s] * margin)
+            moves.taus[s] = step(rule, model, i, rows, s, agreement)
         if moves.taus[s] > 0.0:
-            add(model, i, moves.taus[s] * y[s], rows, s)
+            add(model, i, moves.taus[s] * direction(rule, y[s], agreement), rows, s)
             adapt(model)
         tick(model, i, y[s] * margin)
     return last

@@ -12,7 +12,7 @@ from coterie.relations import HalfUpdate
 from coterie.rules import Perceptron
 from coterie.wrappers import Averaged
 
-from .base import OnlineClassifier
+from .classifier import OnlineClassifier
 
 
 @persistence.register

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coterie import relations
 from coterie.hypotheses import Linear
-from coterie.online import MultitaskPerceptron
-from coterie.rules import PassiveAggressive, Perceptron
+from coterie.online import MultitaskPerceptron, MultitaskRegressor
+from coterie.rules import Absolute, EpsilonInsensitive, PassiveAggressive, Perceptron, Squared
 from coterie.streams.errors import InputError
 from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
 
@@ -20,6 +20,7 @@ Strength = float | tuple[float, ...]
 
 VARIANTS = {"pa": "0", "pa1": "I", "pa2": "II"}
 RULES = ("perceptron", *VARIANTS)
+LOSSES = ("squared", "absolute", "epsilon")
 FILES = ("groups", "parents", "graph", "matrix")
 STRENGTHS = ("share", "b")
 
@@ -39,12 +40,16 @@ class Choice:
         How much is shared, for ``"mean"``, ``"clusters"`` and ``"hierarchy"``; share 0.5 where neither is given.
     groups, parents, graph, matrix : str, optional
         The file that says how tasks are related, see `coterie.streams.related`; `parents` may be a separator instead.
-    rule : str
-        One of `RULES`.
+    rule : str, optional
+        One of `RULES`, ``"pa1"`` where it is not given; for numbers one of `LOSSES`, ``"squared"``.
     C : float, optional
-        The passive-aggressive constant; 1 where it is not given.
+        The passive-aggressive constant; 1 where it is not given, 0.1 for numbers.
+    epsilon : float, optional
+        How far off a prediction may be for the loss ``"epsilon"``, in standard deviations of the labels.
     average : bool
-        Whether to predict by the mean of the weights.
+        Whether to predict by the mean of the weights, where the rule keeps such.
+    regression : bool
+        Whether labels are numbers to be predicted.
     storage, storage_bits
         Where weights are kept, see `coterie.hypotheses.Linear`.
 
@@ -66,15 +71,17 @@ class Choice:
     parents: str | None = None
     graph: str | None = None
     matrix: str | None = None
-    rule: str = "pa1"
+    rule: str | None = None
     C: float | None = None
+    epsilon: float | None = None
     average: bool = True
+    regression: bool = False
     storage: str = "auto"
     storage_bits: int = 22
 
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
-        require_one_of("rule", self.rule, RULES)
+        _require_rule(self)
         _check_relation(self)
         Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
         _rule(self)
@@ -99,7 +106,7 @@ class Choice:
         """Names of the fields that were chosen otherwise than the default."""
         return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
-    def make(self, naming: Naming = str) -> MultitaskPerceptron:
+    def make(self, naming: Naming = str) -> Any:
         """The learner, ready for its first record.
 
         Parameters
@@ -114,7 +121,10 @@ class Choice:
         """
         relation = RELATIONS[self.kind].make(self, naming)
         held: Any = {"storage": self.storage, "bits": self.storage_bits}
-        return MultitaskPerceptron(relation, _rule(self), self.average, **held)
+        rule = _rule(self)
+        if self.regression:
+            return MultitaskRegressor(relation, rule, average=self.average and rule.move == "shortest", **held)
+        return MultitaskPerceptron(relation, rule, self.average, **held)
 
 
 class Kind(NamedTuple):
@@ -216,10 +226,27 @@ def _check_strength(choice: Choice) -> None:
     relations.MeanRegularized(**choice.strength)
 
 
+def _require_rule(choice: Choice) -> None:
+    allowed, others = (LOSSES, RULES) if choice.regression else (RULES, LOSSES)
+    if choice.rule in others:
+        what = "labels that are numbers" if choice.rule in LOSSES else "two classes"
+        raise ValueError(f"rule {choice.rule!r} is for {what}; expected one of {', '.join(allowed)}")
+    require_one_of("rule", choice.rule, allowed)
+
+
 def _rule(choice: Choice) -> Any:
-    if choice.rule == "perceptron":
-        if choice.C is not None:
-            raise ValueError("C does not apply to the rule 'perceptron'")
-        return Perceptron()
-    variant: Any = VARIANTS[choice.rule]
-    return PassiveAggressive(1.0 if choice.C is None else choice.C, variant)
+    name = choice.rule or ("squared" if choice.regression else "pa1")
+    for given in ("C", "epsilon"):
+        if getattr(choice, given) is not None and given not in _TAKING.get(name, ()):
+            raise ValueError(f"{given} does not apply to the rule {name!r}")
+    if name in _PLAIN:
+        return _PLAIN[name]()
+    constants = {given: getattr(choice, given) for given in _TAKING[name] if getattr(choice, given) is not None}
+    if name == "epsilon":
+        return EpsilonInsensitive(**constants)
+    variant: Any = VARIANTS[name]
+    return PassiveAggressive(**constants, variant=variant)
+
+
+_PLAIN: dict[str, Any] = {"perceptron": Perceptron, "squared": Squared, "absolute": Absolute}
+_TAKING: dict[str, tuple[str, ...]] = {**dict.fromkeys(VARIANTS, ("C",)), "epsilon": ("C", "epsilon")}

@@ -198,26 +198,15 @@ class Stream:
 
 def _trace(model: Any, told: Sequence[Told], moved: Sequence[NDArray[np.bool_]]) -> Trace:
     """The rounds as the user sees them; margins were kept with the sign of the model's inside."""
-    margin = model.orientation * np.concatenate([np.zeros(0), *(rounds.margin for rounds in told)])
+    margin = _joined([rounds.margin for rounds in told])
     label = _joined([rounds.label for rounds in told])
     tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))
-    classes = model.classes_ if model.fitted else np.zeros(0)
-    sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(len(margin))
     updated = np.zeros(len(margin), bool)
     flags = np.concatenate([np.zeros(0, bool), *moved])[: len(margin)]
     updated[: len(flags)] = flags
-    return Trace(
-        margin=margin,
-        prediction=classes[np.where(margin >= 0, -1, 0)] if len(classes) else label,
-        mistake=sign * margin <= 0,
-        updated=updated,
-        queried=np.ones(len(margin), bool),
-        label=label,
-        task=task,
-        tasks=tuple(tasks),
-        classes=classes,
-        probability=model.probabilities(margin) if len(classes) else None,
-    )
+    rounds = {"updated": updated, "queried": np.ones(len(margin), bool), "task": task, "tasks": tuple(tasks)}
+    made: Trace = model.judged(margin, label, rounds)
+    return made
 
 
 def _joined(arrays: Sequence[Any]) -> NDArray[Any]:
