@@ -2,7 +2,15 @@
 
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
 from .mixture import Member
-from .online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron, MultitaskRegressor
+from .online import (
+    AdaptiveSharingClassifier,
+    MultiLabel,
+    MultitaskAROW,
+    MultitaskLogistic,
+    MultitaskPerceptron,
+    MultitaskRegressor,
+    OneVsRest,
+)
 from .persistence import load
 from .relations import (
     BatchOptimal,
@@ -45,10 +53,12 @@ __all__ = [
     "Logistic",
     "MeanRegularized",
     "Member",
+    "MultiLabel",
     "MultitaskAROW",
     "MultitaskLogistic",
     "MultitaskPerceptron",
     "MultitaskRegressor",
+    "OneVsRest",
     "PassiveAggressive",
     "Perceptron",
     "Pooled",

@@ -63,7 +63,8 @@ class Columns:
     label: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="The column to predict; it holds two different values, or numbers (--regression)."
+            metavar="COLUMN",
+            help="The column to predict; it holds two values, or more (--many-classes), or numbers (--regression).",
         ),
     ] = None
     features: Annotated[
@@ -180,6 +181,9 @@ class Learning:
     ] = None
     regression: Annotated[
         bool, typer.Option("--regression", help="Labels are numbers: predict how much, not which of two.")
+    ] = False
+    many_classes: Annotated[
+        bool, typer.Option("--many-classes", help="Labels are any number of classes, new ones as they come.")
     ] = False
     average: Annotated[
         bool, typer.Option("--average/--no-average", help="Predict by the mean of all weights so far, or by the last.")

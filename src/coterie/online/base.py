@@ -83,7 +83,7 @@ class OnlineModel(Learned):
         """
         if n_passes < 1:
             raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
-        fresh = type(self)(**self.get_params())
+        fresh = type(self)(**self.get_params(deep=False))
         fresh.learn_rounds(X, y, task, whole=True, passes=n_passes)
         for _ in range(n_passes - 1):
             fresh.learn_rounds(X, y, task)
@@ -120,7 +120,7 @@ class OnlineModel(Learned):
         X, task = tabular.split_task(X, task, self.task_column)
         with all_or_nothing(self):
             rows, features, y = self._rows(X, y)
-            labels = self._labels_with(y if classes is None else classes)
+            labels = self._labels_known() if classes is None else self._labels_with(classes)
             values = labels.values(y)
             if whole:
                 labels.require_whole()
@@ -142,6 +142,14 @@ class OnlineModel(Learned):
         """The probability of ``classes_[1]`` for margins of the outside; None where margins say nothing of it."""
         factor = self._learner().log_odds
         return None if factor is None else np.exp(-np.logaddexp(0.0, -factor * margin))
+
+    def blank(self, n: int) -> NDArray[Any]:
+        """What is kept of n predictions until they are judged, to be filled in by :meth:`kept`."""
+        return np.zeros(n)
+
+    def kept(self, margin: Any, label: Any) -> NDArray[Any]:
+        """What is kept of predictions: margins with the sign of the inside, for labels may yet turn round."""
+        return np.asarray(margin * self.orientation)
 
     def under(self, relation: Any) -> OnlineModel:
         """An unfitted model like this one, whose tasks share as the relation says: what it is compared with."""
@@ -166,7 +174,7 @@ class OnlineModel(Learned):
         if block.y is None:
             raise ValueError("records without labels can be predicted, not learned")
         with all_or_nothing(self):
-            labels = self._labels_with(block.y)
+            labels = self._labels_known()
             made = self._learn(rows, features, labels, labels.values(block.y), block.tasks, tasks, late, length)
         if "view_" not in self.__dict__:
             self.n_features_in_ = features
@@ -188,7 +196,8 @@ class OnlineModel(Learned):
             For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by what the relation says
             of a task nobody has seen.
         """
-        return np.asarray(self.labels_.labels(self._decide(X, task)))
+        margins = self._decide(X, task)
+        return np.asarray(self.labels_.labels(margins))
 
     def decide_block(self, block: Block) -> Margins:
         """The margin of each record of a block that has been validated."""
@@ -238,9 +247,13 @@ class OnlineModel(Learned):
 
     def _labels_with(self, y: Any) -> Any:
         """The labels known and these, as a copy."""
-        labels = self._labels(self.labels_.inside if self.fitted else None)
+        labels = self._labels_known()
         labels.values(y)
         return labels
+
+    def _labels_known(self) -> Any:
+        """The labels known, as a copy."""
+        return self._labels(self.labels_.inside if self.fitted else None)
 
     def _learn(
         self,

@@ -35,6 +35,7 @@ class TwoLabels:
     """
 
     numeric: ClassVar[bool] = False
+    plain: ClassVar[bool] = True
     most: ClassVar[int | None] = 2
 
     def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:

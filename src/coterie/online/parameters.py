@@ -59,7 +59,11 @@ class Parameters:
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
-        held = {name: value for name, value in self.get_params().items() if repr(value) != repr(defaults[name].default)}
+        held = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if repr(value) != repr(defaults[name].default)
+        }
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in held.items())})"
 
     def __sklearn_clone__(self) -> Self:

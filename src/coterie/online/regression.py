@@ -75,7 +75,7 @@ class MultitaskRegressor(OnlineModel):
     >>> for metres, price in ((50, 500), (100, 1000), (80, 800)):
     ...     model.learn_one({"metres": metres / 100, "one": 1.0}, price, task="centre")
     >>> round(model.predict_one({"metres": 0.5, "one": 1.0}, task="suburb"))
-    676
+    781
     """
 
     kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"

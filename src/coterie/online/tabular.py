@@ -81,6 +81,11 @@ def validated(estimator: Any, X: Any, y: Any, labels: Any, reset: bool) -> tuple
     """
     from sklearn.utils.validation import validate_data
 
+    if not labels.plain and not isinstance(y, str):
+        rows, width, _ = validated(estimator, X, "no_validation", labels, reset)
+        if len(labels.array(y)) != length(rows):
+            raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
+        return rows, width, y
     if hasattr(X, "column_names"):
         checked = _validated_table(estimator, X, y, labels.numeric, reset)
     else:

@@ -47,6 +47,7 @@ class Targets:
 
     numeric: ClassVar[bool] = True
     orientation: ClassVar[float] = 1.0
+    plain: ClassVar[bool] = True
     most: ClassVar[int | None] = None
 
     def __init__(self, inside: Sequence[float] | None = None, standardised: bool = True) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coterie import relations
 from coterie.hypotheses import Linear
-from coterie.online import MultitaskPerceptron, MultitaskRegressor
+from coterie.online import MultitaskPerceptron, MultitaskRegressor, OneVsRest
 from coterie.rules import Absolute, EpsilonInsensitive, PassiveAggressive, Perceptron, Squared
 from coterie.streams.errors import InputError
 from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
@@ -50,6 +50,8 @@ class Choice:
         Whether to predict by the mean of the weights, where the rule keeps such.
     regression : bool
         Whether labels are numbers to be predicted.
+    many_classes : bool
+        Whether there may be more than two classes.
     storage, storage_bits
         Where weights are kept, see `coterie.hypotheses.Linear`.
 
@@ -76,11 +78,14 @@ class Choice:
     epsilon: float | None = None
     average: bool = True
     regression: bool = False
+    many_classes: bool = False
     storage: str = "auto"
     storage_bits: int = 22
 
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
+        if self.regression and self.many_classes:
+            raise ValueError("regression and many_classes exclude each other: labels are numbers or classes")
         _require_rule(self)
         _check_relation(self)
         Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
@@ -124,7 +129,8 @@ class Choice:
         rule = _rule(self)
         if self.regression:
             return MultitaskRegressor(relation, rule, average=self.average and rule.move == "shortest", **held)
-        return MultitaskPerceptron(relation, rule, self.average, **held)
+        made = MultitaskPerceptron(relation, rule, self.average, **held)
+        return OneVsRest(made) if self.many_classes else made
 
 
 class Kind(NamedTuple):

@@ -31,7 +31,7 @@ TOGETHER = "together"
 BASELINES = ("independent", "pooled")
 
 #: What to do about a third label.
-MORE = "--regression learns numbers"
+MORE = "--many-classes learns more, --regression numbers"
 
 OnRound = Callable[[Mapping[str, Trace]], None]
 

@@ -144,7 +144,7 @@ class Told(NamedTuple):
 
     label: NDArray[Any] | None
     task: NDArray[Any]
-    margin: NDArray[np.float64]
+    margin: NDArray[Any]
 
 
 def length_of(y: Any) -> int | None:
@@ -167,14 +167,15 @@ class Stream:
         """Predict a block, learning the labels that come meanwhile."""
         joined = block if self.waiting is None else self.waiting.joined(block)
         before = len(joined) - len(block)
-        margin = np.zeros(len(joined))
+        margin = self.model.blank(len(joined))
         if before < self.delay and self.model.fitted:  # no label has come yet in this stream
             early = joined.piece(before, self.delay)
-            margin[before : before + len(early)] = self.model.decide_block(early) * self.model.orientation
+            margin[before : before + len(early)] = self.model.kept(self.model.decide_block(early), early.y)
         learned = max(len(joined) - self.delay, 0)
         if learned:
             rounds = self.model.learn_block(joined, late=self.delay, tasks=self.tasks, length=self.length)
-            margin[self.delay :] = rounds.margin[self.delay :] * self.model.orientation
+            label = None if joined.y is None else joined.y[self.delay :]
+            margin[self.delay :] = self.model.kept(rounds.margin[self.delay :], label)
             self.moved.append(rounds.updated[:learned])
             self.tasks = ()
         self.told.append(Told(block.y, block.tasks, margin[before:]))
@@ -197,8 +198,8 @@ class Stream:
 
 
 def _trace(model: Any, told: Sequence[Told], moved: Sequence[NDArray[np.bool_]]) -> Trace:
-    """The rounds as the user sees them; margins were kept with the sign of the model's inside."""
-    margin = _joined([rounds.margin for rounds in told])
+    """The rounds as the user sees them; what was kept of predictions is for the model to judge."""
+    margin = np.concatenate([model.blank(0), *(rounds.margin for rounds in told)])
     label = _joined([rounds.label for rounds in told])
     tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))
     updated = np.zeros(len(margin), bool)
