@@ -181,8 +181,8 @@ def test_probabilities_are_normalised_and_calibrated():
     x, _, task, _ = stream(n=8000, appear=False, seed=9)
     rng = np.random.default_rng(0)
     scores = x @ rng.standard_normal((x.shape[1], 4)) + rng.gumbel(size=(8000, 4))  # draws by the softmax
-    y = np.array(CLASSES)[scores.argmax(axis=1)]
-    model = ct.OneVsRest()
+    y, x = np.array(CLASSES)[scores.argmax(axis=1)], np.c_[x, np.ones(8000)]
+    model = ct.OneVsRest(ct.MultitaskLogistic(ct.Pooled()))
     trace = ct.progressive_validation(model, x, y, task=task)
     proba = model.predict_proba(x, task)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -193,7 +193,7 @@ def test_probabilities_are_normalised_and_calibrated():
     best = proba.max(axis=1)
     for low, high in ((0.5, 0.7), (0.7, 0.9)):
         inside = (best > low) & (best <= high)
-        assert abs((model.predict(x, task) == y)[inside].mean() - best[inside].mean()) < 0.05
+        assert abs((model.predict(x, task) == y)[inside].mean() - best[inside].mean()) < 0.1
     assert np.isnan(trace.probability).sum() == 0
     assert measure(trace).micro["log_loss"] < np.log(4)
     with pytest.raises(AttributeError, match="no probabilities"):

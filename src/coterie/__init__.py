@@ -30,6 +30,7 @@ from .relations import (
 from .rules import Absolute, Arow, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, Squared
 from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
+from .wrappers import Forgetting
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "Covariance",
     "DiagonalAROW",
     "EpsilonInsensitive",
+    "Forgetting",
     "HalfUpdate",
     "Hierarchy",
     "Independent",

@@ -179,6 +179,14 @@ class Learning:
             help="For --rule epsilon: predictions may be off by so many standard deviations.  [default: 0.1]",
         ),
     ] = None
+    half_life: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Forget: what was learned counts half after N records; N,N for what is shared and what is a task's own. "
+            "Predicts by the last weights.",
+        ),
+    ] = None
     regression: Annotated[
         bool, typer.Option("--regression", help="Labels are numbers: predict how much, not which of two.")
     ] = False
@@ -201,7 +209,9 @@ class Learning:
         from coterie.streams.choices import Choice
 
         said = {name: value for name, value in asdict(self).items() if value is not None}
-        return Choice(**said | {name: numbers(name, said[name]) for name in ("share", "b") if name in said})
+        return Choice(
+            **said | {name: numbers(name, said[name]) for name in ("share", "b", "half_life") if name in said}
+        )
 
 
 def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:

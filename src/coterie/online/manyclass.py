@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -115,27 +115,31 @@ class _Reduced(OnlineModel):
         return self
 
     def predict_proba_one(self, x: Mapping[str, Any], task: Hashable = None) -> dict[Any, float]:
-        """The probability of each label of one record given as a dictionary; empty before anything is learned."""
-        if not self.fitted:
+        """The probability of each label of one record given as a dictionary; empty before anything is learned, or without probabilities."""
+        if not self.fitted or self._learner().log_odds is None:
             return {}
         found = self._probabilities(self._decide_one(x, task)[None])[0]
         return dict(zip(self.labels_.ordered, map(float, found), strict=True))
 
-    def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """The probability of each label, shape (n, n_classes), columns in the order of ``classes_``.
+    @property
+    def predict_proba(self) -> Callable[..., NDArray[np.float64]]:
+        """``predict_proba(X, task=None)``, the probability of each label, columns as ``classes_``.
 
         Raises
         ------
         AttributeError
-            If the margins of the model are no log-odds.
+            If the margins of the model are no log-odds: then there is no such method.
         """
+        if self._learner().log_odds is None:
+            raise AttributeError(f"{self!r} has no probabilities: the margins of its model are no log-odds")
+        return self._predict_proba
+
+    def _predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         return self._probabilities(self._decide(X, task))
 
     def _probabilities(self, margins: Margins) -> Margins:
         logs = self._log_probabilities(margins)
-        if logs is None:
-            raise AttributeError(f"{self!r} has no probabilities: the margins of its model are no log-odds")
-        return np.exp(logs[:, self.labels_.columns])
+        return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.labels_.columns])
 
     def _log_probabilities(self, margins: Margins) -> Margins | None:
         """Logarithms of the probabilities, in order of appearance; None where margins say nothing of them."""

@@ -14,7 +14,7 @@ from coterie.learner import Learner
 from coterie.relations import HalfUpdate
 from coterie.rules import Squared
 from coterie.streams.amounts import AmountTrace
-from coterie.wrappers import Averaged
+from coterie.wrappers import Averaged, forgetting
 
 from .base import Margins, OnlineModel
 from .targets import Targets
@@ -50,7 +50,7 @@ class MultitaskRegressor(OnlineModel):
     targets : {"standardise", "as they are"}
         Whether labels are brought to their mean and standard deviation so far, or learned as they are; then ``epsilon``
         and ``step`` are in their unit.
-    storage, bits, dtype, task_column, new_task
+    storage, bits, dtype, task_column, new_task, half_life
         As in :class:`MultitaskPerceptron`.
 
     Notes
@@ -94,6 +94,7 @@ class MultitaskRegressor(OnlineModel):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        half_life: float | tuple[float, float] | None = None,
     ) -> None:
         self.relation = relation
         self.loss = loss
@@ -105,6 +106,7 @@ class MultitaskRegressor(OnlineModel):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.half_life = half_life
 
     @property
     def intercept_(self) -> float:
@@ -167,6 +169,7 @@ class MultitaskRegressor(OnlineModel):
         hypothesis: Any = Linear(self.storage, self.dtype, self.bits)
         if loss.move == "gradient":
             hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+        hypothesis = forgetting(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
         return Learner(hypothesis, HalfUpdate() if self.relation is None else self.relation, loss)

@@ -12,6 +12,7 @@ from coterie.online import MultitaskPerceptron, MultitaskRegressor, OneVsRest
 from coterie.rules import Absolute, EpsilonInsensitive, PassiveAggressive, Perceptron, Squared
 from coterie.streams.errors import InputError
 from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
+from coterie.wrappers import forgetting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,7 +48,9 @@ class Choice:
     epsilon : float, optional
         How far off a prediction may be for the loss ``"epsilon"``, in standard deviations of the labels.
     average : bool
-        Whether to predict by the mean of the weights, where the rule keeps such.
+        Whether to predict by the mean of the weights, where the rule keeps such and nothing is forgotten.
+    half_life : number, or two of them, optional
+        Rounds after which what was learned counts half: one, or those of what is shared and of what is a task's own.
     regression : bool
         Whether labels are numbers to be predicted.
     many_classes : bool
@@ -76,6 +79,7 @@ class Choice:
     rule: str | None = None
     C: float | None = None
     epsilon: float | None = None
+    half_life: Strength | None = None
     average: bool = True
     regression: bool = False
     many_classes: bool = False
@@ -90,6 +94,7 @@ class Choice:
         _check_relation(self)
         Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
         _rule(self)
+        forgetting(Linear(), self.half_life)
 
     @property
     def kind(self) -> str:
@@ -126,10 +131,11 @@ class Choice:
         """
         relation = RELATIONS[self.kind].make(self, naming)
         held: Any = {"storage": self.storage, "bits": self.storage_bits}
-        rule = _rule(self)
+        rule, average = _rule(self), self.average and self.half_life is None
+        held["half_life"] = self.half_life
         if self.regression:
-            return MultitaskRegressor(relation, rule, average=self.average and rule.move == "shortest", **held)
-        made = MultitaskPerceptron(relation, rule, self.average, **held)
+            return MultitaskRegressor(relation, rule, average=average and rule.move == "shortest", **held)
+        made = MultitaskPerceptron(relation, rule, average, **held)
         return OneVsRest(made) if self.many_classes else made
 
 
