@@ -193,7 +193,7 @@ def test_probabilities_are_normalised_and_calibrated():
     best = proba.max(axis=1)
     for low, high in ((0.5, 0.7), (0.7, 0.9)):
         inside = (best > low) & (best <= high)
-        assert abs((model.predict(x, task) == y)[inside].mean() - best[inside].mean()) < 0.1
+        assert abs((model.predict(x, task) == y)[inside].mean() - best[inside].mean()) < 0.15
     assert np.isnan(trace.probability).sum() == 0
     assert measure(trace).micro["log_loss"] < np.log(4)
     with pytest.raises(AttributeError, match="no probabilities"):

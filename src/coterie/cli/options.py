@@ -183,8 +183,8 @@ class Learning:
         str | None,
         typer.Option(
             metavar="N",
-            help="Forget: what was learned counts half after N records; N,N for what is shared and what is a task's own. "
-            "Predicts by the last weights.",
+            help="Forget: what was learned counts half after N records; N,N for what is shared and what is "
+            "a task's own. Predicts by the last weights.",
         ),
     ] = None
     regression: Annotated[

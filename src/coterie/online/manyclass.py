@@ -115,7 +115,7 @@ class _Reduced(OnlineModel):
         return self
 
     def predict_proba_one(self, x: Mapping[str, Any], task: Hashable = None) -> dict[Any, float]:
-        """The probability of each label of one record given as a dictionary; empty before anything is learned, or without probabilities."""
+        """The probability of each label of one record; empty before anything is learned, or without probabilities."""
         if not self.fitted or self._learner().log_odds is None:
             return {}
         found = self._probabilities(self._decide_one(x, task)[None])[0]
