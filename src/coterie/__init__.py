@@ -1,5 +1,6 @@
 """Online multitask learning: one model for every user, customer or sensor, each learning from the others."""
 
+from .asking import Always, Below, Margin, Randomly, RelationRow
 from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
 from .mixture import Member
 from .online import (
@@ -10,6 +11,7 @@ from .online import (
     MultitaskPerceptron,
     MultitaskRegressor,
     OneVsRest,
+    SelectiveSampling,
 )
 from .persistence import load
 from .relations import (
@@ -38,8 +40,10 @@ __all__ = [
     "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
+    "Always",
     "Arow",
     "BatchOptimal",
+    "Below",
     "Clusters",
     "Comparison",
     "Covariance",
@@ -53,6 +57,7 @@ __all__ = [
     "Linear",
     "LogDet",
     "Logistic",
+    "Margin",
     "MeanRegularized",
     "Member",
     "MultiLabel",
@@ -65,6 +70,9 @@ __all__ = [
     "Perceptron",
     "Pooled",
     "Primed",
+    "Randomly",
+    "RelationRow",
+    "SelectiveSampling",
     "Squared",
     "TaskGraph",
     "Trace",

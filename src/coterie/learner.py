@@ -1,6 +1,6 @@
 """The round: a learner joins a hypothesis, a relation and a rule, none of which knows the others.
 
-m   = score(state, z)              the margin
+m   = score(state, z)              the margin, by which an asker may do without the label
 tau = rule(m, y, ...)              how far to move; 0.0 means that nothing changes
 state <- add(state, z, tau, M)     spread the move over the tasks through M
 M <- adapt(M, gram)                only where the relation is learned
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .hypotheses import linear
+from .numeric.asking import EVERY, renew, skip_rounds
 from .numeric.models import Columns
 from .numeric.records import take
 from .numeric.stream import Moves, learn, predict
@@ -171,7 +172,13 @@ class Learner:
         return margins
 
     def update_many(
-        self, state: State, rows: Any, codes: NDArray[np.int64], y: NDArray[np.float64], last: int | None = None
+        self,
+        state: State,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.float64],
+        last: int | None = None,
+        asker: Any = EVERY,
     ) -> Moves:
         """Predict and learn records one after the other, the last ones only predicted if their labels come late.
 
@@ -187,19 +194,30 @@ class Learner:
             Their labels, -1.0 or +1.0.
         last : int, optional
             How many of the records have their labels by the end; the others come ``len(codes) - last`` rounds late.
+        asker : Every or Asker
+            Which labels to ask for, see :mod:`coterie.numeric.asking`; the others are not looked at.
         """
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
         delay = len(codes) - last
         done = 0
         while True:
-            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves)
+            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker)
             if done == last:
                 break
             self._bound.provide(state, int(codes[done]), _entries(rows, done))
         state.rounds += last
         self._bound.notice(self.relation, state)
         return moves
+
+    def pass_by(self, state: State, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
+        skip_rounds(state.model, rounds)
+        state.rounds += rounds
+
+    def inform(self, state: State, chance: Any) -> None:
+        """Bring what an asker's chance holds of the learned relation up to date."""
+        renew(chance, state.model)
 
 
 def _require(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:

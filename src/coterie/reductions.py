@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .learner import Margins
+from .numeric.asking import EVERY
 from .numeric.stream import Moves
 from .numeric.trees import Arrays, below
 from .views import Index
@@ -92,12 +93,27 @@ class ManyLearners:
             self.learner.fit_tasks(each, tasks, features)
 
     def update_many(
-        self, state: ManyState, rows: Any, codes: NDArray[np.int64], y: NDArray[np.bool_], last: int | None = None
+        self,
+        state: ManyState,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.bool_],
+        last: int | None = None,
+        asker: Any = EVERY,
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
         ``y`` of shape (n, classes) says which classes each record is in; there may be more of them than before.
+
+        Raises
+        ------
+        TypeError
+            For an asker: one margin decides whether it asks, and here there are several.
         """
+        if asker is not EVERY:
+            raise TypeError(
+                "labels of many classes cannot be asked for by the margin: the model must be of two classes"
+            )
         while len(state.members) < y.shape[1]:
             state.members.append(copy.deepcopy(state.spare))
         signs = np.where(y, 1.0, -1.0).T
@@ -109,6 +125,11 @@ class ManyLearners:
     def _one(self, state: Any, rows: Any, codes: NDArray[np.int64], signs: Margins, last: int | None) -> Moves:
         made: Moves = self.learner.update_many(state, rows, codes, np.ascontiguousarray(signs), last)
         return made
+
+    def pass_by(self, state: ManyState, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
+        for each in state.all:
+            self.learner.pass_by(each, rounds)
 
     def score(self, state: ManyState, rows: Any, codes: NDArray[np.int64]) -> Margins:
         """Margins of records of known tasks; nothing is written."""

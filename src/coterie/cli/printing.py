@@ -49,7 +49,8 @@ def learner_table(summary: Summary) -> Iterator[str]:
     """One line a learner."""
     measures = measured(summary.metrics.values())
     words = summary.metrics[summary.learner].words
-    heads = ["learner", words.error, *(head for head, _, _ in measures), "examples/s"]
+    heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if summary.asks else [])]
+    heads.append("examples/s")
     yield from table(heads, [_row(summary, name, metrics, measures) for name, metrics in summary.metrics.items()])
 
 
@@ -103,7 +104,8 @@ def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measu
 
     speed = summary.examples_a_second(name)
     error = metrics.words.value(metrics.micro["error"], 2)
-    return [name, error, *written(metrics, measures), NONE if speed is None else f"{speed:,.0f}"]
+    labels = [f"{summary.labels[name]:,}"] if summary.asks else []
+    return [name, error, *written(metrics, measures), *labels, NONE if speed is None else f"{speed:,.0f}"]
 
 
 def _tasks(told: Verdict, outcome: str, title: str, learner: str) -> Iterator[str]:

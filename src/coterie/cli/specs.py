@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coterie.streams.choices import FILES, LOSSES, RELATIONS, RULES, Choice, Strength, require_one_of
+from coterie.streams.choices import FILES, RELATIONS, RULES, Choice, Strength, require_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 AVERAGES = ("average", "no-average")
 VALUES: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("share", "b", "C", "epsilon"), float),
-    **dict.fromkeys((*FILES, "storage"), str),
+    **dict.fromkeys(("share", "b", "C", "step", "r", "eta", "ridge", "epsilon", "half_life"), float),
+    **dict.fromkeys((*FILES, "storage", "members"), str),
     "storage_bits": int,
 }
 
@@ -58,9 +58,22 @@ def numbers(name: str, text: str) -> Strength:
     return found[0] if len(found) == 1 else found
 
 
+def epoch(text: str) -> int | str:
+    """When a relation begins to be learned: a number of records, or ``auto``.
+
+    >>> epoch("5000"), epoch("auto")
+    (5000, 'auto')
+    """
+    if text == "auto":
+        return text
+    if not text.isdecimal():
+        raise ValueError(f"epoch is {text!r}; expected a whole number of records, or auto")
+    return int(text)
+
+
 def _word(word: str) -> dict[str, Any]:
     require_one_of(
-        "a part of --learner", word, (*RELATIONS, *RULES, *LOSSES, *AVERAGES, *(f"{name}=..." for name in VALUES))
+        "a part of --learner", word, (*RELATIONS, *RULES, *AVERAGES, *(f"{name}=..." for name in (*VALUES, "epoch")))
     )
     if word in AVERAGES:
         return {"average": word == AVERAGES[0]}
@@ -68,7 +81,9 @@ def _word(word: str) -> dict[str, Any]:
 
 
 def _value(name: str, text: str) -> Any:
-    require_one_of("a part of --learner", name, tuple(VALUES))
+    require_one_of("a part of --learner", name, (*VALUES, "epoch"))
+    if name == "epoch":
+        return epoch(text)
     try:
         return VALUES[name](text)
     except ValueError:

@@ -12,7 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from .generic import compiled, when
-from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, tick
+from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, skip, tick
 from .records import begin, end, feature, value
 from .tables import beside, claim, dot, held, put
 
@@ -67,4 +67,5 @@ when(foresee, Adaptive)(foresee_grouped)
 when(ready, Adaptive)(ready_grouped)
 when(report, Adaptive)(lambda model, i, rows, t, margin: margin)
 when(tick, Adaptive)(lambda model, i, agreement: None)
+when(skip, Adaptive)(lambda model: None)
 when(adapt, Adaptive)(lambda model: None)

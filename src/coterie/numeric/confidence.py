@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .adaptive import sum_of_levels
 from .generic import compiled, when
-from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, spread, tick
+from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, skip, spread, tick
 from .records import begin, end, feature, sqnorm, value
 from .tables import beside, claim, held, locate, put
 
@@ -88,4 +88,5 @@ when(foresee, Confident)(foresee_grouped)
 when(ready, Confident)(ready_grouped)
 when(report, Confident)(lambda model, i, rows, t, margin: margin)
 when(tick, Confident)(lambda model, i, agreement: None)
+when(skip, Confident)(lambda model: None)
 when(adapt, Confident)(lambda model: None)

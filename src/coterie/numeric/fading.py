@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .generic import compiled, generic, when
-from .models import Spread, adapt, add, diagonal, foresee, ready, report, score, spread, tick
+from .models import Spread, adapt, add, diagonal, foresee, ready, report, score, skip, spread, tick
 from .prefetch import fetch
 from .tables import (
     FeatureMajor,
@@ -112,6 +112,12 @@ when(put, Faded)(lambda table, place, number: put(table.table, place, number / t
 @when(tick, Forgetful)
 def _tick_forgetful(model: Any, i: Any, agreement: Any) -> Any:
     tick(model.model, i, agreement)
+    fade_all(model.model, model.shared, model.own)
+
+
+@when(skip, Forgetful)
+def _skip_forgetful(model: Any) -> Any:
+    skip(model.model)
     fade_all(model.model, model.shared, model.own)
 
 

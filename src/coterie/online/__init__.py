@@ -4,6 +4,7 @@ from .logistic import MultitaskAROW, MultitaskLogistic
 from .manyclass import MultiLabel, OneVsRest
 from .perceptron import MultitaskPerceptron
 from .regression import MultitaskRegressor
+from .selective import SelectiveSampling
 from .sharing import AdaptiveSharingClassifier
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "MultitaskPerceptron",
     "MultitaskRegressor",
     "OneVsRest",
+    "SelectiveSampling",
 ]

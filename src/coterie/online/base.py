@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.learner import State
+from coterie.numeric.asking import EVERY
 from coterie.numeric.records import Csr
 from coterie.streams.block import Block
 from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
@@ -17,19 +17,10 @@ from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 from . import tabular
 from .learned import Learned
 from .refusal import all_or_nothing
-
-Margins = NDArray[np.float64]
+from .rounds import Asking, Margins, Rounds
 
 #: The task of records that name none.
 ONLY_TASK = 0
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """What happened in a run of rounds: margins or predictions before each label, and who moved."""
-
-    margin: Margins
-    updated: NDArray[np.bool_]
 
 
 class OnlineModel(Learned):
@@ -165,9 +156,17 @@ class OnlineModel(Learned):
         return self._learner()
 
     def learn_block(
-        self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
+        self,
+        block: Block,
+        late: int = 0,
+        tasks: Sequence[Hashable] = (),
+        length: int | None = None,
+        asking: Asking | None = None,
     ) -> Rounds:
-        """As :meth:`learn_rounds`, for a validated block; ``length`` rounds will come, where that is known."""
+        """As :meth:`learn_rounds`, for a validated block; ``length`` rounds will come, where that is known.
+
+        ``asking`` makes what decides which labels are asked for, of the state; all are without it.
+        """
         self._check_parameters()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
@@ -175,10 +174,28 @@ class OnlineModel(Learned):
             raise ValueError("records without labels can be predicted, not learned")
         with all_or_nothing(self):
             labels = self._labels_known()
-            made = self._learn(rows, features, labels, labels.values(block.y), block.tasks, tasks, late, length)
+            made = self._learn(rows, features, labels, labels.values(block.y), block.tasks, tasks, late, length, asking)
         if "view_" not in self.__dict__:
             self.n_features_in_ = features
         return made
+
+    def meet_block(self, block: Block) -> Rounds:
+        """Predict a validated block whose labels come later; margins are 0 before anything is learned."""
+        margin = self.decide_block(block) if self.fitted else np.zeros(len(block))
+        return Rounds(margin, np.zeros(len(block), bool), np.ones(len(block), bool))
+
+    def pass_by(self, rounds: int = 1) -> None:
+        """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
+        if self.fitted:
+            self._learner().pass_by(self.state_, rounds)
+
+    def inform(self, chance: Any) -> None:
+        """Bring what an asker's chance holds of a learned relation up to date."""
+        self._learner().inform(self.state_, chance)
+
+    def task_of(self, x: Mapping[Any, Any], task: Hashable = None) -> Hashable:
+        """The task of one record given as a dictionary."""
+        return self._split_record(x, task)[1]
 
     def _decide(self, X: Any, task: Any = None) -> Margins:
         """The margin of each record as it is outside; nothing is learned."""
@@ -265,6 +282,7 @@ class OnlineModel(Learned):
         tasks: Any,
         late: int,
         length: int | None,
+        asking: Asking | None = None,
     ) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
@@ -272,10 +290,12 @@ class OnlineModel(Learned):
         state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows), length)
         self.labels_ = labels
         codes = np.array([state.tasks.numbers[label] for label in distinct], np.int64)[places]
+        asker: Any = EVERY if asking is None else asking(state)
         last = max(len(values) - late, 0)
         inside = labels.learn(values, last)
-        moves = self._learner().update_many(state, rows, codes, inside.y, last)
-        return Rounds(labels.told(moves.margins, inside), moves.taus > 0)
+        moves = self._learner().update_many(state, rows, codes, inside.y, last, asker)
+        asked = np.ones(len(values), bool) if asking is None else asker.answer > 0
+        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked)
 
     def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
         """The state with room for these tasks and features, made if there is none."""

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from coterie.streams.progressive import Trace
 
-from .base import Margins, OnlineModel
+from .base import OnlineModel
 from .labels import TwoLabels
+from .rounds import Margins
 
 
 class OnlineClassifier(OnlineModel):

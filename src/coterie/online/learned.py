@@ -43,6 +43,11 @@ class Learned(Parameters):
         return "state_" in self.__dict__
 
     @property
+    def passive(self) -> Any:
+        """The classifier that learns every label there is: itself."""
+        return self
+
+    @property
     def orientation(self) -> float:
         """+1 if margins have outside the sign they have inside, -1 if the labels turned out the other way round."""
         return self.labels_.orientation if self.fitted else 1.0
@@ -101,7 +106,10 @@ class Learned(Parameters):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the features where records had names: data frames, and dictionaries that are not hashed."""
+        """The names of the features where records had names: tables, and dictionaries that are not hashed."""
+        if "encoder_" in self.__dict__:
+            named = self.encoder_.feature_names
+            return None if named is None else list(named)
         if "view_" in self.__dict__:
             return self.view_.to_json().get("names")
         return list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None

@@ -16,7 +16,8 @@ from coterie.rules import Squared
 from coterie.streams.amounts import AmountTrace
 from coterie.wrappers import Averaged, forgetting
 
-from .base import Margins, OnlineModel
+from .base import OnlineModel
+from .rounds import Margins
 from .targets import Targets
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.report.clustering import Clustered
 from coterie.streams.costs import Words, words_of
-from coterie.streams.metrics import error_curve
+from coterie.streams.metrics import error_curve, label_curve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,6 +79,20 @@ def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     return _figure(lines, _rounds_axis("linear"), _error_axis(words))
 
 
+def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
+    """Error over the last twentieth of the rounds by learner, over the number of labels asked for."""
+    curves = {name: label_curve(trace) for name, trace in traces.items()}
+    words = _words(traces)
+    lines = [
+        _line(i, name, curve.labels[kept], curve.recent[kept], thick, words)
+        for i, (name, curve) in enumerate(curves.items())
+        for kept in [curve.rounds >= max(1, traces[name].n // 20)]
+    ]
+    ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}}
+    across = _axis("labels asked for", type="log", tickformat="~s", hoverformat=",", **ticks)
+    return _figure(lines, across, _error_axis(words), hovermode="closest")
+
+
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
     """Gain and interval of chosen tasks, one named row each, in the order given from top to bottom."""
     rows = np.arange(len(shown))
@@ -130,6 +144,20 @@ def relation(clustered: Clustered) -> Figure:
     across = _axis(None, tickangle=-90, **ticks)
     down = _axis(None, autorange="reversed", **ticks)
     return _figure([heat], across, down, hovermode="closest", coloraxis=colors)
+
+
+def shares(values: NDArray[np.float64]) -> Figure:
+    """How many tasks share how much, in twentieths."""
+    counts, edges = np.histogram(values, bins=20, range=(0.0, 1.0))
+    bars = {
+        "type": "bar",
+        "x": _rounded((edges[:-1] + edges[1:]) / 2, 3),
+        "y": counts.tolist(),
+        "width": 0.045,
+        "marker": {"color": "--series-1"},
+        "hovertemplate": "%{y} tasks share %{x} ± 0.025<extra></extra>",
+    }
+    return _figure([bars], _axis("share: 0 a model of its own, 1 that of all", range=[0, 1]), _axis("tasks"))
 
 
 def _line(i: int, name: str, x: NDArray[Any], y: NDArray[Any], thick: str, words: Words) -> Figure:

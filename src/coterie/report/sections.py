@@ -8,11 +8,11 @@ import numpy as np
 
 from coterie.report import figures, markup
 from coterie.report.clustering import clustered
-from coterie.streams.costs import AMOUNTS, RATES, measured, written
+from coterie.streams.costs import AMOUNTS, RATES, measured, words_of, written
 from coterie.streams.metrics import evaluate
 from coterie.streams.summary import conclusions
 from coterie.streams.verdict import verdict
-from coterie.streams.wording import NONE, counted, digits_of, listed, spoken
+from coterie.streams.wording import NONE, counted, digits_of, listed, percent, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -150,6 +150,25 @@ def over_time(told: Story) -> Part:
     return Part(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
 
 
+def labels(told: Story) -> Part:
+    """Error over the labels asked for, where somebody did without some."""
+    traces = told.comparison.traces
+    if all(trace.queries == trace.n for trace in traces.values()):
+        return Part("", {})
+    rows = [
+        (name, f"{trace.queries:,}", percent(trace.queries / trace.n), words_of(trace).value(trace.error, 2))
+        for name, trace in traces.items()
+    ]
+    table = markup.table(
+        markup.Table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
+    )
+    words = "Recent error by learner over the number of labels asked for. The table has the numbers."
+    window = max(1, told.verdict.overall.n // 20)
+    place = markup.plot("labels", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380)
+    drawn = {"labels": figures.label_error(traces, told.learner)}
+    return Part(markup.section("labels", "Labels asked for", place, table), drawn)
+
+
 def gains(told: Story) -> Part:
     """Gain of every task, those surest to be hurt and helped by name."""
     result = told.verdict
@@ -198,7 +217,21 @@ def shared(told: Story, relation: Relation | None) -> Part:
     if relation is None or len(relation.tasks) < 2:
         return Part("", {})
     examples = dict(zip(told.verdict.tasks, told.verdict.n.tolist(), strict=True))
-    return relation_part(relation, examples, max(len(relation.tasks), len(examples)))
+    pairs = relation_part(relation, examples, max(len(relation.tasks), len(examples)))
+    each = shares_part(relation.shares)
+    return Part(each.html + pairs.html, each.figures | pairs.figures)
+
+
+def shares_part(shares: NDArray[np.float64] | None) -> Part:
+    """How much each task shares, where the model learned that."""
+    if shares is None:
+        return Part("", {})
+    little = counted(int((shares < 0.5).sum()), "task")
+    words = f"{little} of {len(shares):,} share less than half: they are nearer to a model of their own."
+    place = markup.plot(
+        "shares", f"Histogram of shares. {words}", f"How much tasks share, as was learned. {words}", 300
+    )
+    return Part(markup.section("shares", "Which tasks share", place), {"shares": figures.shares(shares)})
 
 
 def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: int) -> Part:

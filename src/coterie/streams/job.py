@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from coterie.streams.block import Block
     from coterie.streams.choices import Choice
+    from coterie.streams.querying import Questioning
     from coterie.streams.readers import Reader
 
 #: Name of the learner that is not one of the baselines.
@@ -81,6 +82,7 @@ def learn(
     *,
     delay: int = 0,
     alone: bool = False,
+    asking: Questioning | None = None,
     on_round: OnRound | None = None,
 ) -> Outcome:
     """Let new learners go along the records of files, beside one model per task and one model for all.
@@ -95,6 +97,8 @@ def learn(
         Labels come after so many further records have been predicted.
     alone : bool
         Leave out the two baselines; of one learner only.
+    asking : Questioning, optional
+        Lets the learners learn from the labels alone that they ask for; the baselines have all.
     on_round : callable, optional
         Called with the traces of each block, to show progress.
 
@@ -109,18 +113,31 @@ def learn(
         that the relation does not know.
     """
     with closing(_Stream(reader)) as stream:
-        models = {name: choice.make(stream.naming) for name, choice in choices.items()}
+        models: dict[str, Any] = {name: choice.make(stream.naming) for name, choice in choices.items()}
+        if asking is not None:
+            models = {name: asking.around(model) for name, model in models.items()}
         return _go(stream, models, delay, alone, on_round)
 
 
-def go_on(reader: Reader, model: Any, *, delay: int = 0, on_round: OnRound | None = None) -> Outcome:
+def go_on(
+    reader: Reader,
+    model: Any,
+    *,
+    delay: int = 0,
+    asking: Questioning | None = None,
+    on_round: OnRound | None = None,
+) -> Outcome:
     """Let a model that has learned before go on, by itself: a model that starts now could not be compared with it.
 
     The reader must have been made with the model's encoder; see `learn` for the rest. The records of two files give the
-    same model, bit for bit, whether they are learned in one pass or one after the other.
+    same model, bit for bit, whether they are learned in one pass or one after the other. One that asks for labels
+    learns all that the files have, as they have come back to it, unless `asking` says how to ask anew.
     """
+    taught = model.passive if asking is None else asking.around(model)
     with closing(_Stream(reader)) as stream:
-        return _go(stream, {TOGETHER: model}, delay, True, on_round)
+        outcome = _go(stream, {TOGETHER: taught}, delay, True, on_round)
+    kept = replace(outcome.comparison, models={TOGETHER: model if asking is None else taught})
+    return replace(outcome, comparison=kept)
 
 
 def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_round: OnRound | None) -> Outcome:
@@ -244,9 +261,9 @@ class _Stream:
 
 def _allowing(model: Any) -> list[Callable[[Hashable], Any]]:
     """What raises ValueError for a task that a model would refuse."""
-    checks: list[Callable[[Hashable], Any]] = []
-    if model.relation is not None:
-        checks.append(model.relation.path if model.relation.form == "levels" else model.relation.index)
+    learner = model.learner()
+    state = model.state_ if model.fitted else learner.init()
+    checks: list[Callable[[Hashable], Any]] = [lambda task: learner.check_tasks(state, [task])]
     if model.fitted and model.new_task == "raise":
         known = set(model.tasks_)
 

@@ -95,6 +95,25 @@ class ErrorCurve(NamedTuple):
     window: int
 
 
+class LabelCurve(NamedTuple):
+    """The error as labels were asked for, at p points.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (p,)
+        How many had been asked for, increasing.
+    rounds : ndarray of int64, shape (p,)
+        How many rounds had passed then.
+    cumulative, recent : ndarray, shape (p,)
+        As in :class:`ErrorCurve`.
+    """
+
+    labels: Ints
+    rounds: Ints
+    cumulative: Floats
+    recent: Floats
+
+
 class _Rounds(NamedTuple):
     """What the measures need of n rounds; ``order`` sorts them by margin."""
 
@@ -189,9 +208,47 @@ def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: 
     n = len(cost)
     width = max(1, n // 20) if window is None else _at_least_one("window", window)
     rounds = _places(n, _at_least_one("points", points), spacing)
+    return ErrorCurve(rounds, *_errors(cost, rounds, width), width)
+
+
+def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> LabelCurve:
+    """Error since the start and of late when so many labels had been asked for.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of n rounds.
+    points : int
+        How many points at most, at equal steps of the number of labels.
+    window : int, optional
+        Rounds that "of late" means; a twentieth of all where it is not given.
+
+    Returns
+    -------
+    LabelCurve
+        In O(n) time; empty where no label was asked for.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> trace = SimpleNamespace(
+    ...     mistake=np.array([True, True, False, False]), queried=np.array([True, True, False, True]))
+    >>> label_curve(trace, points=3, window=2)
+    LabelCurve(labels=array([1, 2, 3]), rounds=array([1, 2, 4]), cumulative=array([1. , 1. , 0.5]),
+               recent=array([1., 1., 0.]))
+    """
+    asked = np.flatnonzero(trace.queried) + 1
+    width = max(1, len(trace.mistake) // 20) if window is None else _at_least_one("window", window)
+    labels = _places(len(asked), _at_least_one("points", points), "even")
+    rounds = asked[labels - 1]
+    return LabelCurve(labels, rounds, *_errors(costs(trace), rounds, width))
+
+
+def _errors(cost: NDArray[Any], rounds: Ints, width: int) -> tuple[Floats, Floats]:
+    """Mean cost since the start, and over the last ``width`` rounds, after so many rounds."""
     total = np.concatenate([np.zeros(1), np.cumsum(cost, dtype=np.float64)])
     start = np.maximum(rounds - width, 0)
-    return ErrorCurve(rounds, total[rounds] / rounds, (total[rounds] - total[start]) / (rounds - start), width)
+    return total[rounds] / rounds, (total[rounds] - total[start]) / (rounds - start)
 
 
 def _rounds(trace: Trace) -> _Rounds:
