@@ -1,41 +1,42 @@
 """Time from nothing to a learned record: `import coterie` and one `learn_one`, in a process of its own.
 
-python -m bench.cold_start
+python -m bench.cold_start [--quick]
 """
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+
+from bench.harness import Row, Timing, main, within
 
 CODE = """
 import coterie
 coterie.MultitaskPerceptron().learn_one({"price": 1.0}, True, task="u42")
 """
-STARTS = 5
+STARTS = 9
 
 
-def start(cache: str) -> float:
+def start(cache: str, code: str = CODE) -> float:
     """Wall-clock seconds of one start, with compiled code kept in the folder ``cache``."""
     begun = time.perf_counter()
-    subprocess.run([sys.executable, "-c", CODE], env=os.environ | {"NUMBA_CACHE_DIR": cache}, check=True)
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"NUMBA_CACHE_DIR": cache}, check=True)
     return time.perf_counter() - begun
 
 
-def main() -> None:
+def rows(quick: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as cache:
         first = start(cache)
-        later = [start(cache) for _ in range(STARTS)]
-    print("| what | target | ours | verdict |\n|---|---|---|---|")
-    rows = [("first start ever, compiling", 10.0, [first]), ("second and later starts", 1.0, later)]
-    for what, target, seconds in rows:
-        ours, verdict = statistics.median(seconds), "reached" if statistics.median(seconds) <= target else "MISSED"
-        print(f"| {what} | ≤ {target} s | {ours:.2f} s ({min(seconds):.2f}–{max(seconds):.2f}) | {verdict} |")
+        later = [start(cache) for _ in range(2 if quick else STARTS)]
+    bare = [start(cache, "import numpy, numba") for _ in range(2 if quick else STARTS)]
+    note = f"Python with numpy and numba alone takes {Timing(bare).shown(unit='s')}"
+    yield within("import coterie and one learn_one: first start ever, compiling", 10.0, Timing([first]))
+    yield within("import coterie and one learn_one: second and later starts", 1.0, Timing(later), floor=note)
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

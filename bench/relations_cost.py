@@ -1,7 +1,7 @@
 """What a mistake costs under each learned relation: LogDet's row of the targets, and cost over the number of tasks.
 
-    python bench/relations_cost.py            about three minutes
-    python bench/relations_cost.py --quick    fewer repetitions, smaller K
+    python -m bench.relations_cost            about three minutes
+    python -m bench.relations_cost --quick    fewer repetitions, smaller K
 
 A mistake is timed as a whole: the column of M, the move of all weights, the Gram matrix, M itself. The peer is the form
 that the definition prints, A = inv(inv(A) + eta W'W), its product W'W and two inverses afresh each time.
@@ -9,12 +9,12 @@ that the definition prints, A = inv(inv(A) + eta W'W), its product W'W and two i
 
 from __future__ import annotations
 
-import argparse
 import time
 from statistics import median
 
 import numpy as np
 
+from bench.harness import Row, Timing, at_least, main, within
 from coterie import BatchOptimal, Covariance, LogDet, VonNeumann
 from coterie.hypotheses import Linear
 from coterie.learner import Learner
@@ -71,42 +71,36 @@ def inverse_each_time(K, repeats, features=FEATURES, eta=1e-9):
     return times
 
 
-def shown(times):
-    return f"{1e6 * median(times):12.1f} µs ({1e6 * min(times):.1f} to {1e6 * max(times):.1f})"
-
-
-def exponent(sizes, costs):
-    return np.polyfit(np.log(sizes), np.log(costs), 1)[0]
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+def rows(quick):
     repeats = 3 if quick else 7
-
-    print(f"K = 100, d = 2^18, {ENTRIES} entries a record, one mistake:")
-    ours = per_mistake(LogDet(1e-9), 100, 4000, repeats)
-    naive = inverse_each_time(100, 3)
-    fixed_cost = per_mistake(LogDet(1e-9), 1, 4000, repeats)
-    print(f"  LogDet                   {shown(ours)}   target 20 µs")
-    print(f"  inverse each time        {shown(naive)}   {median(naive) / median(ours):,.0f} times   target 1000 times")
-    print(f"  of which the record      {shown(fixed_cost)} (K = 1)")
-
-    sizes = [25, 50, 100, 200] if quick else [25, 50, 100, 200, 400, 800]
-    print("\nd = 2000, one mistake, µs; the exponent is fitted over the K from 100 on, that over all in brackets")
-    print(" " * 26 + "".join(f"{f'K={K}':>11}" for K in sizes) + "   exponent")
+    ours = Timing(per_mistake(LogDet(1e-9), 100, 4000, repeats))
+    record = Timing(per_mistake(LogDet(1e-9), 1, 4000, repeats))
+    naive = Timing(inverse_each_time(100, 3))
+    note = f"the record itself takes {record.shown(unit='µs')} of it (K = 1)"
+    what = f"LogDet, K = 100, d = 2^18, {ENTRIES} entries a record: a mistake"
+    yield within(what, 20.0, ours, unit="µs", floor=note)
+    yield at_least(f"{what}, over the inverse each time", 1000, ours, naive, 1, unit="µs")
     for name, relation in RELATIONS.items():
-        costs = []
-        for K in sizes:
-            cubic = "BatchOptimal" in name or name == "VonNeumann, step_norm"
-            n = max(10, min(2000, int(4e8 / K**3))) if cubic else max(200, int(4e7 / K**2 / 10))
-            costs.append(median(per_mistake(relation, K, n, repeats if K < 400 else 2, 2000)))
-        row = "".join(f"{1e6 * cost:11.1f}" for cost in costs)
-        large = [k for k, K in enumerate(sizes) if K >= 100]
-        high = exponent([sizes[k] for k in large], [costs[k] for k in large])
-        print(f"  {name:24}{row}   {high:.2f} ({exponent(sizes, costs):.2f})", flush=True)
+        yield growth(name, relation, [25, 50, 100, 200] if quick else [25, 50, 100, 200, 400, 800], repeats)
+
+
+def growth(name, relation, sizes, repeats):
+    """The exponent of K that is fitted over the K from 100 on, where the fixed cost of a record matters little."""
+    costs = []
+    for K in sizes:
+        cubic = "BatchOptimal" in name or name == "VonNeumann, step_norm"
+        n = max(10, min(2000, int(4e8 / K**3))) if cubic else max(200, int(4e7 / K**2 / 10))
+        costs.append(median(per_mistake(relation, K, n, repeats if K < 400 else 2, 2000)))
+    each = ", ".join(f"{1e6 * cost:.3g}" for cost in costs)
+    large = [k for k, K in enumerate(sizes) if K >= 100]
+    what = f"{name}, d = 2000: a mistake at K = {', '.join(map(str, sizes))}, and its exponent from K = 100 on"
+    return Row(
+        what,
+        "–",
+        f"{each} µs",
+        ratio=f"{np.polyfit(np.log(np.array(sizes)[large]), np.log(np.array(costs)[large]), 1)[0]:.2f}",
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

@@ -23,6 +23,14 @@ DRAWS = 4 * TEXT_ENTRIES
 @cache
 def text(tasks: int, n: int = 200_000, seed: int = 0) -> Block:
     """Texts: 123 distinct Zipf-distributed words each, value log(1 + count), rows of unit norm; tasks at random."""
+    rng = np.random.default_rng([seed, tasks])
+    X, task = _texts(n, seed), rng.integers(tasks, size=n)
+    features, values = (array.reshape(n, TEXT_ENTRIES) for array in (X.indices, X.data))
+    return _block(X, _text_margins(features, values, task, rng.normal(size=TEXT_FEATURES)), task)
+
+
+@cache
+def _texts(n: int, seed: int) -> csr_array:
     rng = np.random.default_rng(seed)
     share = np.cumsum(1.0 / np.arange(1, TEXT_FEATURES + 1))
     words = rng.permutation(TEXT_FEATURES).astype(np.int32)
@@ -34,10 +42,7 @@ def text(tasks: int, n: int = 200_000, seed: int = 0) -> Block:
         _count(words[ranks], features[first:last], values[first:last], seen)
         seen[:] = -1
     starts = np.arange(n + 1, dtype=np.int64) * TEXT_ENTRIES
-    task = rng.integers(tasks, size=n)
-    margins = _text_margins(features, values, task, rng.normal(size=TEXT_FEATURES))
-    X = csr_array((values.ravel(), features.ravel(), starts), shape=(n, TEXT_FEATURES))
-    return _block(X, margins, task)
+    return csr_array((values.ravel(), features.ravel(), starts), shape=(n, TEXT_FEATURES))
 
 
 @njit(cache=True)
@@ -81,11 +86,13 @@ def dense(features: int, tasks: int, n: int, seed: int = 0) -> Block:
     return _block(X, np.einsum("td,td->t", X, (shared + own)[task]), task)
 
 
+@cache
 def dense28(n: int = 200_000) -> Block:
     """28 features, 139 tasks: the shape of the School data."""
     return dense(28, 139, n)
 
 
+@cache
 def dense128(n: int = 200_000) -> Block:
     """128 features, 1000 tasks."""
     return dense(128, 1000, n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import resource
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from coterie.streams.block import Block
 
 #: What a user would try: two losses, with tasks ignored or crossed with every feature, three rates (0.5 is its default).
 SETTINGS = [
@@ -27,6 +30,17 @@ class Outcome:
 
     margin: NDArray[np.float64]
     seconds: float  # CPU
+
+
+_folder = tempfile.TemporaryDirectory()
+
+
+def file_of(block: Block) -> Path:
+    """A block, which must live on, as a file, which stays until the end for every script that wants it."""
+    path = Path(_folder.name) / f"{id(block)}.vw"
+    if not path.exists():
+        write(block.X, block.y, block.task, path)
+    return path
 
 
 def write(X: Any, y: Any, task: Any, path: Path) -> None:
@@ -51,18 +65,27 @@ def _lines(X: csr_array, y: Any, task: list[int], first: int, last: int) -> Iter
 
 
 def learn(path: Path, setting: Setting, bits: int = 22, cache: bool = True) -> Outcome:
-    """One pass over a file, made into Vowpal Wabbit's binary cache by the first call."""
-    from vowpalwabbit import Workspace
-
-    loss, form, rate = setting
-    told, binary = path.with_suffix(".predictions"), path.with_suffix(".cache")
-    # holdout is for several passes; --ignore and -q act after the cache, so all settings read the same one
-    arguments = f"-d {path} --quiet -b {bits} --loss_function {loss} -l {rate} -p {told}"
-    arguments += " -q tx" if form == "crossed" else " --ignore t"
+    """One pass over a file, with the prediction of each record and the CPU seconds."""
+    told = path.with_suffix(".predictions")
     before = _cpu()
-    Workspace(arguments + (f" --cache_file {binary}" if cache else "")).finish()
+    run(path, setting, bits, cache, f"-p {told}")
     seconds = _cpu() - before
     return Outcome(np.loadtxt(told), seconds)
+
+
+def run(path: Path, setting: Setting, bits: int = 22, cache: bool = True, more: str = "") -> None:
+    """One pass over a file, read from Vowpal Wabbit's binary cache, which the first call makes."""
+    from vowpalwabbit import Workspace
+
+    Workspace(f"{arguments(path, setting, bits, cache)} {more}").finish()
+
+
+def arguments(path: Path, setting: Setting, bits: int = 22, cache: bool = True) -> str:
+    """Vowpal Wabbit's command line; holdout is for several passes, and all settings can read the same cache."""
+    loss, form, rate = setting
+    given = f"-d {path} --quiet -b {bits} --loss_function {loss} -l {rate}"
+    given += " -q tx" if form == "crossed" else " --ignore t"
+    return given + (f" --cache_file {path.with_suffix('.cache')}" if cache else "")
 
 
 def _cpu() -> float:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from .hypotheses import linear
 from .numeric.asking import EVERY, renew, skip_rounds
+from .numeric.entries import Entries
 from .numeric.models import Columns
-from .numeric.records import take
+from .numeric.records import Csr, take
 from .numeric.stream import Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .relations.cache import column_cache
@@ -85,6 +86,7 @@ class Learner:
         self.hypothesis, self.relation, self.rule = hypothesis, relation, rule
         self._rule = rule.compiled()
         self._bound = _FORMS[form]
+        self._one = Entries()
 
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
@@ -197,6 +199,7 @@ class Learner:
         asker : Every or Asker
             Which labels to ask for, see :mod:`coterie.numeric.asking`; the others are not looked at.
         """
+        self._one.forget()
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
         delay = len(codes) - last
@@ -218,6 +221,17 @@ class Learner:
     def inform(self, state: State, chance: Any) -> None:
         """Bring what an asker's chance holds of the learned relation up to date."""
         renew(chance, state.model)
+
+    def score_one(self, state: State, rows: Csr, i: int) -> float:
+        """Margin of one record of the known task i, its values of the hypothesis's type, in some microseconds."""
+        return self._one.predict(state.model, rows, i)  # type: ignore[no-any-return]
+
+    def update_one(self, state: State, rows: Csr, i: int, y: float) -> None:
+        """Learn one record, as :meth:`update_many` would, without telling what it did."""
+        while self._one.learn(state.model, self._rule, rows, i, y) < 0.0:
+            self._bound.provide(state, i, len(rows.values))
+        state.rounds += 1
+        self._bound.notice(self.relation, state)
 
 
 def _require(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:

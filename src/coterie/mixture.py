@@ -22,7 +22,7 @@ from .learner import Learner, Margins
 from .numeric.arrays import grown
 from .numeric.asking import EVERY, settle
 from .numeric.mixture import Losses, blend, combine, mix, weigh
-from .numeric.records import cut
+from .numeric.records import Csr, cut
 from .numeric.stream import Moves
 from .numeric.trees import Arrays, below
 from .views import Index
@@ -212,6 +212,14 @@ class Mixture:
         mixed = np.zeros(len(codes))
         blend(state.losses, self.local, codes, self._experts_of(margins), mixed)
         return mixed
+
+    def score_one(self, state: MixtureState, rows: Csr, i: int) -> float:
+        """Margin of one record of the known task i."""
+        return float(self.score(state, rows, np.array([i]))[0])
+
+    def update_one(self, state: MixtureState, rows: Csr, i: int, y: float) -> None:
+        """Learn one record."""
+        self.update_many(state, rows, np.array([i]), np.array([y]))
 
     def expert_weights(self, state: MixtureState) -> NDArray[np.float64]:
         """p_a for every known task, shape (n_tasks, S)."""

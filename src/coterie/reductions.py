@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .learner import Margins
 from .numeric.asking import EVERY
+from .numeric.records import Csr
 from .numeric.stream import Moves
 from .numeric.trees import Arrays, below
 from .views import Index
@@ -125,6 +126,14 @@ class ManyLearners:
     def _one(self, state: Any, rows: Any, codes: NDArray[np.int64], signs: Margins, last: int | None) -> Moves:
         made: Moves = self.learner.update_many(state, rows, codes, np.ascontiguousarray(signs), last)
         return made
+
+    def update_one(self, state: ManyState, rows: Csr, i: int, y: NDArray[np.bool_]) -> None:
+        """Learn one record of the known task i, which is in these classes."""
+        self.update_many(state, rows, np.array([i]), y[None])
+
+    def score_one(self, state: ManyState, rows: Csr, i: int) -> Margins:
+        """Margins of one record of the known task i, one a class."""
+        return np.array([self.learner.score_one(member, rows, i) for member in state.members])
 
     def pass_by(self, state: ManyState, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing else changes."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,9 @@ class Index:
         return numbers[places]
 
 
+_FEW, _SIMPLE = 32, {str, int, bool}
+
+
 def distinct_labels(
     labels: Sequence[Hashable] | NDArray[Any], what: str = "task"
 ) -> tuple[list[Hashable], NDArray[np.int64]]:
@@ -56,6 +61,8 @@ def distinct_labels(
     ValueError
         If a label is missing (None or NaN); the message names the record.
     """
+    if isinstance(labels, list) and len(labels) <= _FEW and len(set(map(type, labels)) | _SIMPLE) == len(_SIMPLE):
+        return _distinct_objects(labels, what)
     import pyarrow as pa
 
     try:
@@ -103,15 +110,20 @@ class Vocabulary:
     def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
         """One record as a block of one; new names are added if it may grow, else left out."""
         names, values = _numbers(features)
-        if grow:
-            numbers = self.numbers
-            columns = [numbers[name] if name in numbers else numbers.setdefault(name, len(numbers)) for name in names]
-        else:
-            found = list(map(self.numbers.get, names))
-            columns = [j for j in found if j is not None]
-            if len(columns) < len(found):
-                values = values[[j is not None for j in found]]
-        return Csr(values, np.array(columns, np.int32), np.array([0, len(columns)], np.int64))
+        try:
+            columns = _integers(map(self.numbers.__getitem__, names), len(values))
+        except KeyError:
+            if not grow:
+                return self._known_part(names, values)
+            for name in names:
+                self.numbers.setdefault(name, len(self.numbers))
+            columns = _integers(map(self.numbers.__getitem__, names), len(values))
+        return Csr(values, columns, _one_record(len(values)))
+
+    def _known_part(self, names: Iterable[str], values: NDArray[np.float64]) -> Csr:
+        found = [self.numbers.get(name, -1) for name in names]
+        columns = np.array([j for j in found if j >= 0], np.int32)
+        return Csr(values[[j >= 0 for j in found]], columns, _one_record(len(columns)))
 
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
         """Several records, in order."""
@@ -146,7 +158,7 @@ class HashedVocabulary:
         """One record as a block of one."""
         names, values = _numbers(features)
         columns = np.array([feature_hash(name, self.bits) for name in names], np.int32)
-        return Csr(values, columns, np.array([0, len(columns)], np.int64))
+        return Csr(values, columns, _one_record(len(columns)))
 
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
         """Several records, in order."""
@@ -171,7 +183,31 @@ def _together(parts: Sequence[Csr]) -> Csr:
     return Csr(values, features, starts)
 
 
-_PLAIN = {float, int, bool}
+@lru_cache(4096)
+def _writer(code: str, n: int) -> Callable[..., None]:
+    """What writes so many numbers to an array, quicker than NumPy makes one of few numbers."""
+    return Struct(f"{n}{code}").pack_into
+
+
+def _floats(held: Iterable[Any], n: int) -> NDArray[np.float64]:
+    array = np.empty(n)
+    _writer("d", n)(array, 0, *held)
+    return array
+
+
+def _integers(held: Iterable[int], n: int) -> NDArray[np.int32]:
+    array = np.empty(n, np.int32)
+    _writer("i", n)(array, 0, *held)
+    return array
+
+
+@lru_cache(4096)
+def _one_record(entries: int) -> NDArray[np.int64]:
+    """Where the only record begins and ends; never written to."""
+    return np.array([0, entries], np.int64)
+
+
+_PLAIN = {float, int, bool, np.float64, np.float32}
 
 
 def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
@@ -179,7 +215,7 @@ def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.flo
     held = features.values()
     try:
         if _PLAIN.issuperset(map(type, held)) and math.isfinite(sum(held)):
-            return features, np.array(list(held), np.float64)
+            return features, _floats(held, len(held))
     except OverflowError:  # an integer that no float can hold, which is named below
         pass
     return _mixed_numbers(features)

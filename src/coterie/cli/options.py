@@ -240,6 +240,24 @@ class Learning:
         int | None, typer.Option(metavar="N", help="For hashed weights: 2^N of them in all.  [default: 22]")
     ] = None
 
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Learn with a kernel: gaussian, polynomial or linear; by the Perceptron's rule."
+        ),
+    ] = None
+    sigma: Annotated[float | None, typer.Option(metavar="S", help="Width of the Gaussian kernel.  [default: 1]")] = None
+    degree: Annotated[int | None, typer.Option(metavar="N", help="Of the polynomial kernel.  [default: 2]")] = None
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Which support vectors stay: random, forgetron, projection or shared; all without."
+        ),
+    ] = None
+    budget_size: Annotated[
+        int | None, typer.Option(metavar="N", help="How many support vectors a budget holds, for all tasks together.")
+    ] = None
+
     def choice(self) -> Choice:
         """The learner asked for."""
         from coterie.cli.specs import epoch, numbers

@@ -1,5 +1,6 @@
 """The named online algorithms as estimators."""
 
+from .kernel import MultitaskKernelPerceptron
 from .logistic import MultitaskAROW, MultitaskLogistic
 from .manyclass import MultiLabel, OneVsRest
 from .perceptron import MultitaskPerceptron
@@ -11,6 +12,7 @@ __all__ = [
     "AdaptiveSharingClassifier",
     "MultiLabel",
     "MultitaskAROW",
+    "MultitaskKernelPerceptron",
     "MultitaskLogistic",
     "MultitaskPerceptron",
     "MultitaskRegressor",

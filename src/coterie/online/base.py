@@ -232,16 +232,20 @@ class OnlineModel(Learned):
         labels = (self.labels_ if self.fitted else self._labels()).with_one(y)
         with all_or_nothing(self):
             rows, features = self._record(x, learning=True)
-            state = self._state_with([task], features, dense=False)
+            if not self.fitted or features > self.state_.features or task not in self.state_.tasks.numbers:
+                self._state_with([task], features, dense=False)
         self.labels_ = labels
-        codes = np.array([state.tasks.numbers[task]])
-        self._learner().update_many(state, rows, codes, np.array([labels.value(y)]))
+        state = self.state_
+        self._learner().update_one(state, rows, state.tasks.numbers[task], labels.value(y))
 
     def _decide_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The margin of one record as it is outside; something has been learned."""
         x, task = self._split_record(x, task)
         rows, _ = self._record(x, learning=False)
-        return self._margins(rows, [task], np.zeros(1, np.int64))[0]
+        number = self.state_.tasks.numbers.get(task)
+        if number is None:
+            return self._margins(rows, [task], np.zeros(1, np.int64))[0]
+        return self.labels_.shift + self.labels_.factor * self._learner().score_one(self.state_, rows, number)
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
@@ -332,14 +336,15 @@ class OnlineModel(Learned):
 
     def _record(self, x: Mapping[str, Any], learning: bool) -> tuple[Csr, int]:
         """A dictionary as a block of one record, and how many features there are."""
-        if "encoder_" in self.__dict__:
+        held = self.__dict__
+        if "encoder_" in held:
             rows = tabular.encoded(self.encoder_, [x], learning)
             return tabular.of_type(rows, self.dtype), self.encoder_.n_features
-        view = self._view()
-        rows = view.record(x, grow=learning and self._dictionaries)
+        view = held["view_"] if "view_" in held else self._view()
+        rows = view.record(x, learning and self._dictionaries)
         if learning:
             self.view_ = view
-        return tabular.of_type(rows, self.dtype), max(len(view), 1)
+        return tabular.of_type(rows, self.dtype), len(view) or 1
 
     def _view(self) -> View:
         if "view_" in self.__dict__:

@@ -40,14 +40,14 @@ class TwoLabels:
 
     def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
         self.inside: dict[Hashable, float] = dict(inside or {})
+        self._ordered: list[Hashable] = []
 
     @property
     def ordered(self) -> list[Hashable]:
         """The labels known, the negative one first."""
-        try:
-            return sorted(self.inside)  # type: ignore[type-var]
-        except TypeError:
-            return list(self.inside)
+        if len(self._ordered) != len(self.inside):  # labels are never forgotten
+            self._ordered = _in_order(list(self.inside))
+        return self._ordered
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -119,6 +119,10 @@ class TwoLabels:
         self.inside = known
         return np.array([known[label] for label in distinct], np.float64)[places]
 
+    def label(self, margin: float) -> Hashable:
+        """The label for a margin of the outside, a zero margin being positive."""
+        return self.ordered[-1 if margin >= 0 else 0]
+
     def known_with(self, labels: Sequence[Hashable]) -> dict[Hashable, float]:
         """The labels known after these have been seen."""
         known = dict(self.inside)
@@ -144,10 +148,6 @@ class TwoLabels:
         """What is said of predictions beside the labels: the margins."""
         return margins
 
-    def label(self, margin: float) -> Hashable:
-        """The label for one margin of the outside."""
-        return self.ordered[-1 if margin >= 0 else 0]
-
 
 def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashable, float]:
     if len(fresh) == 2:
@@ -158,11 +158,11 @@ def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashabl
     return {}
 
 
-def _in_order(pair: list[Hashable]) -> list[Hashable]:
+def _in_order(labels: list[Hashable]) -> list[Hashable]:
     try:
-        return sorted(pair)  # type: ignore[type-var]
+        return sorted(labels)  # type: ignore[type-var]
     except TypeError:
-        return pair
+        return labels
 
 
 def _guess(label: Hashable) -> float:

@@ -166,8 +166,8 @@ def encoded(encoder: Encoder, records: Sequence[Mapping[str, Any]], learning: bo
 
 
 def of_type(rows: Csr, dtype: str) -> Csr:
-    """The records with values of the type that arrays would be brought to."""
-    return rows if rows.values.dtype == dtype else rows._replace(values=rows.values.astype(dtype))
+    """Records with float64 values, with values of the type that arrays would be brought to."""
+    return rows if dtype == "float64" else rows._replace(values=rows.values.astype(dtype))
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:

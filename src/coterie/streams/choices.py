@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie import relations
 from coterie.hypotheses import Linear
+from coterie.streams import kernel_choice
 from coterie.streams.kinds import (
     ADAPTIVE,
     FILES,
@@ -42,7 +43,8 @@ class Choice:
     Parameters
     ----------
     relation : str, optional
-        One of `RELATIONS`; what the other arguments imply where it is not given, else ``"adaptive"``.
+        One of `RELATIONS`; where it is not given, what the other arguments imply, else ``"adaptive"``, with a kernel
+        ``"half"``.
     share, b : number, or for a hierarchy one number a level, optional
         How much is shared, for ``"mean"``, ``"clusters"`` and ``"hierarchy"``; share 0.5 where neither is given.
     groups, parents, graph, matrix : str, optional
@@ -73,6 +75,12 @@ class Choice:
         Whether there may be more than two classes.
     storage, storage_bits
         Where weights are kept, see `coterie.hypotheses.Linear`.
+    kernel : str, optional
+        ``"gaussian"``, ``"polynomial"`` or ``"linear"``: a kernel Perceptron instead, its rule the Perceptron's.
+    sigma, degree : number, optional
+        Of the Gaussian kernel, 1 where it is not given; of the polynomial one, 2.
+    budget, budget_size : str, int, optional
+        ``"random"``, ``"forgetron"``, ``"projection"`` or ``"shared"``, and the most support vectors.
 
     Raises
     ------
@@ -109,6 +117,11 @@ class Choice:
     many_classes: bool = False
     storage: str = "auto"
     storage_bits: int = 22
+    kernel: str | None = None
+    sigma: float | None = None
+    degree: int | None = None
+    budget: str | None = None
+    budget_size: int | None = None
 
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
@@ -116,19 +129,24 @@ class Choice:
         _check_relation(self)
         _check_rule(self)
         Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
+        require_one_of("kernel", self.kernel, kernel_choice.KERNELS)
+        require_one_of("budget", self.budget, tuple(kernel_choice.BUDGETS))
+        kernel_choice.check(self)
         _check_values(self)
 
     @property
     def kind(self) -> str:
         """The relation's name: the one given, or the first that takes what else was given."""
         # how much numbers have in common is not learned
-        found = (name for name, kind in RELATIONS.items() if kind.takes(self.given))
+        found = (name for name, kind in RELATIONS.items() if kind.takes(self.given) and not self._lacks(name))
         fitting = (name for name in found if not (self.regression and name == ADAPTIVE))
-        return self.relation or next(fitting, next(iter(RELATIONS)))
+        return self.relation or next(fitting, ADAPTIVE)
 
     @property
     def by(self) -> str:
         """The rule's name: the one given, else the relation's, or the first that takes what else was given."""
+        if self.kernel is not None:
+            return self.rule or "perceptron"
         usual = RELATIONS[self.kind].rule
         if self.regression:
             usual = {"logistic": "squared"}.get(usual, "epsilon")
@@ -164,6 +182,10 @@ class Choice:
         """
         return make_estimator(self, RELATIONS[self.kind].make(self, naming))
 
+    def _lacks(self, relation: str) -> bool:
+        """Whether kernel learners, of which this is one, lack the relation."""
+        return self.kernel is not None and relation == ADAPTIVE
+
     def _said(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: held for name in names if (held := getattr(self, name)) is not None}
 
@@ -188,6 +210,8 @@ def _check_relation(choice: Choice) -> None:
     kind, given = RELATIONS[choice.kind], choice.given
     if kind.file is not None and kind.file not in given:
         raise ValueError(f"relation {choice.kind!r} needs {kind.file}")
+    if choice._lacks(choice.kind):
+        raise ValueError(f"relation {ADAPTIVE!r} cannot be given with a kernel: name another one, such as 'half'")
     if not kind.takes(given):
         names = " and ".join(given)
         raise ValueError(

@@ -15,6 +15,7 @@ from coterie.online import (
 )
 from coterie.online.sharing import relation_at
 from coterie.rules import Absolute, EpsilonInsensitive, PassiveAggressive, Perceptron, Squared
+from coterie.streams import kernel_choice
 from coterie.streams.errors import InputError
 from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
 
@@ -61,8 +62,14 @@ def strength(choice: Choice) -> dict[str, Any]:
 
 def make_estimator(choice: Choice, relation: Any) -> Any:
     """The learner that was chosen, under this relation."""
-    made = _adaptive(choice) if choice.kind == ADAPTIVE else RULES[choice.by].make(choice, relation)
+    made = _of_two(choice, relation)
     return OneVsRest(made) if choice.many_classes else made
+
+
+def _of_two(choice: Choice, relation: Any) -> Any:
+    if choice.kernel is not None:
+        return kernel_choice.make(choice, relation)
+    return _adaptive(choice) if choice.kind == ADAPTIVE else RULES[choice.by].make(choice, relation)
 
 
 def _adaptive(choice: Choice) -> AdaptiveSharingClassifier:

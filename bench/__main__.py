@@ -1,0 +1,58 @@
+"""Every measurement of speed and memory in one run, or those that are named: see README.md beside this file.
+
+python -m bench                       # all, some minutes
+python -m bench text one_record       # some
+python -m bench --quick               # small sizes, to see that everything runs
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import platform
+import time
+
+from bench.harness import Row, show
+
+SCRIPTS = (
+    "text",
+    "many_tasks",
+    "dense",
+    "logistic_speed",
+    "file_to_model",
+    "general_matrix",
+    "relations_cost",
+    "one_record",
+    "memory",
+    "cold_start",
+)
+
+
+def run(name: str, quick: bool) -> list[Row]:
+    """Run one script and print its table."""
+    script = importlib.import_module(f"bench.{name}")
+    print(f"\n## {name}\n\n{script.__doc__.splitlines()[0]}\n", flush=True)
+    start = time.perf_counter()
+    rows = show(script.rows(quick))
+    print(f"\n{time.perf_counter() - start:.0f} s", flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("scripts", nargs="*", choices=[[], *SCRIPTS], metavar="script", help=", ".join(SCRIPTS))
+    parser.add_argument("--quick", action="store_true", help="small sizes, few repetitions: to see that it runs")
+    asked = parser.parse_args()
+    print(f"Python {platform.python_version()}, {platform.machine()}{', small sizes' if asked.quick else ''}")
+    rows = [row for name in asked.scripts or SCRIPTS for row in run(name, asked.quick)]
+    judged = [row for row in rows if row.reached is not None]
+    short = [row for row in judged if not row.reached]
+    print(f"\n## {len(judged) - len(short)} of {len(judged)} targets reached\n")
+    for row in short:
+        print(f"* falls short: {row.what}: {row.target}, ratio {row.ratio}, ours {row.ours}")
+
+
+if __name__ == "__main__":
+    main()

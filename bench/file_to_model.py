@@ -1,0 +1,83 @@
+"""A whole process, from a file of text to a saved model: `coterie learn` against Vowpal Wabbit.
+
+    python -m bench.file_to_model [--quick]
+
+K = 100 tasks, 2^18 features. Each side is a process of its own, started, run and ended; CPU seconds of all its threads,
+wall seconds behind them. From text both read the same file in Vowpal Wabbit's format. From the best binary form, Vowpal
+Wabbit reads its cache, and ours arrays (.npy, CSR) through the Python API. Ours is passive-aggressive, hashed into 2^24
+places as Vowpal Wabbit's weights are; Vowpal Wabbit has its default rate and no predictions to write.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bench import streams, vowpal
+from bench.harness import Row, Timing, at_least, main
+from coterie.streams.block import Block
+
+TASKS = 100
+LEARN = "learn {text} --task t --scale none --rule pa1 --relation half --no-average --storage hashed --storage-bits 24"
+FROM_ARRAYS = """
+import coterie as ct, numpy as np
+from scipy.sparse import csr_array
+data, indices, indptr, y, task = (np.load(f"{folder}/{{name}}.npy", mmap_mode="r") for name in {names})
+model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="hashed", bits=24)
+model.partial_fit(csr_array((data, indices, indptr), shape=(len(y), {features})), y, task=task)
+model.save("{model}")
+"""
+VOWPAL = "from vowpalwabbit import Workspace; Workspace({arguments!r}).finish()"
+NAMES = ("data", "indices", "indptr", "y", "task")
+
+
+def process(command: list[str]) -> tuple[float, float]:
+    """CPU and wall seconds of a process."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"NUMBA_NUM_THREADS": "1"})
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - begun
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+
+
+def commands(block: Block, text: Path, folder: Path) -> dict[str, list[str]]:
+    """The four processes by name."""
+    for name, array in zip(NAMES, (block.X.data, block.X.indices, block.X.indptr, block.y, block.task), strict=True):
+        np.save(folder / f"{name}.npy", array)
+    arrays = FROM_ARRAYS.format(folder=folder, names=NAMES, features=streams.TEXT_FEATURES, model=folder / "b.coterie")
+    learn = [*LEARN.format(text=text).split(), "--alone", "--quiet", "--model", str(folder / "a.coterie")]
+    python = [sys.executable, "-c"]
+    peers = [vowpal.arguments(text, ("hinge", "crossed", 0.5), 24, cache) for cache in (False, True)]
+    return {
+        "ours, text": [str(Path(sys.executable).with_name("coterie")), *learn],
+        "vw, text": [*python, VOWPAL.format(arguments=f"{peers[0]} -f {folder}/a.model")],
+        "ours, arrays": [*python, arrays],
+        "vw, cache": [*python, VOWPAL.format(arguments=f"{peers[1]} -f {folder}/b.model")],
+    }
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    examples, repeats = (10_000, 1) if quick else (200_000, 3)
+    block = streams.text(TASKS, examples)
+    text = vowpal.file_of(block)
+    found: dict[str, list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        asked = commands(block, text, Path(folder))
+        for name, command in [*asked.items()] * (repeats + 1):
+            found.setdefault(name, []).append(process(command))
+    cpu, wall = ({name: Timing([each[k] for each in runs[1:]]) for name, runs in found.items()} for k in (0, 1))
+    for ours, peer, target in (("ours, text", "vw, text", 1.5), ("ours, arrays", "vw, cache", 3.0)):
+        what = f"file to model, {text.stat().st_size / 1e6:.0f} MB of text: {ours} over {peer}"
+        yield at_least(f"{what}, CPU", target, cpu[ours], cpu[peer], 1, unit="s")
+        yield at_least(f"{what}, wall", None, wall[ours], wall[peer], 1, unit="s")
+
+
+if __name__ == "__main__":
+    main(rows, __doc__)
