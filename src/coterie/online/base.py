@@ -366,7 +366,7 @@ class OnlineModel(Learned):
             return *self._dictionary_rows(X, y, learning), y
         if self.fitted and self._dictionaries:
             raise ValueError("the model learned from dictionaries: give a list of dictionaries, not an array")
-        return tabular.validated(self, X, y, self._labels(), reset=learning and not self.fitted)
+        return tabular.validated(self, X, y, learning and not self.fitted, self._labels())
 
     def _dictionary_rows(self, X: Sequence[Mapping[str, Any]], y: Any, learning: bool) -> tuple[Any, int]:
         if learning and len(y) != len(X):

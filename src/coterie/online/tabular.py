@@ -74,20 +74,20 @@ def _checked(column: int, width: int) -> int:
     return column
 
 
-def validated(estimator: Any, X: Any, y: Any, labels: Any, reset: bool) -> tuple[Rows, int, Any]:
+def validated(estimator: Any, X: Any, y: Any, reset: bool, labels: Any = None) -> tuple[Rows, int, Any]:
     """X as compiled code takes it, its width, and y, checked by scikit-learn against what the estimator learned from.
 
     ``y="no_validation"`` says that there is none; ``labels`` says what y may be.
     """
     from sklearn.utils.validation import validate_data
 
-    if not labels.plain and not isinstance(y, str):
-        rows, width, _ = validated(estimator, X, "no_validation", labels, reset)
+    if labels is not None and not labels.plain and not isinstance(y, str):
+        rows, width, _ = validated(estimator, X, "no_validation", reset)
         if len(labels.array(y)) != length(rows):
             raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
         return rows, width, y
     if hasattr(X, "column_names"):
-        checked = _validated_table(estimator, X, y, labels.numeric, reset)
+        checked = _validated_table(estimator, X, y, labels is not None and labels.numeric, reset)
     else:
         of_y = {} if isinstance(y, str) else {"y_numeric": labels.numeric}
         checked = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, **of_y)
