@@ -28,10 +28,13 @@ from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, me
 from .mixture import Member
 from .online import (
     AdaptiveSharingClassifier,
+    MultiLabel,
     MultitaskAROW,
     MultitaskKernelPerceptron,
     MultitaskLogistic,
     MultitaskPerceptron,
+    MultitaskRegressor,
+    OneVsRest,
     SelectiveSampling,
 )
 from .persistence import load
@@ -53,13 +56,15 @@ from .relations import (
     TaskGraph,
     VonNeumann,
 )
-from .rules import Arow, Logistic, PassiveAggressive, Perceptron
+from .rules import Absolute, Arow, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, Squared
 from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
+from .wrappers import Forgetting
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
     "Always",
@@ -74,8 +79,10 @@ __all__ = [
     "CutOff",
     "DiagonalAROW",
     "DivergenceFree",
+    "EpsilonInsensitive",
     "FieldMixture",
     "Forgetron",
+    "Forgetting",
     "Gaussian",
     "GraphPenalty",
     "HalfUpdate",
@@ -91,6 +98,7 @@ __all__ = [
     "MeanRegularized",
     "Member",
     "MixedEffect",
+    "MultiLabel",
     "MultitaskAROW",
     "MultitaskKernelClassifier",
     "MultitaskKernelPerceptron",
@@ -99,10 +107,12 @@ __all__ = [
     "MultitaskLinearSVR",
     "MultitaskLogistic",
     "MultitaskPerceptron",
+    "MultitaskRegressor",
     "MultitaskSVC",
     "MultitaskSVR",
     "Normalised",
     "NuMethod",
+    "OneVsRest",
     "OptimalOutputKernel",
     "Pairwise",
     "PassiveAggressive",
@@ -120,6 +130,7 @@ __all__ = [
     "SelectiveSampling",
     "Separable",
     "SharedProjection",
+    "Squared",
     "TaskGraph",
     "Tikhonov",
     "Trace",

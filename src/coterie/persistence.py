@@ -55,7 +55,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     from safetensors.numpy import save as pack
 
     data, arrays = model.dump()
-    described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params())}
+    described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params(deep=False))}
     written = {_DOCUMENT: msgspec.json.encode(spec.to_json(data)), _SPEC: msgspec.json.encode(described)}
     inline = written.pop(_SPEC) if len(written[_SPEC]) <= HEADER_BYTES else b""
     held = arrays | {name: np.frombuffer(text, np.uint8) for name, text in written.items()}

@@ -62,7 +62,11 @@ class Columns:
         ),
     ] = None
     label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column to predict; it holds two different values.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column to predict; it holds two values, or more (--many-classes), or numbers (--regression).",
+        ),
     ] = None
     features: Annotated[
         list[str] | None,
@@ -182,11 +186,13 @@ class Learning:
         typer.Option(
             metavar="NAME",
             help="logistic (the default: it has probabilities), arow, pa1, pa2 or pa (passive-aggressive), or "
-            "perceptron; with graph, matrix and learned relations pa1 is the default.",
+            "perceptron; with graph, matrix and learned relations pa1 is the default. With --regression squared, "
+            "absolute or epsilon.",
         ),
     ] = None
     step: Annotated[
-        float | None, typer.Option(metavar="E", help="How far a logistic learner steps.  [default: 0.7]")
+        float | None,
+        typer.Option(metavar="E", help="How far a logistic learner steps, or one of numbers.  [default: 0.7, 0.3]"),
     ] = None
     r: Annotated[
         float | None,
@@ -198,6 +204,27 @@ class Learning:
             "--C", metavar="C", help="How far one record may move a passive-aggressive learner.  [default: 1]"
         ),
     ] = None
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            metavar="E",
+            help="For --rule epsilon: predictions may be off by so many standard deviations.  [default: 0.1]",
+        ),
+    ] = None
+    half_life: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Forget: what was learned counts half after N records; N,N for what is shared and what is "
+            "a task's own. Predicts by the last weights.",
+        ),
+    ] = None
+    regression: Annotated[
+        bool, typer.Option("--regression", help="Labels are numbers: predict how much, not which of two.")
+    ] = False
+    many_classes: Annotated[
+        bool, typer.Option("--many-classes", help="Labels are any number of classes, new ones as they come.")
+    ] = False
     average: Annotated[
         bool | None,
         typer.Option(
@@ -237,7 +264,8 @@ class Learning:
         from coterie.streams.choices import Choice
 
         said = {name: value for name, value in asdict(self).items() if value is not None}
-        read: dict[str, Any] = {"share": partial(numbers, "share"), "b": partial(numbers, "b"), "epoch": epoch}
+        several = {name: partial(numbers, name) for name in ("share", "b", "half_life")}
+        read: dict[str, Any] = {**several, "epoch": epoch}
         return Choice(**said | {name: read[name](said[name]) for name in read if name in said})
 
 
@@ -250,7 +278,8 @@ def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:
 
 def refuse_learning(learning: Learning) -> None:
     """Refuse options that would change a learner that has begun."""
-    refuse(tuple(field.name for field in fields(Learning)), asdict(learning), "the model goes on as the learner it is")
+    given = asdict(learning) | {name: None for name in ("regression", "many_classes") if not getattr(learning, name)}
+    refuse(tuple(field.name for field in fields(Learning)), given, "the model goes on as the learner it is")
 
 
 def require_folder(**paths: Path | None) -> None:

@@ -8,7 +8,7 @@ from . import laws  # noqa: F401 - it gives the functions below bodies for learn
 from .asking import decide, pass_by, wanted
 from .generic import compiled
 from .models import adapt, add, foresee, ready, report, score, tick
-from .rules import calls, step
+from .rules import calls, direction, evidence, step
 
 
 class Moves(NamedTuple):
@@ -69,12 +69,13 @@ def learn(
 def _settle(model: Any, rule: Any, rows: Any, s: int, i: int, y: float, margin: float) -> float:
     """Learn record s, whose margin was ``margin``; returns the step, or -1.0 if room or a column is missing first."""
     tau = 0.0
-    if calls(rule, y * margin):
+    agreement = evidence(rule, y, margin)
+    if calls(rule, agreement):
         if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
             return -1.0
-        tau = step(rule, model, i, rows, s, y * margin)
+        tau = step(rule, model, i, rows, s, agreement)
     if tau > 0.0:
-        add(model, i, tau * y, rows, s)
+        add(model, i, tau * direction(rule, y, agreement), rows, s)
         adapt(model)
     tick(model, i, y * margin)
     return tau

@@ -11,6 +11,7 @@ from . import learned, memories, projections
 from .adaptive import Adaptive
 from .confidence import Confident
 from .expansion import Expansion, Support
+from .fading import Faded, Forgetful
 from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
 from .signed import Signed
 from .stores import DenseStore, SparseStore
@@ -21,7 +22,7 @@ Arrays = dict[str, NDArray[Any]]
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(Adaptive, Averaged, Confident, Grouped, Signed, Spread),
+        *(Adaptive, Averaged, Confident, Faded, Forgetful, Grouped, Signed, Spread),
         *(Columns, Levels, SparseColumns),
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),

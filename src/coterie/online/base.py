@@ -1,9 +1,9 @@
-"""What every online classifier can do: scikit-learn's verbs, River's verbs, and the round that both share."""
+"""What every online model can do: scikit-learn's verbs, River's verbs, and the round that both share."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from coterie.streams.block import Block
 from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 
 from . import tabular
-from .labels import TwoLabels
 from .learned import Learned
 from .refusal import all_or_nothing
 from .rounds import Asking, Margins, Rounds
@@ -24,13 +23,11 @@ from .rounds import Asking, Margins, Rounds
 ONLY_TASK = 0
 
 
-class OnlineClassifier(Learned):
-    """Base of the online classifiers; a subclass says which learner it is.
+class OnlineModel(Learned):
+    """Base of the online models; a subclass says what labels are, and which learner it is.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The labels seen, the negative one first.
     tasks_ : list
         The tasks seen, in order of first appearance.
     state_ : State
@@ -46,6 +43,9 @@ class OnlineClassifier(Learned):
     storage: Literal["auto", "dense", "sparse", "hashed"]
     bits: int
     dtype: Literal["float64", "float32"]
+
+    #: What is predicted for one record before anything is learned.
+    unlearned: ClassVar[Any] = None
 
     # -- arrays ---------------------------------------------------------------------------------------------------
 
@@ -74,39 +74,12 @@ class OnlineClassifier(Learned):
         """
         if n_passes < 1:
             raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
-        fresh = type(self)(**self.get_params())
+        fresh = type(self)(**self.get_params(deep=False))
         fresh.learn_rounds(X, y, task, whole=True, passes=n_passes)
         for _ in range(n_passes - 1):
             fresh.learn_rounds(X, y, task)
         self._forget()
         self.__dict__.update(fresh.__dict__)
-        return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        task: Any = None,
-        classes: Sequence[Hashable] | None = None,
-        *,
-        tasks: Sequence[Hashable] | None = None,
-    ) -> Self:
-        """Go on learning from X, y in order.
-
-        Parameters
-        ----------
-        X, y, task
-            As in :meth:`fit`.
-        classes : sequence of two labels, optional
-            The labels there will be, where the first records may hold one only.
-        tasks : sequence of labels, optional
-            Tasks to know from now on, whether they occur in these records or not.
-
-        Returns
-        -------
-        self
-        """
-        self.learn_rounds(X, y, task, tasks=tasks, classes=classes)
         return self
 
     def learn_rounds(
@@ -126,7 +99,7 @@ class OnlineClassifier(Learned):
         Parameters
         ----------
         X, y, task, tasks, classes
-            As in :meth:`partial_fit`.
+            The records, their labels and tasks; tasks to know, and labels there will be.
         late : int
             The labels come so many rounds late: the last ``late`` records are predicted and not learned.
         whole : bool
@@ -138,13 +111,13 @@ class OnlineClassifier(Learned):
         X, task = tabular.split_task(X, task, self.task_column)
         with all_or_nothing(self):
             rows, features, y = self._rows(X, y)
-            labels = self._labels_with(y if classes is None else classes)
-            signs = labels.signs(y)
-            if whole and len(labels.inside) < 2:
-                raise ValueError(f"y must hold two classes, got one class only: {labels.ordered[0]!r}")
-            length = passes * len(signs) if whole else None
-            task = tabular.task_labels(task, len(signs))
-            return self._learn(rows, features, labels, signs, task, tasks or (), late, length)
+            labels = self._labels_known() if classes is None else self._labels_with(classes)
+            values = labels.values(y)
+            if whole:
+                labels.require_whole()
+            length = passes * len(values) if whole else None
+            task = tabular.task_labels(task, len(values))
+            return self._learn(rows, features, labels, values, task, tasks or (), late, length)
 
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
         """Records given in any form as a validated block, for :meth:`learn_block`."""
@@ -153,7 +126,7 @@ class OnlineClassifier(Learned):
         with all_or_nothing(self):
             rows, features, y = self._rows(X, y)
             self._labels_with(y)
-            y, n = np.asarray(y), tabular.length(rows)
+            y, n = self._labels().array(y), tabular.length(rows)
             return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, n), np.arange(1, n + 1))
 
     def probabilities(self, margin: Margins) -> Margins | None:
@@ -161,9 +134,22 @@ class OnlineClassifier(Learned):
         factor = self._learner().log_odds
         return None if factor is None else np.exp(-np.logaddexp(0.0, -factor * margin))
 
-    def under(self, relation: Any) -> OnlineClassifier:
+    def blank(self, n: int) -> NDArray[Any]:
+        """What is kept of n predictions until they are judged, to be filled in by :meth:`kept`."""
+        return np.zeros(n)
+
+    def kept(self, margin: Any, label: Any) -> NDArray[Any]:
+        """What is kept of predictions: margins with the sign of the inside, for labels may yet turn round."""
+        return np.asarray(margin * self.orientation)
+
+    def under(self, relation: Any) -> OnlineModel:
         """An unfitted model like this one, whose tasks share as the relation says: what it is compared with."""
         return type(self)(**{**self.get_params(), "relation": relation})
+
+    @property
+    def label_kind(self) -> Any:
+        """What labels may be: nothing known of them but that."""
+        return self._labels()
 
     def learner(self) -> Any:
         """The learner that the parameters describe, for a mixture to hold it among others."""
@@ -187,8 +173,8 @@ class OnlineClassifier(Learned):
         if block.y is None:
             raise ValueError("records without labels can be predicted, not learned")
         with all_or_nothing(self):
-            labels = self._labels_with(block.y)
-            made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late, length, asking)
+            labels = self._labels_known()
+            made = self._learn(rows, features, labels, labels.values(block.y), block.tasks, tasks, late, length, asking)
         if "view_" not in self.__dict__:
             self.n_features_in_ = features
         return made
@@ -211,8 +197,15 @@ class OnlineClassifier(Learned):
         """The task of one record given as a dictionary."""
         return self._split_record(x, task)[1]
 
-    def decision_function(self, X: Any, task: Any = None) -> Margins:
-        """The margin of each record, positive for ``classes_[1]``: w_task · x. Nothing is learned.
+    def _decide(self, X: Any, task: Any = None) -> Margins:
+        """The margin of each record as it is outside; nothing is learned."""
+        self._check_fitted()
+        X, task = tabular.split_task(X, task, self.task_column)
+        rows, _, _ = self._rows(X)
+        return self._margins(rows, *distinct_labels(tabular.task_labels(task, tabular.length(rows))))
+
+    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
+        """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.
 
         Raises
         ------
@@ -220,26 +213,15 @@ class OnlineClassifier(Learned):
             For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by what the relation says
             of a task nobody has seen.
         """
-        self._check_fitted()
-        X, task = tabular.split_task(X, task, self.task_column)
-        rows, _, _ = self._rows(X)
-        return self._margins(rows, *distinct_labels(tabular.task_labels(task, tabular.length(rows))))
-
-    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
-        """The predicted label of each record; a zero margin is ``classes_[1]``."""
-        margins = self.decision_function(X, task)
-        return self.labels_.labels(margins)
+        margins = self._decide(X, task)
+        return np.asarray(self.labels_.labels(margins))
 
     def decide_block(self, block: Block) -> Margins:
-        """As :meth:`decision_function`, for a block that has been validated."""
+        """The margin of each record of a block that has been validated."""
         self._check_fitted()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
         return self._margins(rows, *distinct_labels(block.tasks))
-
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """The share of records predicted right, weighted where weights are given."""
-        return float(np.average(self.predict(X, task) == np.asarray(y), weights=sample_weight))
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
@@ -247,31 +229,27 @@ class OnlineClassifier(Learned):
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
         self._check_parameters()
         x, task = self._split_record(x, task)
-        labels = self._labels_with([y]) if not self.fitted or y not in self.labels_.inside else self.labels_
+        labels = (self.labels_ if self.fitted else self._labels()).with_one(y)
         with all_or_nothing(self):
             rows, features = self._record(x, learning=True)
             if not self.fitted or features > self.state_.features or task not in self.state_.tasks.numbers:
                 self._state_with([task], features, dense=False)
         self.labels_ = labels
         state = self.state_
-        self._learner().update_one(state, rows, state.tasks.numbers[task], labels.inside[y])
+        self._learner().update_one(state, rows, state.tasks.numbers[task], labels.value(y))
 
-    def decision_function_one(self, x: Mapping[str, Any], task: Hashable = None) -> float:
-        """The margin of one record given as a dictionary; 0.0 before anything is learned."""
-        if not self.fitted:
-            return 0.0
+    def _decide_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
+        """The margin of one record as it is outside; something has been learned."""
         x, task = self._split_record(x, task)
         rows, _ = self._record(x, learning=False)
         number = self.state_.tasks.numbers.get(task)
         if number is None:
-            return float(self._margins(rows, [task], np.zeros(1, np.int64))[0])
-        return self.labels_.orientation * self._learner().score_one(self.state_, rows, number)
+            return self._margins(rows, [task], np.zeros(1, np.int64))[0]
+        return self.labels_.shift + self.labels_.factor * self._learner().score_one(self.state_, rows, number)
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
-        """The label of one record given as a dictionary; None before anything is learned."""
-        if not self.fitted:
-            return None
-        return self.labels_.label(self.decision_function_one(x, task))
+        """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
+        return self.labels_.label(self._decide_one(x, task)) if self.fitted else self.unlearned
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -288,18 +266,22 @@ class OnlineClassifier(Learned):
         for name in ("state_", "labels_", "view_", "n_features_in_", "feature_names_in_", "encoder_", "_made"):
             self.__dict__.pop(name, None)
 
-    def _labels_with(self, y: Any) -> TwoLabels:
+    def _labels_with(self, y: Any) -> Any:
         """The labels known and these, as a copy."""
-        labels = TwoLabels(self.labels_.inside if self.fitted else None)
-        labels.signs(y)
+        labels = self._labels_known()
+        labels.values(y)
         return labels
+
+    def _labels_known(self) -> Any:
+        """The labels known, as a copy."""
+        return self._labels(self.labels_.inside if self.fitted else None)
 
     def _learn(
         self,
         rows: Any,
         features: int,
-        labels: TwoLabels,
-        signs: Margins,
+        labels: Any,
+        values: Margins,
         task: Any,
         tasks: Any,
         late: int,
@@ -313,9 +295,11 @@ class OnlineClassifier(Learned):
         self.labels_ = labels
         codes = np.array([state.tasks.numbers[label] for label in distinct], np.int64)[places]
         asker: Any = EVERY if asking is None else asking(state)
-        moves = self._learner().update_many(state, rows, codes, signs, max(len(signs) - late, 0), asker)
-        asked = np.ones(len(signs), bool) if asking is None else asker.answer > 0
-        return Rounds(labels.orientation * moves.margins, moves.taus > 0, asked)
+        last = max(len(values) - late, 0)
+        inside = labels.learn(values, last)
+        moves = self._learner().update_many(state, rows, codes, inside.y, last, asker)
+        asked = np.ones(len(values), bool) if asking is None else asker.answer > 0
+        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked)
 
     def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
         """The state with room for these tasks and features, made if there is none."""
@@ -338,7 +322,7 @@ class OnlineClassifier(Learned):
         numbers = self.state_.tasks.numbers
         codes = np.array([numbers.get(label, -1) for label in distinct], np.int64)[places]
         margins = self._learner().score_any(self.state_, rows, codes, [distinct[place] for place in places[codes < 0]])
-        return self.labels_.orientation * margins
+        return np.asarray(self.labels_.shift + self.labels_.factor * margins)
 
     def _split_record(self, x: Mapping[Any, Any], task: Hashable) -> tuple[Mapping[Any, Any], Hashable]:
         if self.task_column is None:
@@ -382,7 +366,7 @@ class OnlineClassifier(Learned):
             return *self._dictionary_rows(X, y, learning), y
         if self.fitted and self._dictionaries:
             raise ValueError("the model learned from dictionaries: give a list of dictionaries, not an array")
-        return tabular.validated(self, X, y, reset=learning and not self.fitted)
+        return tabular.validated(self, X, y, learning and not self.fitted, self._labels())
 
     def _dictionary_rows(self, X: Sequence[Mapping[str, Any]], y: Any, learning: bool) -> tuple[Any, int]:
         if learning and len(y) != len(X):

@@ -16,7 +16,7 @@ from coterie.kernels import Gaussian, as_kernel
 from coterie.numeric.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import HalfUpdate, Independent
 
-from .base import OnlineClassifier
+from .classifier import OnlineClassifier
 
 
 @persistence.register

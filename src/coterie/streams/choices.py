@@ -13,6 +13,7 @@ from coterie.streams.kinds import (
     ADAPTIVE,
     FILES,
     LEARNING,
+    LOSSES,
     RELATIONS,
     RULES,
     STRENGTHS,
@@ -20,16 +21,17 @@ from coterie.streams.kinds import (
     make_estimator,
     strength,
 )
+from coterie.wrappers import forgetting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from coterie.streams.related import Naming
 
-__all__ = ["FILES", "RELATIONS", "RULES", "Choice", "Strength", "require_one_of"]
+__all__ = ["FILES", "LOSSES", "RELATIONS", "RULES", "Choice", "Strength", "require_one_of"]
 
 _OF_RELATIONS = (*FILES, *STRENGTHS, "members", *LEARNING)
-OF_RULES = ("C", "step", "r", "average")
+OF_RULES = ("C", "step", "r", "epsilon", "average")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,14 @@ class Choice:
     average : bool, optional
         Whether a Perceptron or passive-aggressive learner predicts by the mean of its weights, as it does where this is
         not given.
+    epsilon : float, optional
+        How far off a prediction may be for the rule ``"epsilon"``, in standard deviations of the labels.
+    half_life : number, or two of them, optional
+        Rounds after which what was learned counts half: one, or those of what is shared and of what is a task's own.
+    regression : bool
+        Whether labels are numbers to be predicted; the rule is one of `LOSSES` then.
+    many_classes : bool
+        Whether there may be more than two classes.
     storage, storage_bits
         Where weights are kept, see `coterie.hypotheses.Linear`.
     kernel : str, optional
@@ -101,6 +111,10 @@ class Choice:
     step: float | None = None
     r: float | None = None
     average: bool | None = None
+    epsilon: float | None = None
+    half_life: Strength | None = None
+    regression: bool = False
+    many_classes: bool = False
     storage: str = "auto"
     storage_bits: int = 22
     kernel: str | None = None
@@ -111,7 +125,7 @@ class Choice:
 
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
-        require_one_of("rule", self.rule, tuple(RULES))
+        _check_outputs(self)
         _check_relation(self)
         _check_rule(self)
         Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
@@ -123,7 +137,9 @@ class Choice:
     @property
     def kind(self) -> str:
         """The relation's name: the one given, or the first that takes what else was given."""
-        fitting = (name for name, kind in RELATIONS.items() if kind.takes(self.given) and not self._lacks(name))
+        # how much numbers have in common is not learned
+        found = (name for name, kind in RELATIONS.items() if kind.takes(self.given) and not self._lacks(name))
+        fitting = (name for name in found if not (self.regression and name == ADAPTIVE))
         return self.relation or next(fitting, ADAPTIVE)
 
     @property
@@ -132,8 +148,15 @@ class Choice:
         if self.kernel is not None:
             return self.rule or "perceptron"
         usual = RELATIONS[self.kind].rule
-        fitting = (name for name in (usual, *RULES) if set(self._said(OF_RULES)) <= set(RULES[name].arguments))
+        if self.regression:
+            usual = {"logistic": "squared"}.get(usual, "epsilon")
+        fitting = (name for name in (usual, *self.rules) if set(self._said(OF_RULES)) <= set(RULES[name].arguments))
         return self.rule or next(fitting, usual)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules for labels of this kind."""
+        return LOSSES if self.regression else tuple(name for name in RULES if name not in LOSSES)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -198,12 +221,26 @@ def _check_relation(choice: Choice) -> None:
         )
 
 
+def _check_outputs(choice: Choice) -> None:
+    if choice.regression and choice.many_classes:
+        raise ValueError("regression and many_classes exclude each other: labels are numbers or classes")
+    if choice.regression and choice.relation == ADAPTIVE:
+        raise ValueError(f"relation {ADAPTIVE!r} mixes classifiers: give another one for numbers")
+    if choice.rule in RULES and choice.rule not in choice.rules:
+        what = "labels that are numbers" if choice.rule in LOSSES else "classes"
+        raise ValueError(f"rule {choice.rule!r} is for {what}; expected one of {', '.join(choice.rules)}")
+    require_one_of("rule", choice.rule, choice.rules)
+    forgetting(Linear(), choice.half_life)
+
+
 def _check_rule(choice: Choice) -> None:
     for name in choice._said(OF_RULES):
         if name not in RULES[choice.by].arguments:
             raise ValueError(f"{name} does not apply to the rule {choice.by!r}")
     if choice.members is not None and choice.by != "logistic":
         raise ValueError(f"members {choice.members!r} have rules of their own: leave out the rule {choice.by!r}")
+    if choice.members is not None and choice.half_life is not None:
+        raise ValueError(f"half_life does not apply to members {choice.members!r}")
 
 
 def _check_values(choice: Choice) -> None:

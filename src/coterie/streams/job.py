@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 TOGETHER = "together"
 BASELINES = ("independent", "pooled")
 
+#: What to do about a third label.
+MORE = "--many-classes learns more, --regression numbers"
+
 OnRound = Callable[[Mapping[str, Trace]], None]
 
 
@@ -43,7 +46,7 @@ class Outcome:
     comparison : Comparison
         The learners' traces, the learners and their seconds; one learner only where nothing was compared.
     learner : str
-        The learner that was asked for, of several the one with the fewest mistakes.
+        The learner that was asked for, of several the one with the least error.
     reading : Reading
         What was read and what was not used.
     seconds : float
@@ -147,7 +150,7 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
     stream.require_two_labels()
     for model in comparison.models.values():
         model.encoder_ = stream.reader.encoder
-    best = min(models, key=lambda name: comparison.traces[name].mistakes)
+    best = min(models, key=lambda name: comparison.traces[name].error)
     return Outcome(comparison, best, Reading.of(stream.reader), time.perf_counter() - started)
 
 
@@ -171,6 +174,7 @@ class _Stream:
         self.reader = reader
         self._blocks: Any = iter(reader)
         self._labels: dict[Hashable, None] = {}
+        self._kind: Any = None
         self._tasks: set[Hashable] = set()
         self._allowed: list[Callable[[Hashable], Any]] = []
         self.seconds = 0.0
@@ -196,7 +200,8 @@ class _Stream:
     def guard(self, models: Any) -> None:
         """Refuse records that one of these models would refuse."""
         for model in models:
-            if model.fitted:
+            self._kind = model.label_kind
+            if model.fitted and not self._kind.numeric:
                 self._labels.update(dict.fromkeys(model.labels_.inside))
             self._allowed += _allowing(model)
 
@@ -210,8 +215,8 @@ class _Stream:
             before = time.process_time()
 
     def require_two_labels(self) -> None:
-        """Refuse a stream that is over and had one label only."""
-        if len(self._labels) < 2:
+        """Refuse a stream that is over and had one label only, unless labels are numbers."""
+        if not self._kind.numeric and len(self._labels) < 2:
             only = next(iter(self._labels))
             message = f"all {self.reader.rows:,} records have the label {only!r}; expected two labels"
             raise InputError(message, self.reader.path, column=_role(self.reader, "label"))
@@ -219,12 +224,24 @@ class _Stream:
     def _check_labels(self, block: Block) -> None:
         if block.y is None:
             raise InputError("has no labels to learn from: name their column as the label", self.reader.path)
+        if self._kind.numeric:
+            self._check_numbers(block)
+            return
         distinct, codes = distinct_labels(block.y, "label")
         for code, label in enumerate(distinct):
-            if label not in self._labels and len(self._labels) == 2:
+            if label not in self._labels and len(self._labels) == self._kind.most:
                 known = " and ".join(map(repr, self._labels))
-                raise self._error(f"{label!r} is a third label, after {known}", "label", block, codes == code)
+                message = f"{label!r} is a third label, after {known}; {MORE}"
+                raise self._error(message, "label", block, codes == code)
             self._labels[label] = None
+
+    def _check_numbers(self, block: Block) -> None:
+        try:
+            self._kind.values(block.y)
+        except ValueError:
+            wrong = np.array([not self._kind.takes(label) for label in np.asarray(block.y)])
+            label = np.asarray(block.y)[np.argmax(wrong)]
+            raise self._error(f"{label!r} is no number that can be learned", "label", block, wrong) from None
 
     def _check_tasks(self, block: Block) -> None:
         distinct, codes = distinct_labels(block.tasks)

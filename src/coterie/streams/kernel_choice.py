@@ -35,6 +35,9 @@ def check(choice: Choice) -> None:
         if said:
             raise ValueError(f"{' and '.join(said)} cannot be given without a kernel")
         return
+    for name in ("regression", "half_life"):
+        if getattr(choice, name):
+            raise ValueError(f"{name} cannot be given with a kernel")
     if choice.by != "perceptron" or choice.storage != "auto":
         raise ValueError("rule and storage cannot be given with a kernel: it learns by the Perceptron's rule")
     for name, needed in (("sigma", "gaussian"), ("degree", "polynomial")):

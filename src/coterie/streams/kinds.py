@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coterie import relations
-from coterie.online import AdaptiveSharingClassifier, MultitaskAROW, MultitaskLogistic, MultitaskPerceptron
+from coterie.online import (
+    AdaptiveSharingClassifier,
+    MultitaskAROW,
+    MultitaskLogistic,
+    MultitaskPerceptron,
+    MultitaskRegressor,
+    OneVsRest,
+)
 from coterie.online.sharing import relation_at
-from coterie.rules import PassiveAggressive, Perceptron
+from coterie.rules import Absolute, EpsilonInsensitive, PassiveAggressive, Perceptron, Squared
 from coterie.streams import kernel_choice
 from coterie.streams.errors import InputError
 from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
@@ -55,17 +62,20 @@ def strength(choice: Choice) -> dict[str, Any]:
 
 def make_estimator(choice: Choice, relation: Any) -> Any:
     """The learner that was chosen, under this relation."""
+    made = _of_two(choice, relation)
+    return OneVsRest(made) if choice.many_classes else made
+
+
+def _of_two(choice: Choice, relation: Any) -> Any:
     if choice.kernel is not None:
         return kernel_choice.make(choice, relation)
-    if choice.kind == ADAPTIVE:
-        return _adaptive(choice)
-    return RULES[choice.by].make(choice, relation)
+    return _adaptive(choice) if choice.kind == ADAPTIVE else RULES[choice.by].make(choice, relation)
 
 
 def _adaptive(choice: Choice) -> AdaptiveSharingClassifier:
     """A mixture over how much is shared: of the rule's learners, or one of the named sets."""
-    held: Any = _held(choice)
-    if choice.by == "logistic":
+    held: Any = _stored(choice)
+    if choice.by == "logistic" and choice.half_life is None:
         return AdaptiveSharingClassifier(choice.members, **_said(choice, "step"), **held)
     return AdaptiveSharingClassifier([RULES[choice.by].make(choice, relation_at(share)) for share in SHARES], **held)
 
@@ -90,7 +100,20 @@ def _aggressive(variant: Any) -> Callable[[Choice, Any], MultitaskPerceptron]:
     return make
 
 
+def _number(loss: Callable[..., Any], *names: str) -> Callable[[Choice, Any], MultitaskRegressor]:
+    def make(choice: Choice, relation: Any) -> MultitaskRegressor:
+        part = loss(**_said(choice, *names))
+        average = part.move == "shortest" and _averaged(choice)
+        return MultitaskRegressor(relation, part, **_said(choice, "step"), average=average, **_held(choice))
+
+    return make
+
+
 def _held(choice: Choice) -> Any:
+    return _stored(choice) | {"half_life": choice.half_life}
+
+
+def _stored(choice: Choice) -> Any:
     return {"storage": choice.storage, "bits": choice.storage_bits}
 
 
@@ -99,7 +122,7 @@ def _said(choice: Choice, *names: str) -> dict[str, Any]:
 
 
 def _averaged(choice: Choice) -> bool:
-    return choice.average is not False
+    return choice.average or (choice.average is None and choice.half_life is None)
 
 
 def _clusters(choice: Choice, naming: Naming) -> Any:
@@ -166,7 +189,12 @@ RULES = {
     "pa2": RuleKind(_PA, _aggressive("II")),
     "pa": RuleKind(_PA, _aggressive("0")),
     "perceptron": RuleKind(("average",), _mistaken),
+    "squared": RuleKind(("step",), _number(Squared)),
+    "absolute": RuleKind(("step",), _number(Absolute)),
+    "epsilon": RuleKind((*_PA, "epsilon"), _number(EpsilonInsensitive, "C", "epsilon")),
 }
+#: Rules for labels that are numbers.
+LOSSES = ("squared", "absolute", "epsilon")
 
 ADAPTIVE = "adaptive"
 # in the order in which what is given is tried

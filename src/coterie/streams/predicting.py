@@ -27,7 +27,7 @@ class Predictions(NamedTuple):
     prediction : ndarray, shape (n,)
         The label predicted.
     margin : ndarray of float64, shape (n,)
-        Positive for the second of the model's classes.
+        Positive for the second of the model's classes; None where a number was predicted.
     probability : ndarray of float64, shape (n,), or None
         Of the second class, where the model has one.
     """
@@ -35,7 +35,7 @@ class Predictions(NamedTuple):
     place: NDArray[np.int64]
     task: NDArray[Any]
     prediction: NDArray[Any]
-    margin: NDArray[np.float64]
+    margin: NDArray[np.float64] | None
     probability: NDArray[np.float64] | None = None
 
 
@@ -67,10 +67,11 @@ def predict_records(model: Any, reader: Reader) -> Generator[Predictions]:
 
 def _predicted(model: Any, block: Block, reader: Reader) -> Predictions:
     try:
-        margin = model.decide_block(block)
+        told = model.decide_block(block)
     except ValueError as error:
         raise placed(model.decide_block, block, reader, error) from None
-    return Predictions(block.place, block.tasks, model.labels_.labels(margin), margin, model.probabilities(margin))
+    labels, sure = model.labels_.labels(told), model.labels_.strength(told)
+    return Predictions(block.place, block.tasks, labels, sure, model.probabilities(told))
 
 
 def placed(decide: Callable[[Block], Any], block: Block, reader: Reader, error: ValueError) -> ValueError:

@@ -149,7 +149,7 @@ class Told(NamedTuple):
 
     label: NDArray[Any] | None
     task: NDArray[Any]
-    margin: NDArray[np.float64]
+    margin: NDArray[Any]
     asked: NDArray[np.bool_]
 
 
@@ -174,16 +174,19 @@ class Stream:
         """Predict a block, learning the labels that come meanwhile."""
         joined = block if self.waiting is None else self.waiting.joined(block)
         before = len(joined) - len(block)
-        margin = np.zeros(len(joined))
+        margin = self.model.blank(len(joined))
         asked = self.asked
         if before < self.delay:  # no label has come yet in this stream
-            met = self.model.meet_block(joined.piece(before, self.delay))
-            margin[before : before + len(met.margin)] = met.margin * self.model.orientation
+            early = joined.piece(before, self.delay)
+            met = self.model.meet_block(early)
+            if self.model.fitted:
+                margin[before : before + len(early)] = self.model.kept(met.margin, early.y)
             asked = np.concatenate([asked, met.queried])
         learned = max(len(joined) - self.delay, 0)
         if learned:
             rounds = self._learn(replace(joined, asked=asked), self.delay)
-            margin[self.delay :] = rounds.margin[self.delay :] * self.model.orientation
+            label = None if joined.y is None else joined.y[self.delay :]
+            margin[self.delay :] = self.model.kept(rounds.margin[self.delay :], label)
             self.moved.append(rounds.updated[:learned])
             self.tasks, asked = (), rounds.queried
         self.told.append(Told(block.y, block.tasks, margin[before:], asked[before:]))
@@ -210,27 +213,17 @@ class Stream:
 
 
 def _trace(model: Any, told: Sequence[Told], moved: Sequence[NDArray[np.bool_]]) -> Trace:
-    """The rounds as the user sees them; margins were kept with the sign of the model's inside."""
-    margin = model.orientation * np.concatenate([np.zeros(0), *(rounds.margin for rounds in told)])
+    """The rounds as the user sees them; what was kept of predictions is for the model to judge."""
+    margin = np.concatenate([model.blank(0), *(rounds.margin for rounds in told)])
     label = _joined([rounds.label for rounds in told])
     tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))
-    classes = model.classes_ if model.fitted else np.zeros(0)
-    sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(len(margin))
     updated = np.zeros(len(margin), bool)
     flags = np.concatenate([np.zeros(0, bool), *moved])[: len(margin)]
     updated[: len(flags)] = flags
-    return Trace(
-        margin=margin,
-        prediction=classes[np.where(margin >= 0, -1, 0)] if len(classes) else label,
-        mistake=sign * margin <= 0,
-        updated=updated,
-        queried=np.concatenate([np.zeros(0, bool), *(rounds.asked for rounds in told)]),
-        label=label,
-        task=task,
-        tasks=tuple(tasks),
-        classes=classes,
-        probability=model.probabilities(margin) if len(classes) else None,
-    )
+    queried = np.concatenate([np.zeros(0, bool), *(rounds.asked for rounds in told)])
+    rounds: dict[str, Any] = {"updated": updated, "queried": queried, "task": task, "tasks": tuple(tasks)}
+    made: Trace = model.judged(margin, label, rounds)
+    return made
 
 
 def _joined(arrays: Sequence[Any]) -> NDArray[Any]:

@@ -57,9 +57,10 @@ class Summary:
     def sentences(self) -> list[str]:
         """A few sentences that a person can act on."""
         if self.learner not in self.verdicts:
-            error = percent(self.metrics[self.learner].micro["error"])
+            metrics = self.metrics[self.learner]
+            error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
             over = f"{counted(self.examples, 'example')} of {counted(self.tasks, 'task')}"
-            return [f"{error} error over {over}. Nothing was learned beside it to compare with.", *self._asked]
+            return [f"{error} over {over}. Nothing was learned beside it to compare with.", *self._asked]
         return [*conclusions(self.learner, self.verdicts[self.learner], self.against_pooled), *self._asked]
 
     @property
@@ -157,5 +158,5 @@ def _pooled_is_best(against_alone: Verdict, against_pooled: Verdict) -> bool:
 def _chosen(comparison: Comparison, learner: str | None) -> str:
     if learner not in (None, ALONE) or len(comparison.traces) == 1:
         return learner or next(iter(comparison.traces))
-    others = {name: trace.mistakes for name, trace in comparison.traces.items() if name != ALONE}
+    others = {name: trace.error for name, trace in comparison.traces.items() if name != ALONE}
     return min(others, key=others.__getitem__)
