@@ -221,6 +221,14 @@ class Precomputed:
 
     So X is the (n, n) Gram matrix of the stream, in the order of the stream, to learn from, and has the values with
     these n records to predict from. A further pass begins with column 0 again.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), [0, 1, 0, 1]
+    >>> model = ct.MultitaskKernelPerceptron(Precomputed()).fit(gram(Gaussian(0.5), X), y)
+    >>> model.predict(gram(Gaussian(0.5), [[0.8]], X))
+    array([1])
     """
 
     trusted: ClassVar[bool] = False
