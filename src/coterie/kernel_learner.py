@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from .budgets import with_rows
 from .hypotheses.dual import Dual, as_form
 from .learner import Margins
+from .numeric.asking import EVERY, settle
 from .numeric.expansion import COLUMN, DONE, EVICTED, OLDEST, ROOM, SIZE, WORN, Expansion, Work
 from .numeric.models import Columns, Levels
 from .numeric.points import Points, piece, points
+from .numeric.records import cut
 from .numeric.trees import Arrays, flatten, rebuild
 from .numeric.walk import Turns, tell, walk
 from .relations.cache import column_cache
@@ -188,9 +190,17 @@ class KernelLearner:
     # -- learning -----------------------------------------------------------------------------------------------------
 
     def update_many(
-        self, state: State, rows: Any, codes: NDArray[np.int64], y: NDArray[np.float64], last: int | None = None
+        self,
+        state: State,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.float64],
+        last: int | None = None,
+        asker: Any = EVERY,
     ) -> Turns:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
+
+        With an asker they go one by one, without the gain of a block.
 
         Raises
         ------
@@ -200,6 +210,9 @@ class KernelLearner:
         n = len(codes)
         turns = Turns(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.full(n, -1, np.int64))
         last = n if last is None else last
+        if asker is not EVERY:
+            self._select(state, rows, codes, y, turns, last, asker)
+            return turns
         given, before = self._points(state, rows), None
         if not self.hypothesis.kernel.trusted:
             before = _copied(state.model)
@@ -213,6 +226,31 @@ class KernelLearner:
             raise
         state.rounds += last
         return turns
+
+    def _select(
+        self,
+        state: State,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.float64],
+        turns: Turns,
+        last: int,
+        asker: Any,
+    ) -> None:
+        for s in range(last):
+            told = s + len(codes) - last
+            turns.margins[told] = self.score(state, cut(rows, told, told + 1), codes[told : told + 1])[0]
+            settle(asker, codes, turns.margins, told, told + 1)
+            if asker.answer[s] > 0:
+                made = self.update_many(state, cut(rows, s, s + 1), codes[s : s + 1], y[s : s + 1])
+                for kept, new in zip(turns[1:], made[1:], strict=True):
+                    kept[s] = new[0]
+            else:
+                self.pass_by(state)
+
+    def pass_by(self, state: State, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw: nothing changes but their number."""
+        state.rounds += rounds
 
     def _block(
         self,

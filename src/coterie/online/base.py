@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.asking import EVERY
 from coterie.numeric.records import Csr
 from coterie.state import State
 from coterie.streams.block import Block
@@ -294,11 +293,11 @@ class OnlineModel(Learned):
         state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows), length)
         self.labels_ = labels
         codes = np.array([state.tasks.numbers[label] for label in distinct], np.int64)[places]
-        asker: Any = EVERY if asking is None else asking(state)
+        asker = None if asking is None else asking(state)
         last = max(len(values) - late, 0)
         inside = labels.learn(values, last)
-        moves = self._learner().update_many(state, rows, codes, inside.y, last, asker)
-        asked = np.ones(len(values), bool) if asking is None else asker.answer > 0
+        moves = self._learner().update_many(state, rows, codes, inside.y, last, *([] if asker is None else [asker]))
+        asked = np.ones(len(values), bool) if asker is None else asker.answer > 0
         return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked)
 
     def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
