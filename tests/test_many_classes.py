@@ -318,7 +318,8 @@ def test_learn_many_classes_from_a_file_and_predict(mails):
     assert told["learners"]["together"]["micro"]["auc"] is None
     run("learn", *mails, "--many-classes", "--report", "r.html")
     lines = run("predict", "mails.csv", "--model", "m").stdout.splitlines()
-    assert lines[0] == "place,task,prediction,margin"
+    assert lines[0] == "place,task,prediction,margin,probability"
+    assert all(0 <= float(line.split(",")[4]) <= 1 for line in lines[1:])
     assert {line.split(",")[2] for line in lines[1:]} <= set(CLASSES)
     run("learn", "mails.csv", "--from", "m", "--quiet", "--model", "m2")
     assert "exclude each other" in refused("learn", *mails, "--many-classes", "--regression")
