@@ -288,6 +288,8 @@ def test_labels_of_several_types_and_classes_given():
             TypeError,
             "model must be an online classifier of two classes",
         ),
+        (lambda: ct.SelectiveSampling(ct.OneVsRest()).fit(X, Y), TypeError, "model must be an online classifier"),
+        (lambda: ct.SelectiveSampling(ct.MultitaskRegressor()).fit(X, Y), TypeError, "model must be an online classif"),
         (lambda: ct.OneVsRest(3).fit(X, Y), (TypeError, AttributeError), "int"),
         (lambda: ct.OneVsRest().fit(X, ["a"] * len(X)), ValueError, "two classes or more, got one class only: 'a'"),
         (lambda: ct.OneVsRest().fit(X, X[:, 0]), ValueError, "Unknown label type"),
