@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .budgets import with_rows
 from .hypotheses.dual import Dual, as_form
-from .learner import Margins, State
+from .learner import Margins
 from .numeric.expansion import COLUMN, DONE, EVICTED, OLDEST, ROOM, SIZE, WORN, Expansion, Work
 from .numeric.models import Columns, Levels
 from .numeric.points import Points, piece, points
@@ -23,6 +23,7 @@ from .numeric.trees import Arrays, flatten, rebuild
 from .numeric.walk import Turns, tell, walk
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
+from .state import State
 from .views import Index
 
 #: Records in a block, dense and sparse: the inverted index of the support vectors is made anew for each.

@@ -22,8 +22,8 @@ _AT_ONCE = 64
 
 
 @spec.part
-class Linear:
-    """k(x, z) = x · z.
+class LinearKernel:
+    """k(x, z) = x · z, ``kernels.Linear`` for short; the hypothesis of that name is another part.
 
     Examples
     --------
@@ -41,6 +41,9 @@ class Linear:
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record."""
         return np.asarray(X.squares, np.float64)
+
+
+Linear = LinearKernel
 
 
 @spec.part
@@ -221,6 +224,14 @@ class Precomputed:
 
     So X is the (n, n) Gram matrix of the stream, in the order of the stream, to learn from, and has the values with
     these n records to predict from. A further pass begins with column 0 again.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), [0, 1, 0, 1]
+    >>> model = ct.MultitaskKernelPerceptron(Precomputed()).fit(gram(Gaussian(0.5), X), y)
+    >>> model.predict(gram(Gaussian(0.5), [[0.8]], X))
+    array([1])
     """
 
     trusted: ClassVar[bool] = False
@@ -279,7 +290,7 @@ def as_kernel(kernel: Any) -> Any:
     Examples
     --------
     >>> as_kernel("linear"), as_kernel("chi2")
-    (Linear(), Pairwise(metric='chi2'))
+    (LinearKernel(), Pairwise(metric='chi2'))
     """
     if isinstance(kernel, str):
         return _NAMES[kernel]() if kernel in _NAMES else Pairwise(kernel)

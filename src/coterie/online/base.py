@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learner import State
 from coterie.numeric.asking import EVERY
 from coterie.numeric.records import Csr
+from coterie.state import State
 from coterie.streams.block import Block
 from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
-from coterie.learner import Learner, State
+from coterie.learner import Learner
 from coterie.numeric.trees import below
+from coterie.state import State
 from coterie.streams.encoding import Encoder
 from coterie.views import View, view_from_json
 
