@@ -1,6 +1,6 @@
 """Online mean absolute error and RMSE of regression on three real data sets, beside scikit-learn, River and Vowpal Wabbit.
 
-    python -m bench.regression [set ...] [--shuffles 3] [--write]
+    python -m bench.regression [set ...] [--shuffles 2] [--write]
 
 One pass, every prediction made before its label. Records have unit length and a constant feature. Ours get the labels as
 they are and one fixed setting for all sets; the peers get labels standardised by their mean and deviation in hindsight,
@@ -178,7 +178,7 @@ def main() -> None:
     """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=list(SETS))
-    parser.add_argument("--shuffles", type=int, default=3)
+    parser.add_argument("--shuffles", type=int, default=2)
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     made = table({name: measure(name, asked.shuffles) for name in asked.sets or SETS})

@@ -257,8 +257,9 @@ def test_the_command_line(tmp_path):
     clicks = write_csv(tmp_path / "clicks.csv", click_rows())
     who = ("learn", clicks, "--task", "user", "--label", "click", "--quiet", "--model", tmp_path / "m")
     run(*who, "--half-life", "500")
-    assert ct.load(tmp_path / "m").half_life == 500.0
-    assert not ct.load(tmp_path / "m").average
-    run(*who, "--half-life", "500,50")
+    assert [member.half_life for member in ct.load(tmp_path / "m").members] == [500.0] * 3
+    run(*who, "--half-life", "500,50", "--rule", "pa1", "--relation", "half")
     assert ct.load(tmp_path / "m").half_life == (500.0, 50.0)
+    assert not ct.load(tmp_path / "m").average
+    assert "cannot average Forgetting" in refused(*who, "--half-life", "9", "--average", "--relation", "half")
     assert "half-life shared must be positive" in refused(*who, "--half-life", "-1")

@@ -288,6 +288,8 @@ def test_labels_of_several_types_and_classes_given():
             TypeError,
             "model must be an online classifier of two classes",
         ),
+        (lambda: ct.SelectiveSampling(ct.OneVsRest()).fit(X, Y), TypeError, "model must be an online classifier"),
+        (lambda: ct.SelectiveSampling(ct.MultitaskRegressor()).fit(X, Y), TypeError, "model must be an online classif"),
         (lambda: ct.OneVsRest(3).fit(X, Y), (TypeError, AttributeError), "int"),
         (lambda: ct.OneVsRest().fit(X, ["a"] * len(X)), ValueError, "two classes or more, got one class only: 'a'"),
         (lambda: ct.OneVsRest().fit(X, X[:, 0]), ValueError, "Unknown label type"),
@@ -318,7 +320,8 @@ def test_learn_many_classes_from_a_file_and_predict(mails):
     assert told["learners"]["together"]["micro"]["auc"] is None
     run("learn", *mails, "--many-classes", "--report", "r.html")
     lines = run("predict", "mails.csv", "--model", "m").stdout.splitlines()
-    assert lines[0] == "place,task,prediction,margin"
+    assert lines[0] == "place,task,prediction,margin,probability"
+    assert all(0 <= float(line.split(",")[4]) <= 1 for line in lines[1:])
     assert {line.split(",")[2] for line in lines[1:]} <= set(CLASSES)
     run("learn", "mails.csv", "--from", "m", "--quiet", "--model", "m2")
     assert "exclude each other" in refused("learn", *mails, "--many-classes", "--regression")

@@ -425,10 +425,10 @@ def test_every_loss_by_name(houses, rule):
     [
         ("--label town --regression", "houses.csv:2: column 'town': 't"),
         ("--label price", "is a third label, after"),
-        ("--label price --regression --rule pa1", "rule 'pa1' is for two classes; expected one of squared, absolute"),
+        ("--label price --regression --rule pa1", "rule 'pa1' is for classes; expected one of squared, absolute"),
         ("--label price --rule squared", "rule 'squared' is for labels that are numbers"),
-        ("--label price --regression --C 2", "C does not apply to the rule 'squared'"),
-        ("--label price --epsilon 2", "epsilon does not apply to the rule 'pa1'"),
+        ("--label price --regression --rule squared --C 2", "C does not apply to the rule 'squared'"),
+        ("--label price --epsilon 2", "epsilon does not apply to the rule 'logistic'"),
     ],
 )
 def test_refusals_of_the_command_line(houses, options, message):

@@ -128,11 +128,6 @@ class OnlineModel(Learned):
             y, n = self._labels().array(y), tabular.length(rows)
             return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, n), np.arange(1, n + 1))
 
-    def probabilities(self, margin: Margins) -> Margins | None:
-        """The probability of ``classes_[1]`` for margins of the outside; None where margins say nothing of it."""
-        factor = self._learner().log_odds
-        return None if factor is None else np.exp(-np.logaddexp(0.0, -factor * margin))
-
     def blank(self, n: int) -> NDArray[Any]:
         """What is kept of n predictions until they are judged, to be filled in by :meth:`kept`."""
         return np.zeros(n)

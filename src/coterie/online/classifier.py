@@ -79,6 +79,11 @@ class OnlineClassifier(OnlineModel):
         """The share of records predicted right, weighted where weights are given."""
         return float(np.average(self.predict(X, task) == np.asarray(y), weights=sample_weight))
 
+    def probabilities(self, margin: Margins) -> Margins | None:
+        """The probability of ``classes_[1]`` for margins of the outside; None where margins say nothing of it."""
+        factor = self._learner().log_odds
+        return None if factor is None else np.exp(-np.logaddexp(0.0, -factor * margin))
+
     def judged(self, margin: Margins, label: NDArray[Any], rounds: dict[str, Any]) -> Trace:
         """The trace of rounds with these margins of the inside."""
         margin = self.orientation * margin

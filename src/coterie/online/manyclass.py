@@ -206,6 +206,11 @@ class OneVsRest(_Reduced):
         """The share of records predicted right, weighted where weights are given."""
         return float(np.average(self.predict(X, task) == np.asarray(y), weights=sample_weight))
 
+    def probabilities(self, margin: Margins) -> Margins | None:
+        """The probability of the label that is predicted; None where margins say nothing of it."""
+        logs = self._log_probabilities(margin)
+        return None if logs is None else np.exp(logs.max(axis=1))
+
     def blank(self, n: int) -> Margins:
         """For each prediction the number of the class, its lead, and the probability of the true label."""
         return np.full((n, 3), (-1.0, 0.0, np.nan))
@@ -291,6 +296,9 @@ class MultiLabel(_Reduced):
         """The share of records whose whole set was predicted right, weighted where weights are given."""
         found, true = (self.labels_.array(each) for each in (self.predict(X, task), y))
         return float(np.average(np.array([a == b for a, b in zip(found, true, strict=True)]), weights=sample_weight))
+
+    def probabilities(self, margin: Margins) -> None:
+        """There is none of a whole set."""
 
     def blank(self, n: int) -> NDArray[Any]:
         """For each prediction the set and how near to zero a margin came."""

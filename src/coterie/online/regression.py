@@ -138,6 +138,9 @@ class MultitaskRegressor(OnlineModel):
 
         return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
 
+    def probabilities(self, margin: Margins) -> None:
+        """Numbers have none."""
+
     def judged(self, margin: Margins, label: NDArray[Any], rounds: dict[str, Any]) -> AmountTrace:
         """The trace of rounds with these predictions."""
         numbers = np.asarray(label, np.float64)

@@ -110,6 +110,7 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
 
 def relation_name(model: Any) -> str:
     """How a model shares, in a few words: whatever its relation holds of tasks left out."""
+    model = getattr(model, "binary", model)  # of many classes: that of each
     if "relation" not in model.get_params(deep=False):
         return f"{type(model).__name__}({', '.join(model.members_)})"
     from coterie.relations import HalfUpdate
