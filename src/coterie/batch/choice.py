@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .designs import block, some
 from .filters import Tikhonov, changed, filter_of
 from .outputs import output_kernel
 from .problem import Problem, problem_of
+from .products import block, some
 from .ridge import MultitaskKernelRidge
 from .solvers import chosen
 

@@ -55,7 +55,8 @@ class Batch:
         typer.Option(
             metavar="NAME",
             help="How tasks share: mixed (the default: one function of all and one of each, how much of either chosen "
-            "by rows left out), optimal (learned), half, mean, clusters, hierarchy, graph, matrix, independent, pooled.",
+            "by rows left out), optimal (learned), half, mean, clusters, hierarchy, graph, matrix, independent or "
+            "pooled.",
         ),
     ] = None
     share: Annotated[
