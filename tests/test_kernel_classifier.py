@@ -98,11 +98,11 @@ def test_probabilities_are_fitted_to_scores_of_rows_held_out():
         out = dealt == fold
         part = ct.MultitaskKernelClassifier(alpha=0.3).fit(X[~out], y[~out], TASK[~out], tasks=model.tasks_)
         scores[out] = part.decision_function(X[out], TASK[out])
-    np.testing.assert_allclose(model.calibrated_, sigmoid(scores, y), rtol=1e-6)
+    np.testing.assert_allclose(model.calibrated_, [sigmoid(scores, y)], rtol=1e-6)
     P = model.predict_proba(NEW, TASK[:8])
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
-    a, b = model.calibrated_
-    np.testing.assert_allclose(P[:, 1], 1 / (1 + np.exp(-(a * model.decision_function(NEW, TASK[:8]) + b))))
+    (a,) = model.calibrated_
+    np.testing.assert_allclose(P[:, 1], 1 / (1 + np.exp(-a * model.decision_function(NEW, TASK[:8]))))
 
 
 def test_probabilities_are_calibrated_on_rows_never_seen():

@@ -214,6 +214,13 @@ def test_the_null_space_of_a_penalty_is_excluded():
     assert ct.ClusterPenalty(GROUPS, within=0.0).penalty(np.eye(T), list(range(T))) == np.inf
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_products_of_a_linear_kernel_go_by_features(form):
+    model = ct.MultitaskKernelRidge("linear", RELATIONS["matrix"], 0.3, solver="conjugate gradients", tol=1e-13)
+    c = reference.tikhonov(joint_of(reference.linear, RELATIONS["matrix"], X, TASK), Y, 0.3)
+    np.testing.assert_allclose(model.fit(form(X), Y, task=TASK).dual_coef_, c, rtol=1e-8, atol=1e-9)
+
+
 @pytest.mark.parametrize("sparse", [sp.csr_array, sp.csc_array, sp.coo_array])
 def test_sparse_input_gives_the_same(sparse):
     holes = np.where(np.abs(X) < 0.4, 0.0, X)
@@ -325,11 +332,10 @@ def test_a_function_that_is_no_kernel_is_refused():
 
 @pytest.mark.parametrize(("free", "solver", "instead"), [(2**15, "spectrum", "cholesky"), (2**13, "cholesky", "conj")])
 def test_memory_is_estimated_before_it_is_asked_for(monkeypatch, free, solver, instead):
-    from coterie.batch import designs
+    from coterie.batch import designs, products
 
     monkeypatch.setattr(memory, "available_bytes", lambda: free)
-    monkeypatch.setattr(designs, "BLOCK_ENTRIES", 64)
-    monkeypatch.setattr(designs, "LANDMARKS", 1.0)
+    monkeypatch.setattr(products, "BLOCK_ENTRIES", 64)
     monkeypatch.setattr(designs, "rank_for", lambda n: 5)
     model = ct.MultitaskKernelRidge(solver=solver, alpha=0.3)
     message = rf"a kernel matrix of 48 x 48 rows for solver='{solver}' would take .* GiB, and .* GiB are free: "
@@ -343,11 +349,13 @@ def test_memory_is_estimated_before_it_is_asked_for(monkeypatch, free, solver, i
 
 def test_no_array_of_all_pairs_is_made_by_conjugate_gradients(monkeypatch):
     """Blocks are as small as they are told to be."""
-    from coterie.batch import designs
+    from coterie.batch import designs, products
 
     seen = []
-    monkeypatch.setattr(designs, "BLOCK_ENTRIES", 100)
-    monkeypatch.setattr(designs, "block", watched(designs.block, seen))
+    monkeypatch.setattr(products, "BLOCK_ENTRIES", 100)
+    watching = watched(products.block, seen)
+    monkeypatch.setattr(designs, "block", watching)
+    monkeypatch.setattr(products, "block", watching)
     ct.MultitaskKernelRidge(solver="conjugate gradients").fit(np.tile(X, (4, 1)), np.tile(Y, 4), task=np.tile(TASK, 4))
     n = 4 * N
     assert seen

@@ -28,7 +28,23 @@ class Records(NamedTuple):
     codes: NDArray[np.int64] | None
 
 
-class BatchEstimator(Parameters):
+class Numbers:
+    """Labels that are the numbers predicted."""
+
+    def labels(self, margin: Array) -> Array:
+        """The numbers themselves."""
+        return margin
+
+
+class BatchParameters(Parameters):
+    """Constructor arguments as attributes, of estimators that learn no stream."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Make an instance; River's type checks are told nothing."""
+        return object.__new__(cls)
+
+
+class BatchEstimator(BatchParameters):
     """Base of the batch estimators; what is learned is an expansion and what a subclass adds to it.
 
     Attributes
@@ -47,10 +63,6 @@ class BatchEstimator(Parameters):
     task_column: Hashable | None
     new_task: str
     expansion_: Any
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make an instance; River's type checks are told nothing, as these learn no stream."""
-        return object.__new__(cls)
 
     @abstractmethod
     def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
@@ -92,6 +104,21 @@ class BatchEstimator(Parameters):
         )
 
     _several_outputs = True
+
+    labels_: Any = Numbers()
+
+    def decide_block(self, block: Any) -> Array:
+        """What is predicted of a block of records read from a file: numbers, or scores of classes."""
+        verb: Any = getattr(self, "decision_function", None) or self.predict
+        return np.asarray(verb(block.X, block.tasks))
+
+    @abstractmethod
+    def predict(self, X: Any, task: Any = None) -> Array:
+        """What is predicted of each record."""
+
+    def probabilities(self, margin: Array) -> Array | None:
+        """None: margins are no log-odds."""
+        return None
 
     # -- learning
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .designs import block, some
 from .filters import Tikhonov, changed, filter_of
 from .outputs import output_kernel
 from .problem import Problem, problem_of
+from .products import block, some
 from .ridge import MultitaskKernelRidge
 from .solvers import chosen
 
@@ -177,6 +177,8 @@ def _errors(problem: Problem, used: Any, values: list[Any], relations: list[Any]
     """Mean squared errors by value and task for each relation."""
     first: Any = None
     for relation in relations:
+        if getattr(relation, "form", None) == "alternated":
+            raise ValueError(f"{relation!r} is learned by alternation, of which no row can be left out in closed form")
         design: Any = problem.design(output_kernel(relation, problem.tasks.labels))
         chosen(design, used, "spectrum")
         missing: Iterable[Array]

@@ -49,21 +49,18 @@ class BatchClassifier(BatchEstimator):
 
     def decision_function(self, X: Any, task: Any = None) -> Array:
         """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
+        self._check_fitted()
         return self.labels_.scores(self._outputs(X, task))
 
     def predict(self, X: Any, task: Any = None) -> Array:
         """The label of each record, or 0 and 1 for each label where a row may have several."""
         self._check_fitted()
-        return self.labels_.predicted(self.decision_function(X, task))
+        return self.labels_.labels(self.decision_function(X, task))
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The share of records whose labels are all predicted right."""
         right = self.predict(X, task) == np.asarray(y)
         return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=sample_weight))
-
-    def decide_block(self, block: Any) -> Array:
-        """As :meth:`decision_function`, for a block of records read from a file."""
-        return self.decision_function(block.X, block.tasks)
 
     @property
     def classes_(self) -> Array:

@@ -43,7 +43,7 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
         is one-vs-all, without.
     calibration : int, optional
         So many folds of held-out scores are made, by learning so often again, and probabilities fitted to them:
-        a sigmoid for two classes and for each label, a softmax with one slope for several classes.
+        a sigmoid for two classes and for each label, a softmax for several classes, each with one slope.
     risk, solver, tol, dtype, task_column, new_task
         As in :class:`MultitaskKernelRidge`.
 
@@ -115,14 +115,19 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
             raise AttributeError("predict_proba needs probabilities that were calibrated: give calibration=5, and fit")
         return self._probabilities
 
+    def probabilities(self, margin: Array) -> Array | None:
+        """The probability of the second class for the margins of two, where they were calibrated."""
+        calibrated = self.calibration is not None and self.labels_.binary
+        return sigmoid_probabilities(margin, self.calibrated_[0]) if calibrated else None
+
     def _probabilities(self, X: Any, task: Any = None) -> Array:
         scores = self.decision_function(X, task)
         if self.labels_.codes is None:
             each = [sigmoid_probabilities(s, ab) for s, ab in zip(scores.T, self.calibrated_, strict=True)]
             return np.column_stack(each)
         if not self.labels_.binary:
-            return softmax_probabilities(scores, self.calibrated_)
-        positive = sigmoid_probabilities(scores, self.calibrated_)
+            return softmax_probabilities(scores, self.calibrated_[0])
+        positive = sigmoid_probabilities(scores, self.calibrated_[0])
         return np.column_stack([1 - positive, positive])
 
     @property
@@ -164,4 +169,4 @@ def _calibrated(labels: Labels, scores: Array, Y: Array, places: NDArray[np.int6
     """What turns scores into probabilities."""
     if labels.codes is None:
         return np.array([sigmoid(s, each > 0.5) for s, each in zip(scores.T, Y.T, strict=True)])
-    return sigmoid(scores, places == 1) if labels.binary else softmax(scores, places)
+    return np.array([sigmoid(scores, places == 1) if labels.binary else softmax(scores, places)])

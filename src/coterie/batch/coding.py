@@ -42,7 +42,7 @@ class Labels:
             return F[:, 0]
         return np.asarray(F @ self.codes.T - self.middle * (self.codes**2).sum(axis=1))
 
-    def predicted(self, scores: Array) -> Array:
+    def labels(self, scores: Array) -> Array:
         """The labels: ties go to the class that comes first, and a score of zero is positive."""
         if self.codes is None:
             return (scores >= 0).astype(np.int64)
@@ -62,6 +62,7 @@ def labels_of(y: Any, coding: Any) -> tuple[Labels, Array, Array]:
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
     held = y.to_pylist() if hasattr(y, "to_pylist") else y
+    check_array(held, ensure_2d=False, dtype=None, input_name="y")
     check_classification_targets(held)
     if type_of_target(held) == "multilabel-indicator":
         Y = check_array(held, accept_sparse=False, input_name="y", dtype=np.float64)

@@ -6,7 +6,7 @@ parts, and what a solver would need; the solvers know nothing of rows and tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, cast
@@ -14,40 +14,17 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.points import Points, piece
-from coterie.numeric.records import take
+from coterie.numeric.points import Points
 
+from . import products
+from .products import block, joint_product, pieces, some
 from .spectra import JointSpectrum, KroneckerSpectrum, Part
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]
 
-#: Entries of the blocks in which kernel values are made where not all are kept.
-BLOCK_ENTRIES = 2**23
-
 #: Landmarks of a preconditioner for each square root of the number of rows.
 LANDMARKS = 10.0
-
-
-def some(points: Points, places: Codes) -> Points:
-    """Some of the records, in the order of their places."""
-    return Points(take(points.rows, places), points.squares[places], points.rounds[places], points.features)
-
-
-def block(kernel: Any, X: Points, Z: Points, dtype: str) -> Array:
-    """The kernel's values for all pairs."""
-    out = np.empty((len(X.squares), len(Z.squares)), dtype)
-    kernel.values(X, Z, out)
-    return out
-
-
-def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
-    """The records in pieces so small that a block of kernel values with ``width`` others is no burden."""
-    height = max(BLOCK_ENTRIES // max(width, 1), 1)
-    n = len(points.squares)
-    for first in range(0, n, height):
-        last = min(first + height, n)
-        yield slice(first, last), piece(points, first, last)
 
 
 @dataclass(frozen=True)
@@ -86,14 +63,8 @@ class Separate:
         return made
 
     def product(self, c: Array) -> Array:
-        """Q c, made by blocks: O(n²) kernel values and O(n) memory."""
-        from coterie.numeric.joint import joint_sums
-
-        out = np.empty(c.shape)
-        for rows, X in pieces(self.points, self.n):
-            values = block(self.kernel, X, self.points, self.dtype)
-            joint_sums(values, self.M, self.codes[rows], self.codes, c, out[rows])
-        return out
+        """Q c: O(n²) kernel values and O(n) memory, or by features where the kernel is linear."""
+        return joint_product(self.kernel, self.points, self.codes, self.M, c, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
         """What solves (Q + alpha I) c = y for any y: one Cholesky factor for each part, O(Σ n_p³ / 3)."""
@@ -126,7 +97,7 @@ class Separate:
         return {
             "cholesky": 1.1 * size * kept,
             "spectrum": size * (kept + 3.2 * float(largest) ** 2),
-            "conjugate gradients": size * (2.0 * self.n * rank_for(self.n) + 2.0 * BLOCK_ENTRIES),
+            "conjugate gradients": size * (2.0 * self.n * rank_for(self.n) + 2.0 * products.BLOCK_ENTRIES),
         }[solver]
 
     def preferred(self) -> str:
@@ -213,7 +184,7 @@ class Shared:
             + {
                 "cholesky": size * (1.1 + factors) * square,
                 "spectrum": size * 4.2 * square,
-                "conjugate gradients": size * (3.0 * self.n * rank_for(self.n) + 2.0 * BLOCK_ENTRIES),
+                "conjugate gradients": size * (3.0 * self.n * rank_for(self.n) + 2.0 * products.BLOCK_ENTRIES),
             }[solver]
         )
 

@@ -12,7 +12,7 @@ from coterie.numeric.points import Points, points
 from coterie.numeric.records import Csr, Dense
 from coterie.views import Index
 
-from .designs import block, pieces
+from .products import block, pieces
 
 Array = NDArray[Any]
 

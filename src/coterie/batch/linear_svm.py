@@ -60,6 +60,8 @@ class _LinearMachine(BatchEstimator):
     C: float
     tol: float
     max_iter: int
+    n_iter_: int
+    _kept = ("n_features_in_", "feature_names_in_", "n_iter_")
 
     def _restored(self, data: dict[str, Any], arrays: dict[str, Array]) -> SlotWeights:
         return SlotWeights(Index(data["tasks"]), arrays["W"])
@@ -87,7 +89,10 @@ class _LinearMachine(BatchEstimator):
         _check_size(records.points, values.shape[1], n_slots)
         return features(records.points, values[codes], slots[codes], n_slots), known, n_slots
 
-    def _keep(self, known: Index, n_slots: int, weights: list[Array]) -> None:
+    def _keep(self, known: Index, n_slots: int, machines: list[tuple[Array, int]]) -> None:
+        """Keep the weights of each machine, and the most passes that LIBLINEAR took."""
+        weights = [each for each, _ in machines]
+        self.n_iter_ = max(passes for _, passes in machines)
         W = np.array(weights, self.dtype).reshape(len(weights), n_slots, -1)
         self.expansion_ = SlotWeights(known, W)
 
@@ -184,11 +189,11 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
         check_rows(signs, made.shape[0])
         self._keep(known, n_slots, [self._one(made, each) for each in signs.T])
 
-    def _one(self, made: Any, signs: Array) -> Array:
+    def _one(self, made: Any, signs: Array) -> tuple[Array, int]:
         from sklearn.svm import LinearSVC
 
         if (signs == signs[0]).all():  # a label that all rows have, or none
-            return np.zeros(made.shape[1])
+            return np.zeros(made.shape[1]), 1
         dual = self.loss == "hinge" or made.shape[0] < made.shape[1]
         machine = LinearSVC(
             C=self.C,
@@ -199,7 +204,8 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
             fit_intercept=False,
             random_state=0,
         )
-        return np.asarray(machine.fit(made, signs).coef_[0])
+        machine.fit(made, signs)
+        return np.asarray(machine.coef_[0]), int(machine.n_iter_)
 
 
 @persistence.register
@@ -300,7 +306,8 @@ class MultitaskLinearSVR(_LinearMachine):
             fit_intercept=False,
             random_state=0,
         )
-        self._keep(known, n_slots, [machine.fit(made, target).coef_])
+        machine.fit(made, target)
+        self._keep(known, n_slots, [(machine.coef_, int(machine.n_iter_))])
 
 
 def factor_of(relation: Any, tasks: Sequence[Hashable], new: Sequence[Hashable] = ()) -> tuple[Array, Array]:

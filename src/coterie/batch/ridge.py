@@ -168,10 +168,6 @@ class MultitaskKernelRidge(KernelEstimator):
             return np.asarray(made + self._center_at(X, task, len(made)))
         return np.asarray(made + self.center_[0]) if self.center else made
 
-    def decide_block(self, block: Any) -> Array:
-        """As :meth:`predict`, for a block of records read from a file."""
-        return self.predict(block.X, block.tasks)
-
     def _center_at(self, X: Any, task: Any, n: int) -> Array:
         """The mean of the column of each record's task; of all columns for a task that is new."""
         distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))

@@ -139,6 +139,8 @@ def largest_of(design: Any, y: Array) -> float:
     def product(c: Array) -> Array:
         return np.asarray(design.product(c.reshape(y.shape)).ravel(), np.float64)
 
+    if y.size == 1:
+        return float(product(np.ones(1))[0])
     operator: Any = LinearOperator((y.size, y.size), matvec=product, dtype=np.float64)
     start = np.random.default_rng(0).normal(size=y.size)
     return float(eigsh(operator, k=1, which="LA", tol=1e-10, v0=start, return_eigenvectors=False)[0])

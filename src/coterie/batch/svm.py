@@ -16,11 +16,12 @@ from . import memory
 from .base import Records, numbers
 from .classification import BatchClassifier, check_rows
 from .coding import machines_of
-from .designs import Separate, some
+from .designs import Separate
 from .expansion import Expansion
 from .filters import check_positive
 from .kernel_base import KernelEstimator
 from .outputs import output_kernel
+from .products import some
 
 Array = NDArray[Any]
 

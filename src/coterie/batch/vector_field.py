@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.online import tabular
-from coterie.online.parameters import Parameters
 
 from . import memory
-from .base import numbers
+from .base import BatchParameters, numbers
 from .designs import positive_factor
 from .filters import check_positive
 
@@ -182,7 +181,7 @@ class Separable:
 
 
 @persistence.register
-class VectorFieldRidge(Parameters):
+class VectorFieldRidge(BatchParameters):
     """A vector field from measurements: (Γ + alpha I) c = vec(Y), f(x) = Σ_i Γ(x, x_i) c_i (ROS11 §6.1).
 
     Parameters
@@ -225,10 +224,6 @@ class VectorFieldRidge(Parameters):
     def __init__(self, kernel: Any = None, alpha: float = 1.0) -> None:
         self.kernel = kernel
         self.alpha = alpha
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make an instance; River's type checks are told nothing, as this learns no stream."""
-        return object.__new__(cls)
 
     X_fit_: Array
     dual_coef_: Array

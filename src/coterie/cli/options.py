@@ -91,12 +91,12 @@ class Columns:
     format: Format = None
     on_error: OnError = "stop"
 
-    def reader(self, files: list[str]) -> Reader:
-        """A reader that makes its own encoder."""
+    def reader(self, files: list[str], **given: Any) -> Reader:
+        """A reader that makes its own encoder; or goes on with a ``given`` one."""
         from coterie.streams.readers import read
 
         shaped: dict[str, Any] = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
-        return read(files, **self._said(), **shaped)
+        return read(files, **self._said(), **shaped, **given)
 
     def continued(self, files: list[str], model: Any, update: bool = True) -> Reader:
         """A reader that goes on with the encoder of a model; of labels only the encoder's may be missing."""
