@@ -35,6 +35,9 @@ class Numbers:
         """The numbers themselves."""
         return margin
 
+    def strength(self, margin: Array) -> None:
+        """What is said of predictions beside them: nothing."""
+
 
 class BatchParameters(Parameters):
     """Constructor arguments as attributes, of estimators that learn no stream."""
