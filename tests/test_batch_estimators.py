@@ -25,7 +25,7 @@ CHECKED = [
     ct.MultitaskKernelRidge(solver="conjugate gradients"),
     ct.MultitaskKernelRidge(relation=ct.OptimalOutputKernel(steps=3), dtype="float32"),
     ct.MultitaskKernelClassifier(),
-    ct.MultitaskKernelClassifier(alpha=0.1, calibration=3),
+    ct.MultitaskKernelClassifier(ct.Gaussian(10.0), alpha=0.1, calibration=3),
     ct.MultitaskSVC(),
     ct.MultitaskSVR(),
     ct.MultitaskLinearSVC(),

@@ -35,6 +35,9 @@ class Numbers:
         """The numbers themselves."""
         return margin
 
+    def strength(self, margin: Array) -> None:
+        """Nothing is said of a number beside it."""
+
 
 class BatchParameters(Parameters):
     """Constructor arguments as attributes, of estimators that learn no stream."""

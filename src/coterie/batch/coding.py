@@ -49,6 +49,15 @@ class Labels:
         places = (scores >= 0).astype(np.int64) if self.binary else scores.argmax(axis=1)
         return np.asarray(self.classes[places])
 
+    def strength(self, scores: Array) -> Array:
+        """The score of two classes; how far the best of several is ahead; of several labels, the nearest to zero."""
+        if self.codes is None:
+            return np.asarray(np.abs(scores).min(axis=1))
+        if self.binary:
+            return scores
+        second, first = np.partition(scores, -2, axis=1)[:, -2:].T
+        return np.asarray(first - second)
+
 
 def labels_of(y: Any, coding: Any) -> tuple[Labels, Array, Array]:
     """The labels of y, the outputs to learn, shape (n, p), and the class of each row (its first label among several).
