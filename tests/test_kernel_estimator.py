@@ -155,8 +155,9 @@ def test_compare(table):
         ({"kernel": "linear", "budget": "random"}, "budget and budget_size must be given together"),
         ({"kernel": "linear", "budget_size": 3}, "budget and budget_size must be given together"),
         ({"kernel": "linear", "budget": "shared", "budget_size": 0}, "size must be a whole number of support vectors"),
-        ({"kernel": "linear", "rule": "pa2"}, "rule, C and storage cannot be given with a kernel"),
-        ({"kernel": "linear", "C": 0.1}, "rule, C and storage cannot be given with a kernel"),
+        ({"kernel": "linear", "rule": "pa2"}, "rule and storage cannot be given with a kernel"),
+        ({"kernel": "linear", "C": 0.1}, "C does not apply to the rule 'perceptron'"),
+        ({"kernel": "linear", "relation": "adaptive"}, "relation 'adaptive' cannot be given with a kernel"),
     ],
 )
 def test_what_does_not_go_together(said, message):

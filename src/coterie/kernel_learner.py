@@ -248,6 +248,14 @@ class KernelLearner:
             else:
                 self.pass_by(state)
 
+    def update_one(self, state: State, rows: Any, i: int, y: float) -> None:
+        """Learn one record of the known task i."""
+        self.update_many(state, rows, np.array([i]), np.array([y]))
+
+    def score_one(self, state: State, rows: Any, i: int) -> float:
+        """Margin of one record of the known task i."""
+        return float(self.score(state, rows, np.array([i]))[0])
+
     def pass_by(self, state: State, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: nothing changes but their number."""
         state.rounds += rounds

@@ -7,6 +7,7 @@ the format's version, the class and its parameters (long ones in an array too), 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import tempfile
@@ -123,7 +124,9 @@ def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to that takes the place of ``path`` when all is on the disk, and vanishes if anything fails."""
-    target = Path(path)
+    target = Path(path).resolve()  # a link stays one
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
     try:
         with os.fdopen(handle, "wb") as file:
