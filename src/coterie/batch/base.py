@@ -36,7 +36,7 @@ class Numbers:
         return margin
 
     def strength(self, margin: Array) -> None:
-        """What is said of predictions beside them: nothing."""
+        """Nothing is said of a number beside it."""
 
 
 class BatchParameters(Parameters):

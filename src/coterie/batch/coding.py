@@ -50,11 +50,11 @@ class Labels:
         return np.asarray(self.classes[places])
 
     def strength(self, scores: Array) -> Array:
-        """What is said of predictions beside them: the score of two, of more how far the best is above the second."""
-        if self.binary:
-            return scores
+        """The score of two classes; how far the best of several is ahead; of several labels, the nearest to zero."""
         if self.codes is None:
             return np.asarray(np.abs(scores).min(axis=1))
+        if self.binary:
+            return scores
         second, first = np.partition(scores, -2, axis=1)[:, -2:].T
         return np.asarray(first - second)
 
