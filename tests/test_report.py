@@ -169,12 +169,22 @@ def test_nothing_is_fetched_and_only_its_own_scripts_run(tmp_path):
     assert "://" not in text_of(page)
 
 
+def test_no_two_elements_have_one_id():
+    comparison = samples.comparison(n=2000)
+    for trace in comparison.traces.values():
+        trace.asked[1::2] = False
+    page = render(comparison, reading=samples.reading(), relation=samples.relation(comparison.traces["pooled"].tasks))
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert {"label-error", "share-counts"} <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
 @pytest.mark.parametrize("n_tasks", [6, 80, 1500])
 def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
     page = render(comparison, relation=samples.relation(comparison.traces["pooled"].tasks))
     drawn = figures_of(page)
-    expected = {"cumulative", "recent", "surest", "relation", "shares"} | ({"all-gains"} if n_tasks > 40 else set())
+    expected = {"cumulative", "recent", "surest", "relation", "share-counts"} | ({"all-gains"} if n_tasks > 40 else set())
     assert set(drawn) == expected
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))

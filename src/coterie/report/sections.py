@@ -164,8 +164,8 @@ def labels(told: Story) -> Part:
     )
     words = "Recent error by learner over the number of labels asked for. The table has the numbers."
     window = max(1, told.verdict.overall.n // 20)
-    place = markup.plot("labels", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380)
-    drawn = {"labels": figures.label_error(traces, told.learner)}
+    place = markup.plot("label-error", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380)
+    drawn = {"label-error": figures.label_error(traces, told.learner)}
     return Part(markup.section("labels", "Labels asked for", place, table), drawn)
 
 
@@ -229,9 +229,9 @@ def shares_part(shares: NDArray[np.float64] | None) -> Part:
     little = counted(int((shares < 0.5).sum()), "task")
     words = f"{little} of {len(shares):,} share less than half: they are nearer to a model of their own."
     place = markup.plot(
-        "shares", f"Histogram of shares. {words}", f"How much tasks share, as was learned. {words}", 300
+        "share-counts", f"Histogram of shares. {words}", f"How much tasks share, as was learned. {words}", 300
     )
-    return Part(markup.section("shares", "Which tasks share", place), {"shares": figures.shares(shares)})
+    return Part(markup.section("shares", "Which tasks share", place), {"share-counts": figures.shares(shares)})
 
 
 def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: int) -> Part:

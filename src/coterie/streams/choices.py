@@ -195,9 +195,9 @@ def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None
 
     Examples
     --------
-    >>> require_one_of("rule", "perceptorn", tuple(RULES))
+    >>> require_one_of("rule", "perceptorn", ("perceptron", "pa1"))
     Traceback (most recent call last):
-    ValueError: rule is 'perceptorn'; expected one of logistic, ... perceptron; did you mean 'perceptron'?
+    ValueError: rule is 'perceptorn'; expected one of perceptron, pa1; did you mean 'perceptron'?
     """
     if value is None or value in allowed:
         return
