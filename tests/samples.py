@@ -27,6 +27,10 @@ class SampleTrace:
         return len(self.mistake)
 
     @property
+    def wrong(self):
+        return self.prediction != self.label
+
+    @property
     def mistakes(self):
         return int(self.mistake.sum())
 
@@ -36,7 +40,7 @@ class SampleTrace:
 
     @property
     def error(self):
-        return self.mistakes / self.n if self.n else float("nan")
+        return float(self.wrong.mean()) if self.n else float("nan")
 
 
 @dataclass(frozen=True)

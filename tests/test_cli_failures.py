@@ -87,6 +87,7 @@ BAD_INPUT = [
     ("learn good.csv --on-error ignore", "on_error is 'ignore'; expected 'stop' or 'skip'"),
     ("learn good.csv --new-task maybe", "--new-task is 'maybe'; expected grow or raise"),
     ("learn good.csv --delay -1", "--delay"),
+    ("learn good.csv --delay 5000", "none comes in time"),
     ("learn good.csv --alone --report r.html", "--report compares learners"),
     ("learn good.csv --model nowhere/m.coterie", "--model: there is no folder 'nowhere'"),
     ("learn good.csv --report nowhere/r.html", "--report: there is no folder 'nowhere'"),

@@ -49,8 +49,8 @@ def test_it_tells_every_doubling_while_it_runs(clicks):
     assert lines[0] == ["examples", "tasks", "together", "since", "last", "independent", "pooled"]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
     trace = ct.progressive_validation(Choice().make(), read(clicks, task="user", label="click", scale="auto"))
-    assert lines[-2][2] == f"{100 * trace.mistake[:256].mean():.2f}"
-    assert lines[-2][4] == f"{100 * trace.mistake[128:256].mean():.2f}"
+    assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
+    assert lines[-2][4] == f"{100 * trace.wrong[128:256].mean():.2f}"
 
 
 def test_quiet_says_nothing(clicks):

@@ -28,11 +28,11 @@ from coterie.streams.verdict import verdict
 from terminal import rows, write_csv
 
 
-def stretch(mistake, tasks):
+def stretch(wrong, tasks):
     """A trace of some rounds, its tasks numbered in order of first appearance as traces have them."""
     order = list(dict.fromkeys(tasks))
     codes = np.array([order.index(task) for task in tasks], np.int64)
-    return SimpleNamespace(mistake=np.array(mistake, bool), task=codes, tasks=tuple(order))
+    return SimpleNamespace(wrong=np.array(wrong, bool), task=codes, tasks=tuple(order))
 
 
 @given(
@@ -154,8 +154,8 @@ def test_going_on_reports_each_block(tmp_path):
 
 
 def errors(rate, n=4000, seed=0):
-    mistake = np.random.default_rng(seed).random(n) < rate
-    return SimpleNamespace(mistake=mistake, task=np.zeros(n, np.int64), tasks=("a",))
+    wrong = np.random.default_rng(seed).random(n) < rate
+    return SimpleNamespace(wrong=wrong, task=np.zeros(n, np.int64), tasks=("a",))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_summary_of_one_learner_has_no_verdict():
 def test_a_summary_is_about_the_best_where_nobody_says():
     comparison = samples.comparison(n=3000, n_tasks=20)
     best = min(
-        (name for name in comparison.traces if name != "independent"), key=lambda name: comparison.traces[name].mistakes
+        (name for name in comparison.traces if name != "independent"), key=lambda name: comparison.traces[name].error
     )
     assert summarize(comparison).learner == best
     assert summarize(comparison, "pooled").against_pooled is None

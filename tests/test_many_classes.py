@@ -209,7 +209,7 @@ def test_metrics_are_those_of_scikit_learn():
         if (task == TASK).sum() == mine.sum():
             expected = f1_score(Y[mine], told[mine], average="macro")
             assert found.per_task["f1"][i] == pytest.approx(expected)
-    assert found.micro["error"] == pytest.approx(trace.mistake.mean())
+    assert found.micro["error"] == pytest.approx(trace.wrong.mean())
     x, y, task, _ = stream(seed=2, appear=False)
     model = ct.OneVsRest().partial_fit(x[:75], y[:75], task[:75])
     proba = model.predict_proba(x[75:76], task[75:76])

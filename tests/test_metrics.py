@@ -23,7 +23,7 @@ def expected(trace, chosen):
     positive = (trace.label[chosen] == trace.classes[1]).tolist()
     predicted = (trace.prediction[chosen] == trace.classes[1]).tolist()
     return {
-        "error": reference.error(trace.mistake[chosen].tolist()),
+        "error": reference.error(trace.wrong[chosen].tolist()),
         "f1": reference.f1(positive, predicted),
         "auc": reference.auc(positive, trace.margin[chosen].tolist()),
         "log_loss": reference.log_loss(positive, trace.probability[chosen].tolist()),
@@ -87,10 +87,12 @@ def test_without_probabilities_there_is_no_log_loss():
     assert metrics.to_json()["macro"]["log_loss"] is None
 
 
-def test_a_zero_margin_is_a_mistake_and_a_positive_prediction():
-    trace = samples.trace(np.zeros(1), np.ones(1, bool), np.zeros(1, np.int64), ["a"])
-    assert evaluate(trace).micro["error"] == 1.0
-    assert evaluate(trace).micro["f1"] == 1.0
+@pytest.mark.parametrize(("positive", "error", "f1"), [(True, 0.0, 1.0), (False, 1.0, 0.0)])
+def test_a_zero_margin_is_a_positive_prediction(positive, error, f1):
+    trace = samples.trace(np.zeros(1), np.array([positive]), np.zeros(1, np.int64), ["a"])
+    assert trace.mistake.all()
+    assert evaluate(trace).micro["error"] == error
+    assert evaluate(trace).micro["f1"] == f1
 
 
 @pytest.mark.parametrize("labels", [(0, 1), ("ham", "spam"), (False, True), (-1.0, 1.0)])

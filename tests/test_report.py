@@ -172,7 +172,7 @@ def test_nothing_is_fetched_and_only_its_own_scripts_run(tmp_path):
 def test_no_two_elements_have_one_id():
     comparison = samples.comparison(n=2000)
     for trace in comparison.traces.values():
-        trace.asked[1::2] = False
+        trace.queried[1::2] = False
     page = render(comparison, reading=samples.reading(), relation=samples.relation(comparison.traces["pooled"].tasks))
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert {"label-error", "share-counts"} <= set(ids)
@@ -184,7 +184,9 @@ def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
     page = render(comparison, relation=samples.relation(comparison.traces["pooled"].tasks))
     drawn = figures_of(page)
-    expected = {"cumulative", "recent", "surest", "relation", "share-counts"} | ({"all-gains"} if n_tasks > 40 else set())
+    expected = {"cumulative", "recent", "surest", "relation", "share-counts"} | (
+        {"all-gains"} if n_tasks > 40 else set()
+    )
     assert set(drawn) == expected
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))

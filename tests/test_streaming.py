@@ -82,7 +82,9 @@ def test_progressive_validation_is_predicting_and_then_learning(case):
         assert model.predict(stream.X[[t]], [tasks[t]])[0] == trace.prediction[t]
         model.partial_fit(stream.X[[t]], stream.y[[t]], [tasks[t]])
     np.testing.assert_array_equal(trace.mistake, stream.y * trace.margin <= 0)
-    assert trace.error == trace.mistakes / trace.n
+    np.testing.assert_array_equal(trace.wrong, trace.prediction != stream.y)
+    np.testing.assert_array_equal(trace.mistake & ~trace.wrong, (trace.margin == 0) & (stream.y == 1))
+    assert trace.error == trace.wrong.mean()
 
 
 @settings(max_examples=20)

@@ -136,7 +136,7 @@ def _opening(name: str, show: Show, path: Path, late: int) -> Iterator[str]:
     file = path if name == "flights" else path.name
     yield f"  coterie learn {file} --task {columns.task} --label {columns.label}{ignored}{delay}"
     if late:
-        yield f"Labels come {late:,} records late, so the first {late:,} predictions are guesses and count as mistakes."
+        yield f"Labels come {late:,} records late, so the first {late:,} predictions are guesses, and count."
     yield ""
 
 

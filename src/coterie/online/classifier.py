@@ -91,7 +91,7 @@ class OnlineClassifier(OnlineModel):
         sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(len(margin))
         return Trace(
             margin=margin,
-            prediction=classes[np.where(margin >= 0, -1, 0)] if len(classes) else label,
+            prediction=classes[np.where(margin >= 0, -1, 0)] if len(classes) else np.full(len(margin), None),
             mistake=sign * margin <= 0,
             label=label,
             classes=classes,

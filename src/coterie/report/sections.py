@@ -164,7 +164,9 @@ def labels(told: Story) -> Part:
     )
     words = "Recent error by learner over the number of labels asked for. The table has the numbers."
     window = max(1, told.verdict.overall.n // 20)
-    place = markup.plot("label-error", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380)
+    place = markup.plot(
+        "label-error", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380
+    )
     drawn = {"label-error": figures.label_error(traces, told.learner)}
     return Part(markup.section("labels", "Labels asked for", place, table), drawn)
 

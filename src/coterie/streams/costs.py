@@ -1,4 +1,9 @@
-"""What a round costs, and how such costs are called and written: one for a mistake, or how far off a number was."""
+"""What a round costs, and how such costs are called and written: one for a wrong label, or how far off a number was.
+
+A zero margin is a mistake of the learner, which moves by it, whatever was predicted. As a cost it would punish whoever
+has seen least: a model of its own has margin zero at the first record of every task, and would lose against a pooled
+model on labels drawn by lot. So costs look at predictions only.
+"""
 
 from __future__ import annotations
 
@@ -89,9 +94,9 @@ def written(metrics: Metrics, measures: Iterable[Measure]) -> list[str]:
 
 @singledispatch
 def costs(trace: Any) -> NDArray[Any]:
-    """What each round cost, shape (n,): 1 for a mistake, 0 for none."""
-    mistakes: NDArray[Any] = trace.mistake
-    return mistakes
+    """What each round cost, shape (n,): 1 for a wrong prediction, 0 for a right one."""
+    wrong: NDArray[Any] = trace.wrong
+    return wrong
 
 
 @singledispatch

@@ -143,11 +143,14 @@ def go_on(
 def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_round: OnRound | None) -> Outcome:
     started = time.perf_counter()
     stream.guard(models.values())
+    fresh = not any(model.fitted for model in models.values())
     if alone:
         comparison = _alone(models, stream, delay, on_round)
     else:
         comparison = compare(models, stream, delay=delay, on_round=on_round)
     stream.require_two_labels()
+    if fresh:
+        stream.require_labels_in_time(delay)
     for model in comparison.models.values():
         model.encoder_ = stream.reader.encoder
     best = min(models, key=lambda name: comparison.traces[name].error)
@@ -220,6 +223,12 @@ class _Stream:
             only = next(iter(self._labels))
             message = f"all {self.reader.rows:,} records have the label {only!r}; expected two labels"
             raise InputError(message, self.reader.path, column=_role(self.reader, "label"))
+
+    def require_labels_in_time(self, delay: int) -> None:
+        """Refuse a stream that is over before the first label came: nothing was predicted from what was learned."""
+        if self.reader.rows <= delay:
+            message = f"labels come {delay:,} records late, and there are {self.reader.rows:,}: none comes in time"
+            raise InputError(message, self.reader.path)
 
     def _check_labels(self, block: Block) -> None:
         if block.y is None:

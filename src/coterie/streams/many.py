@@ -72,7 +72,7 @@ def _of_sets(trace: SetTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
 
 
 def _error(trace: Trace, task: Ints, n_tasks: int) -> Floats:
-    return ratio(np.bincount(task, trace.mistake, n_tasks), np.bincount(task, minlength=n_tasks))
+    return ratio(np.bincount(task, trace.wrong, n_tasks), np.bincount(task, minlength=n_tasks))
 
 
 def _mean_f1(trace: ManyClassTrace, task: Ints, n_tasks: int) -> Floats:

@@ -2,8 +2,8 @@
 
 The positive class is the second of the trace's two classes. For one set of rounds with labels y:
 
-* error = mistakes / n, with the mistakes of the trace: a zero margin is one, whatever its label;
-* F1 = 2 TP / (2 TP + FP + FN), from the predictions as they were given (a zero margin is a positive prediction);
+* error = wrong predictions / n, as they were given: a zero margin is a positive prediction, right or wrong;
+* F1 = 2 TP / (2 TP + FP + FN), from the same predictions;
 * AUC = P(margin of a positive round > margin of a negative round) + P(both equal) / 2;
 * log loss = mean of -log(probability given to the label), probabilities clipped to [eps, 1 - eps] as scikit-learn does.
 
@@ -82,7 +82,7 @@ class ErrorCurve(NamedTuple):
     rounds : ndarray of int64, shape (p,)
         How many rounds had passed, increasing.
     cumulative : ndarray, shape (p,)
-        Mistakes per round since the start, or their mean cost.
+        Wrong predictions per round since the start, or their mean cost.
     recent : ndarray, shape (p,)
         The same over the last ``window`` rounds (over all of them while there are fewer).
     window : int
@@ -119,7 +119,7 @@ class _Rounds(NamedTuple):
 
     positive: Bools
     predicted: Bools
-    mistake: Bools
+    wrong: Bools
     margin: Floats
     probability: Floats | None
     order: Ints
@@ -144,7 +144,7 @@ def evaluate(trace: Trace) -> Metrics:
     >>> from types import SimpleNamespace
     >>> trace = SimpleNamespace(
     ...     label=np.array(["no", "yes", "yes", "no"]), prediction=np.array(["no", "yes", "no", "no"]),
-    ...     mistake=np.array([False, False, True, False]), margin=np.array([-1.0, 2.0, -0.5, -2.0]),
+    ...     wrong=np.array([False, False, True, False]), margin=np.array([-1.0, 2.0, -0.5, -2.0]),
     ...     classes=np.array(["no", "yes"]), probability=None, task=np.array([0, 0, 1, 1]), tasks=("ann", "bob"))
     >>> metrics = evaluate(trace)
     >>> metrics.per_task["error"], metrics.micro["error"]
@@ -199,7 +199,7 @@ def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: 
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> trace = SimpleNamespace(mistake=np.array([True, True, False, False, True, False, False, False]))
+    >>> trace = SimpleNamespace(wrong=np.array([True, True, False, False, True, False, False, False]))
     >>> error_curve(trace, points=4, window=2)
     ErrorCurve(rounds=array([2, 4, 6, 8]), cumulative=array([1.   , 0.5  , 0.5  , 0.375]),
                recent=array([1. , 0. , 0.5, 0. ]), window=2)
@@ -232,13 +232,13 @@ def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> L
     --------
     >>> from types import SimpleNamespace
     >>> trace = SimpleNamespace(
-    ...     mistake=np.array([True, True, False, False]), queried=np.array([True, True, False, True]))
+    ...     wrong=np.array([True, True, False, False]), queried=np.array([True, True, False, True]))
     >>> label_curve(trace, points=3, window=2)
     LabelCurve(labels=array([1, 2, 3]), rounds=array([1, 2, 4]), cumulative=array([1. , 1. , 0.5]),
                recent=array([1., 1., 0.]))
     """
     asked = np.flatnonzero(trace.queried) + 1
-    width = max(1, len(trace.mistake) // 20) if window is None else _at_least_one("window", window)
+    width = max(1, len(trace.queried) // 20) if window is None else _at_least_one("window", window)
     labels = _places(len(asked), _at_least_one("points", points), "even")
     rounds = asked[labels - 1]
     return LabelCurve(labels, rounds, *_errors(costs(trace), rounds, width))
@@ -255,14 +255,14 @@ def _rounds(trace: Trace) -> _Rounds:
     positive = np.asarray(trace.label == trace.classes[1], dtype=np.bool_)
     predicted = np.asarray(trace.prediction == trace.classes[1], dtype=np.bool_)
     order = np.argsort(trace.margin, kind="stable")
-    return _Rounds(positive, predicted, trace.mistake, trace.margin, trace.probability, order)
+    return _Rounds(positive, predicted, trace.wrong, trace.margin, trace.probability, order)
 
 
 def _measures(rounds: _Rounds, task: Ints, n_tasks: int) -> dict[str, Floats]:
     """Every measure on every task; O(n log n)."""
     counts = np.bincount(task, minlength=n_tasks)
     return {
-        "error": ratio(np.bincount(task[rounds.mistake], minlength=n_tasks), counts),
+        "error": ratio(np.bincount(task[rounds.wrong], minlength=n_tasks), counts),
         "f1": _f1(rounds, task, n_tasks),
         "auc": _auc(rounds, task, n_tasks),
         "log_loss": _log_loss(rounds, task, n_tasks),

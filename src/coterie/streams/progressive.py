@@ -26,9 +26,9 @@ class Trace:
     margin : ndarray of float64
         The margin before the label was seen, positive for ``classes[1]``.
     prediction : ndarray
-        The label predicted, a zero margin being ``classes[1]``.
+        The label predicted, a zero margin being ``classes[1]``; None where no label had come until the end.
     mistake : ndarray of bool
-        Whether y·margin <= 0; a zero margin is a mistake whatever was predicted.
+        Whether y·margin <= 0, the mistake of updates and of bounds: a zero margin is one whatever was predicted.
     updated : ndarray of bool
         Whether the record moved the weights.
     queried : ndarray of bool
@@ -62,8 +62,13 @@ class Trace:
         return len(self.margin)
 
     @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Whether the label predicted was not the true one, which is what errors count."""
+        return np.asarray(self.prediction != self.label, bool)
+
+    @property
     def mistakes(self) -> int:
-        """The number of mistakes."""
+        """The number of mistakes, zero margins among them; at least the number of wrong predictions."""
         return int(self.mistake.sum())
 
     @property
@@ -73,8 +78,8 @@ class Trace:
 
     @property
     def error(self) -> float:
-        """Mistakes a round; nan for an empty stream."""
-        return self.mistakes / self.n if self.n else float("nan")
+        """Wrong predictions a round; nan for an empty stream."""
+        return float(self.wrong.mean()) if self.n else float("nan")
 
 
 def progressive_validation(

@@ -41,7 +41,7 @@ class RunningTotals:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> stretch = SimpleNamespace(mistake=np.array([True, False, False]), task=np.array([0, 1, 0]), tasks=("a", "b"))
+    >>> stretch = SimpleNamespace(wrong=np.array([True, False, False]), task=np.array([0, 1, 0]), tasks=("a", "b"))
     >>> totals = RunningTotals()
     >>> [(told.examples, told.tasks, told.error["together"]) for told in totals.add({"together": stretch})]
     [(1, 1, 1.0), (2, 2, 0.5)]
@@ -66,7 +66,7 @@ class RunningTotals:
             All over the same rounds, the same names each time. O(rounds) time.
         """
         trace = next(iter(traces.values()))
-        n, arrivals = len(trace.mistake), self._arrivals(trace)
+        n, arrivals = len(trace.task), self._arrivals(trace)
         sums = {name: np.cumsum(costs(each), dtype=np.float64) for name, each in traces.items()}
         while self._next <= self._examples + n:
             yield self._tell(self._next - self._examples, sums, arrivals)

@@ -138,8 +138,8 @@ class Verdict:
         --------
         >>> from types import SimpleNamespace
         >>> task = np.repeat([0, 1], 50)
-        >>> together = SimpleNamespace(task=task, tasks=("ann", "bob"), mistake=np.arange(100) % 10 == 0)
-        >>> alone = SimpleNamespace(task=task, tasks=("ann", "bob"), mistake=np.arange(100) % 4 == 0)
+        >>> together = SimpleNamespace(task=task, tasks=("ann", "bob"), wrong=np.arange(100) % 10 == 0)
+        >>> alone = SimpleNamespace(task=task, tasks=("ann", "bob"), wrong=np.arange(100) % 4 == 0)
         >>> print(verdict(together, alone).sentence())
         Learning together cut the error from 25.0 % to 10.0 % over 100 examples (95 % interval of the gain: 5.3 to 24.1
         points). No single one of the 2 tasks can be told apart yet. Use learning together.
@@ -189,8 +189,8 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95) -> Verdict:
     --------
     >>> from types import SimpleNamespace
     >>> task = np.repeat([0, 1], 60)
-    >>> together = SimpleNamespace(task=task, tasks=("ann", "bob"), mistake=np.tile([False, False, True], 40))
-    >>> alone = SimpleNamespace(task=task, tasks=("ann", "bob"), mistake=task == 0)
+    >>> together = SimpleNamespace(task=task, tasks=("ann", "bob"), wrong=np.tile([False, False, True], 40))
+    >>> alone = SimpleNamespace(task=task, tasks=("ann", "bob"), wrong=task == 0)
     >>> result = verdict(together, alone)
     >>> result.helped, result.hurt, result.gain.round(2)
     (('ann',), ('bob',), array([ 0.67, -0.33]))
@@ -245,7 +245,7 @@ def compared(trace: Any, against: Any, confidence: float) -> Compared:
 
 
 def _cells(trace: Trace, against: Trace) -> _Cells:
-    ours, theirs, n_tasks = trace.mistake, against.mistake, len(trace.tasks)
+    ours, theirs, n_tasks = trace.wrong, against.wrong, len(trace.tasks)
     chosen = (np.ones_like(ours), theirs & ~ours, ours & ~theirs, ours & theirs)
     return _Cells(*(np.bincount(trace.task[rounds], minlength=n_tasks) for rounds in chosen))
 
@@ -271,8 +271,8 @@ def _outcomes(called: NDArray[np.bool_], low: Floats, high: Floats) -> NDArray[n
 
 
 def _check_same_rounds(trace: Trace, against: Trace) -> None:
-    if len(trace.mistake) != len(against.mistake):
-        raise ValueError(f"against: {len(against.mistake)} rounds, expected the {len(trace.mistake)} of trace")
+    if len(trace.task) != len(against.task):
+        raise ValueError(f"against: {len(against.task)} rounds, expected the {len(trace.task)} of trace")
     if tuple(trace.tasks) != tuple(against.tasks) or not np.array_equal(trace.task, against.task):
         raise ValueError("against: its rounds belong to other tasks than those of trace, expected the same stream")
 
