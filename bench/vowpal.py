@@ -95,8 +95,8 @@ def _cpu() -> float:
 
 
 def error(margin: NDArray[np.float64], y: Any) -> float:
-    """Mistakes a record, a zero margin being one."""
-    return float(np.mean(np.asarray(y) * margin <= 0))
+    """Wrong labels a record, a zero margin predicting +1."""
+    return float(np.mean((margin >= 0) != (np.asarray(y) > 0)))
 
 
 def log_loss(log_odds: NDArray[np.float64], y: Any) -> float:

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import coterie as ct
 from streams import D, linear_stream
@@ -128,10 +129,11 @@ def test_dictionaries_that_cannot_be_learned(given, message, storage):
 
 
 SINGLE = {
-    "NaN": (({"new": np.nan}, 1.0), ValueError, "feature 'new' must be a finite number"),
-    "another label": (({"new": 1.0}, "ham"), ValueError, "expected two labels, got -1.0, 1.0, 'ham'"),
-    "missing label": (({"new": 1.0}, None), ValueError, "label of record 0 .* is missing"),
+    "NaN": (({"new": np.nan}, 1.0, 1), ValueError, "feature 'new' must be a finite number"),
+    "another label": (({"new": 1.0}, "ham", 1), ValueError, "expected two labels, got -1.0, 1.0, 'ham'"),
+    "missing label": (({"new": 1.0}, None, 1), ValueError, "label of record 0 .* is missing"),
     "NaN as task": (({"new": 1.0}, 1.0, float("nan")), ValueError, "the task of the record is missing: nan"),
+    "an array": ((np.ones(3), 1.0, 1), TypeError, "one record is a dictionary of features, got ndarray"),
     "a list as task": (({"new": 1.0}, 1.0, [1]), TypeError, "unhashable"),
 }
 
@@ -230,8 +232,11 @@ def test_one_class_is_not_enough_for_fit():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"relation": "half"}, TypeError, "Linear cannot learn under 'half': it needs a relation"),
-        ({"rule": "perceptron"}, TypeError, "Linear cannot move by 'perceptron': it needs a rule"),
+        ({"relation": "half"}, TypeError, r"relation must be a part such as HalfUpdate\(\), got 'half'"),
+        ({"relation": ct.HalfUpdate}, TypeError, r"relation is the class HalfUpdate; give one made of it: HalfUpdate\("),
+        ({"relation": ct.Perceptron()}, TypeError, r"Linear cannot learn under Perceptron\(\): it needs a relation"),
+        ({"rule": "pa"}, TypeError, r"rule must be a part such as PassiveAggressive\(\), got 'pa'"),
+        ({"rule": ct.HalfUpdate()}, TypeError, r"Linear cannot move by HalfUpdate\(\): it needs a rule"),
         ({"storage": "disk"}, ValueError, "storage must be one of auto, dense, sparse, hashed, got 'disk'"),
         ({"dtype": "float16"}, ValueError, "dtype must be 'float64' or 'float32', got 'float16'"),
         ({"bits": 0}, ValueError, "bits must lie between 1 and 40, got 0"),
@@ -287,3 +292,47 @@ def test_looking_at_records_is_not_learning():
         ct.progressive_validation(model, FRAME, Y, task=TASK)
     assert not hasattr(model, "feature_names_in_")
     assert not hasattr(model, "n_features_in_")
+
+
+# -- tasks that are not what was learned ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model", [ct.MultitaskPerceptron(), ct.AdaptiveSharingClassifier(), ct.MultitaskKernelPerceptron()]
+)
+@pytest.mark.parametrize("names", [["ann", "bob"], [0, 1], [3, 4]])
+def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
+    X, y = [[1.0], [-1.0]], ["no", "yes"]
+    model = clone(model).partial_fit(X, y, task=names)
+    before = model.decision_function(X, names)
+    for call in (model.predict, model.decision_function, lambda X: model.partial_fit(X, y)):
+        with pytest.raises(ValueError, match=f"task is missing: the tasks learned have names, such as {names[0]!r}"):
+            call(X)
+    np.testing.assert_array_equal(model.decision_function(X, names), before)
+
+
+@pytest.mark.parametrize(
+    ("names", "other", "message"),
+    [
+        (["ann", "bob"], 7, "task 7 is a number, and all tasks learned are text, such as 'ann'"),
+        ([7, 8], "7", "task '7' is text, and all tasks learned are numbers, such as 7"),
+    ],
+)
+def test_a_task_of_another_type_is_not_taken_for_a_new_one(names, other, message):
+    X, y = [[1.0], [-1.0]], ["no", "yes"]
+    models = ct.MultitaskPerceptron(), ct.MultitaskKernelPerceptron(), ct.MultitaskKernelRidge()
+    for model in models:
+        fitted = model.fit(X, y if model is not models[-1] else [0.0, 1.0], task=names)
+        with pytest.raises(ValueError, match=message):
+            fitted.predict(X[:1], [other])
+    live = ct.MultitaskPerceptron()
+    live.learn_one({"x": 1.0}, "yes", task=names[0])
+    with pytest.raises(ValueError, match=message):
+        live.predict_one({"x": 1.0}, task=other)
+    with pytest.raises(ValueError, match="task is missing"):
+        live.predict_one({"x": 1.0})
+
+
+def test_tasks_of_several_types_may_be_joined_by_any():
+    model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [0, 1], task=["ann", 7])
+    assert model.predict([[1.0], [1.0], [1.0]], task=["new", 9, (1, 2)]).shape == (3,)

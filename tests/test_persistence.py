@@ -382,3 +382,42 @@ def test_a_link_stays_one(tmp_path):
     ct.MultitaskPerceptron().save(tmp_path / "link.coterie")
     assert (tmp_path / "link.coterie").is_symlink()
     assert ct.load(tmp_path / "model.coterie").get_params() == ct.MultitaskPerceptron().get_params()
+
+
+def test_zeros_take_no_room(path):
+    model = ct.AdaptiveSharingClassifier(storage="dense")
+    rows = sp.csr_array((np.ones(8), ([0, 0, 0, 0, 1, 1, 1, 1], [0, 3, 99_998, 99_999, 0, 4, 5, 6])), (2, 100_000))
+    model.partial_fit(rows, [1, 0], task=["a", "b"])
+    model.save(path)
+    assert path.stat().st_size < 100_000
+    arrays, loaded = model.dump()[1], ct.load(path).dump()[1]
+    assert loaded.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert loaded[name].dtype == array.dtype
+        assert loaded[name].shape == array.shape
+        assert loaded[name].tobytes() == np.ascontiguousarray(array).tobytes()
+
+
+def test_thin_arrays_come_back_bit_for_bit():
+    given = {name: np.zeros((2, 1024), name) for name in ("float64", "float32", "int64", "int32", "uint8", "bool")}
+    given["float64"][0, 3], given["float64"][1, 1023] = -0.0, np.nan
+    for array in given.values():
+        array[1, 5] = 1
+    thinned = persistence._thinned(given)
+    assert sum(array.nbytes for array in thinned.values()) < 400
+    for name, array in persistence._filled(thinned).items():
+        assert array.tobytes() == given[name].tobytes()
+        assert array.shape == given[name].shape
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_permissions_are_those_of_the_process_or_of_the_file_before(path):
+    before = os.umask(0o027)
+    try:
+        ct.MultitaskPerceptron().save(path)
+        assert path.stat().st_mode & 0o777 == 0o640
+        path.chmod(0o600)
+        ct.MultitaskPerceptron().save(path)
+        assert path.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import spec
 from .budgets import with_rows
 from .hypotheses.dual import Dual, as_form
 from .learner import Margins
@@ -57,6 +58,7 @@ class KernelLearner:
     log_odds: float | None = None
 
     def __init__(self, hypothesis: Dual, relation: Any) -> None:
+        spec.require_part("relation", relation, "HalfUpdate()")
         form = getattr(relation, "form", None)
         if form not in hypothesis.forms:
             raise TypeError(

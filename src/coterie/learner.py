@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import spec
 from .bindings import FORMS
 from .hypotheses import linear
 from .numeric.asking import EVERY, renew, skip_rounds
@@ -46,6 +47,8 @@ class Learner:
     """
 
     def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
+        spec.require_part("relation", relation, "HalfUpdate()")
+        spec.require_part("rule", rule, "PassiveAggressive()")
         form = getattr(relation, "form", None)
         _require(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)
         move = getattr(rule, "move", None)

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from os import PathLike
@@ -27,6 +28,9 @@ VERSION = 1
 
 #: Parameters of more bytes, such as a mapping of a million tasks, stand in an array: safetensors limits its header.
 HEADER_BYTES = 2**24
+
+#: Arrays of fewer entries are stored as they are, however many of them are zero.
+FEW = 1024
 
 _ESTIMATORS: dict[str, type] = {}
 _DOCUMENT, _SPEC = "document", "spec"
@@ -60,7 +64,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     written = {_DOCUMENT: msgspec.json.encode(spec.to_json(data)), _SPEC: msgspec.json.encode(described)}
     inline = written.pop(_SPEC) if len(written[_SPEC]) <= HEADER_BYTES else b""
     held = arrays | {name: np.frombuffer(text, np.uint8) for name, text in written.items()}
-    tensors = {name: np.ascontiguousarray(array) for name, array in held.items()}
+    tensors = _thinned({name: np.ascontiguousarray(array) for name, array in held.items()})
     metadata = {"format": "coterie", "version": str(VERSION), "spec": inline.decode()}
     metadata["checksum"] = _checksum(metadata, tensors)
     with replacing(path) as file:
@@ -94,6 +98,7 @@ def load(path: str | PathLike[str]) -> Any:
         raise ValueError(f"{path} has format {version}, and this version of coterie reads up to {VERSION}")
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
+    tensors = _filled(tensors)
     described = msgspec.json.decode(tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata["spec"])
     if described["class"] not in _ESTIMATORS:
         raise ValueError(f"{path} holds a {described['class']}, which this version of coterie does not know")
@@ -111,6 +116,34 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in list(file.keys())}
     except SafetensorError as error:
         raise ValueError(f"{path} is not a whole coterie model: {error}") from None
+
+
+def _thinned(arrays: Arrays) -> Arrays:
+    """The arrays, large ones that are mostly zero by their other entries: weights of 2^18 hashed features seldom all occur.
+
+    ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
+    """
+    kept: Arrays = {}
+    for name, array in arrays.items():
+        bits = array.reshape(-1).view(f"u{array.itemsize}") if array.itemsize in (1, 2, 4, 8) else array.reshape(-1)
+        at = np.flatnonzero(bits) if array.size >= FEW else bits
+        if (array.itemsize + at.itemsize) * len(at) < array.nbytes:
+            parts = {"at": at, "values": array.reshape(-1)[at], "shape": np.array(array.shape, np.int64)}
+            kept |= {f"{name}|{part}": held for part, held in parts.items()}
+        else:
+            kept[name] = array
+    return kept
+
+
+def _filled(tensors: Arrays) -> Arrays:
+    """The arrays as they were before they were thinned."""
+    whole = {name: array for name, array in tensors.items() if "|" not in name}
+    for name in (each.removesuffix("|shape") for each in tensors if each.endswith("|shape")):
+        values = tensors[f"{name}|values"]
+        array = np.zeros(tuple(tensors[f"{name}|shape"]), values.dtype)
+        array.reshape(-1)[tensors[f"{name}|at"]] = values
+        whole[name] = array
+    return whole
 
 
 def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
@@ -133,12 +166,21 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
+        Path(temporary).chmod(_mode(target))
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _mode(target: Path) -> int:
+    """The permissions of the file that is replaced, or those that the process gives to new files."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _sync_folder(folder: Path) -> None:

@@ -41,6 +41,20 @@ def part(cls: type[T]) -> type[T]:
     return made
 
 
+def require_part(role: str, given: Any, such: str) -> None:
+    """Refuse text, a class, or whatever else is no part where one is needed; ``such`` is an example of one.
+
+    Raises
+    ------
+    TypeError
+        Telling what to write instead.
+    """
+    if isinstance(given, type) and given.__name__ in _PARTS:
+        raise TypeError(f"{role} is the class {given.__name__}; give one made of it: {given.__name__}(...)")
+    if type(given).__name__ not in _PARTS:
+        raise TypeError(f"{role} must be a part such as {such}, got {given!r}")
+
+
 def model(cls: type[T]) -> type[T]:
     """Let the unfitted estimators of a class round-trip through JSON by their parameters, as members of others."""
     _MODELS[cls.__name__] = cls

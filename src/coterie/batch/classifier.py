@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
+from coterie.online.tabular import ONLY_TASK
 
 from .calibration import sigmoid, sigmoid_probabilities, softmax, softmax_probabilities
 from .choice import held_out
@@ -21,8 +22,6 @@ from .problem import Problem, problem_from
 from .solvers import solve
 
 Array = NDArray[Any]
-
-ONLY_TASK = 0
 
 
 @persistence.register

@@ -47,7 +47,7 @@ class KernelEstimator(BatchEstimator):
         held = self.expansion_
         if held.codes is None and task is None:
             return held.all_tasks(made)
-        distinct, places = distinct_labels(tabular.task_labels(task, len(made.squares)))
+        distinct, places = distinct_labels(tabular.task_labels(task, len(made.squares), held.tasks.numbers))
         return held.at_tasks(made, self._task_rows(distinct), places)
 
     def _task_rows(self, distinct: Sequence[Hashable]) -> Array:

@@ -100,7 +100,9 @@ class _LinearMachine(BatchEstimator):
         self._check_fitted()
         X, task = tabular.split_task(X, task, self.task_column)
         points = self._points(X, learning=False)
-        distinct, places = distinct_labels(tabular.task_labels(task, len(points.squares)))
+        distinct, places = distinct_labels(
+            tabular.task_labels(task, len(points.squares), self.expansion_.tasks.numbers)
+        )
         held, new = self.expansion_, self._unseen(distinct)
         values, slots = factor_of(self.relation, held.tasks.labels, new)
         numbers = held.tasks.numbers | {label: len(held.tasks) + i for i, label in enumerate(new)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,9 +17,6 @@ from . import tabular
 from .learned import Learned
 from .refusal import all_or_nothing
 from .rounds import Asking, Margins, Rounds
-
-#: The task of records that name none.
-ONLY_TASK = 0
 
 
 class OnlineModel(Learned):
@@ -115,7 +112,7 @@ class OnlineModel(Learned):
             if whole:
                 labels.require_whole()
             length = passes * len(values) if whole else None
-            task = tabular.task_labels(task, len(values))
+            task = tabular.task_labels(task, len(values), self._tasks_known())
             return self._learn(rows, features, labels, values, task, tasks or (), late, length)
 
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
@@ -126,7 +123,12 @@ class OnlineModel(Learned):
             rows, features, y = self._rows(X, y)
             self._labels_with(y)
             y, n = self._labels().array(y), tabular.length(rows)
-            return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, n), np.arange(1, n + 1))
+            return Block(
+                tabular.as_array(rows, features),
+                y,
+                tabular.task_labels(task, n, self._tasks_known()),
+                np.arange(1, n + 1),
+            )
 
     def blank(self, n: int) -> NDArray[Any]:
         """What is kept of n predictions until they are judged, to be filled in by :meth:`kept`."""
@@ -196,7 +198,9 @@ class OnlineModel(Learned):
         self._check_fitted()
         X, task = tabular.split_task(X, task, self.task_column)
         rows, _, _ = self._rows(X)
-        return self._margins(rows, *distinct_labels(tabular.task_labels(task, tabular.length(rows))))
+        return self._margins(
+            rows, *distinct_labels(tabular.task_labels(task, tabular.length(rows), self._tasks_known()))
+        )
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.
@@ -266,6 +270,9 @@ class OnlineModel(Learned):
         labels.values(y)
         return labels
 
+    def _tasks_known(self) -> Collection[Hashable]:
+        return self.state_.tasks.numbers if self.fitted else ()
+
     def _labels_known(self) -> Any:
         """The labels known, as a copy."""
         return self._labels(self.labels_.inside if self.fitted else None)
@@ -314,13 +321,16 @@ class OnlineModel(Learned):
         if self.new_task == "raise":
             self._refuse_unseen(distinct)
         numbers = self.state_.tasks.numbers
+        tabular.require_kin([label for label in distinct if label not in numbers], numbers)
         codes = np.array([numbers.get(label, -1) for label in distinct], np.int64)[places]
         margins = self._learner().score_any(self.state_, rows, codes, [distinct[place] for place in places[codes < 0]])
         return np.asarray(self.labels_.shift + self.labels_.factor * margins)
 
     def _split_record(self, x: Mapping[Any, Any], task: Hashable) -> tuple[Mapping[Any, Any], Hashable]:
+        if not isinstance(x, Mapping):
+            raise TypeError(f"one record is a dictionary of features, got {type(x).__name__}; arrays hold several")
         if self.task_column is None:
-            return x, ONLY_TASK if task is None else tabular.one_task(task)
+            return x, tabular.only_task(self._tasks_known()) if task is None else tabular.one_task(task)
         if task is not None:
             raise ValueError(f"the task is given twice: as task= and as task_column={self.task_column!r}")
         if self.task_column not in x:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from coterie.streams.encoding import Encoder
 Rows = Dense | Csr
 
 NUMBERS = (np.float64, np.float32)
+
+#: The task of records that name none.
+ONLY_TASK = 0
 
 
 def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
@@ -175,21 +178,55 @@ def _writeable(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.writeable else array.copy()
 
 
-def task_labels(task: Any, n: int) -> NDArray[Any]:
-    """One task label a record.
+def task_labels(task: Any, n: int, known: Collection[Hashable] = ()) -> NDArray[Any]:
+    """One task label a record; ``known`` are the tasks learned so far.
 
     Raises
     ------
     ValueError
-        If there is not one task a record.
+        If there is not one task a record, or none at all where others had one.
     """
     if task is None:
-        return np.zeros(n, np.int64)
+        return np.full(n, only_task(known), np.int64)
     labels = task.to_pylist() if hasattr(task, "to_pylist") else task
     labels = _objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     if labels.shape != (n,):
         raise ValueError(f"task must name one task a record: got shape {labels.shape} for {n} records")
     return labels
+
+
+def only_task(known: Collection[Hashable]) -> int:
+    """The task of records that name none.
+
+    Raises
+    ------
+    ValueError
+        If the tasks learned so far had names: nobody means a task of no name beside them.
+    """
+    if known and (len(known) > 1 or ONLY_TASK not in known):
+        raise ValueError(f"task is missing: the tasks learned have names, such as {next(iter(known))!r}; give task=")
+    return ONLY_TASK
+
+
+def require_kin(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
+    """Refuse to predict a task that is a number where all known ones are text, or text where they are numbers.
+
+    Raises
+    ------
+    ValueError
+        For the first such task: it is no new one, but one of another type.
+    """
+    for task in unseen:
+        if known and _is_text(task) is not None and all(_is_text(each) is (not _is_text(task)) for each in known):
+            told, other = ("text", "numbers") if _is_text(task) else ("a number", "text")
+            raise ValueError(
+                f"task {task!r} is {told}, and all tasks learned are {other}, such as {next(iter(known))!r}"
+            )
+
+
+def _is_text(label: Hashable) -> bool | None:
+    """Whether a label is text; None if it is no number either."""
+    return True if isinstance(label, str) else False if isinstance(label, (int, float)) else None
 
 
 def one_task(task: Hashable) -> Hashable:
