@@ -233,7 +233,11 @@ def test_one_class_is_not_enough_for_fit():
     ("options", "error", "message"),
     [
         ({"relation": "half"}, TypeError, r"relation must be a part such as HalfUpdate\(\), got 'half'"),
-        ({"relation": ct.HalfUpdate}, TypeError, r"relation is the class HalfUpdate; give one made of it: HalfUpdate\("),
+        (
+            {"relation": ct.HalfUpdate},
+            TypeError,
+            r"relation is the class HalfUpdate; give one made of it: HalfUpdate\(",
+        ),
         ({"relation": ct.Perceptron()}, TypeError, r"Linear cannot learn under Perceptron\(\): it needs a relation"),
         ({"rule": "pa"}, TypeError, r"rule must be a part such as PassiveAggressive\(\), got 'pa'"),
         ({"rule": ct.HalfUpdate()}, TypeError, r"Linear cannot move by HalfUpdate\(\): it needs a rule"),

@@ -119,7 +119,7 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
 
 
 def _thinned(arrays: Arrays) -> Arrays:
-    """The arrays, large ones that are mostly zero by their other entries: weights of 2^18 hashed features seldom all occur.
+    """The arrays, large ones that are mostly zero by their other entries: not all 2^18 hashed features occur.
 
     ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
     """
