@@ -28,14 +28,19 @@ from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, me
 from .mixture import Member
 from .online import (
     AdaptiveSharingClassifier,
+    MultiCueClassifier,
     MultiLabel,
     MultitaskAROW,
     MultitaskKernelPerceptron,
     MultitaskLogistic,
     MultitaskPerceptron,
     MultitaskRegressor,
+    MultiviewPerceptron,
     OneVsRest,
+    OrthogonalMultiviewPerceptron,
+    PartialBlock,
     SelectiveSampling,
+    view_baselines,
 )
 from .persistence import load
 from .relations import (
@@ -98,6 +103,7 @@ __all__ = [
     "MeanRegularized",
     "Member",
     "MixedEffect",
+    "MultiCueClassifier",
     "MultiLabel",
     "MultitaskAROW",
     "MultitaskKernelClassifier",
@@ -110,11 +116,14 @@ __all__ = [
     "MultitaskRegressor",
     "MultitaskSVC",
     "MultitaskSVR",
+    "MultiviewPerceptron",
     "Normalised",
     "NuMethod",
     "OneVsRest",
     "OptimalOutputKernel",
+    "OrthogonalMultiviewPerceptron",
     "Pairwise",
+    "PartialBlock",
     "PassiveAggressive",
     "Perceptron",
     "Polynomial",
@@ -142,4 +151,5 @@ __all__ = [
     "median_distance",
     "progressive_validation",
     "ridge_path",
+    "view_baselines",
 ]

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import learned, memories, projections
+from . import learned, memories, potentials, projections, view_walk, views
 from .adaptive import Adaptive
 from .confidence import Confident
 from .expansion import Expansion, Support
 from .fading import Faded, Forgetful
 from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
+from .records import Csr
 from .signed import Signed
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
@@ -27,6 +28,8 @@ _KINDS: dict[str, Any] = {
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
         *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),
+        *(potentials.Schatten, potentials.Group, views.Primal, views.Latest, views.Mean, view_walk.Expanded),
+        *(views.DenseMatrix, views.SparseMatrix, views.Flat, views.DenseViews, view_walk.Supports, Csr),
         *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
     )
 } | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}

@@ -1,5 +1,6 @@
 """The named online algorithms as estimators."""
 
+from .cues import MultiCueClassifier
 from .kernel import MultitaskKernelPerceptron
 from .logistic import MultitaskAROW, MultitaskLogistic
 from .manyclass import MultiLabel, OneVsRest
@@ -7,15 +8,23 @@ from .perceptron import MultitaskPerceptron
 from .regression import MultitaskRegressor
 from .selective import SelectiveSampling
 from .sharing import AdaptiveSharingClassifier
+from .view_baselines import view_baselines
+from .view_input import PartialBlock
+from .views import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 
 __all__ = [
     "AdaptiveSharingClassifier",
+    "MultiCueClassifier",
     "MultiLabel",
     "MultitaskAROW",
     "MultitaskKernelPerceptron",
     "MultitaskLogistic",
     "MultitaskPerceptron",
     "MultitaskRegressor",
+    "MultiviewPerceptron",
     "OneVsRest",
+    "OrthogonalMultiviewPerceptron",
+    "PartialBlock",
     "SelectiveSampling",
+    "view_baselines",
 ]
