@@ -23,6 +23,7 @@ SCRIPTS = (
     "general_matrix",
     "relations_cost",
     "kernel_ridge",
+    "views",
     "one_record",
     "memory",
     "cold_start",

@@ -59,6 +59,20 @@ def test_matrix_perceptron_is_the_literal_one(p, form, average):
     assert_same(trace, run.means if average else run.margins, run.taus, y)
 
 
+@pytest.mark.parametrize("p", POWERS)
+def test_more_views_than_features(p):
+    X, y = stream(2, 150, (2,) * 5)
+    run = reference.matrix_perceptron(records(X), y, p)
+    for average in (False, True):
+        trace = ct.progressive_validation(ct.MultiviewPerceptron(p, average=average), X, y)
+        assert_same(trace, run.means if average else run.margins, run.taus, y)
+    run = reference.matrix_perceptron(records(X), y, p, reference.passive_aggressive(0.2))
+    model = ct.MultiviewPerceptron(p, rule=ct.PassiveAggressive(0.2))
+    assert_same(ct.progressive_validation(model, X, y), run.margins, run.taus, y)
+    for k, weights in enumerate(model.view_weights_.values()):
+        np.testing.assert_allclose(weights, run.weights[:, k], rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("p", POWERS)
@@ -209,6 +223,7 @@ def test_views_are_weighted_by_the_transform_applied_p_minus_one_times(p):
     from coterie.numeric.generic import compiled
 
     compiled(lambda each: potentials.refresh(each))(potential)
+    store.cached[:] = potential.factor.reshape(3, 3) @ store.weights
     for k, found in enumerate(model.weights(store, potential, (6, 6, 6))):
         expected = V[:, k]
         for _ in range(p - 1):

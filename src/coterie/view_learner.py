@@ -74,7 +74,8 @@ class ViewLearner:
 
     def init(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
         """The state before the first round."""
-        model = views.Primal(self.norm.store(widths, dense), self.norm.potential(len(names)), self._teller)
+        store, potential = self.norm.primal(widths, dense)
+        model = views.Primal(store, potential, self._teller)
         return ViewState(model, list(names), tuple(widths), dense)
 
     def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:

@@ -317,6 +317,8 @@ class Views:
         """Forget the feature names that came after these."""
         for words, size in zip(self.words or (), sizes, strict=True):
             words.shorten(size)
+        if self.words is not None:
+            self.widths = list(sizes)
 
     def records(self, records: Sequence[Mapping[Hashable, Any]], grow: bool) -> ViewRecords:
         """Dictionaries of dictionaries; a view without a key, or None, is absent."""

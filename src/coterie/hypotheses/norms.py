@@ -12,7 +12,7 @@ from coterie import spec
 from coterie.numeric import potentials
 from coterie.numeric.arrays import grown
 from coterie.numeric.view_forms import all_points, edges_of, points_of
-from coterie.numeric.views import DenseMatrix, Flat, SparseMatrix
+from coterie.numeric.views import DenseMatrix, Flat, SparseMatrix, WideMatrix
 
 Widths = Sequence[int]
 Rounds = NDArray[np.int64]
@@ -47,16 +47,21 @@ class SchattenNorm:
     def __post_init__(self) -> None:
         check_p(self.p)
 
-    def potential(self, K: int) -> potentials.Schatten:
-        """The products of all pairs of views, none yet."""
-        q = K * K
-        return potentials.Schatten(np.zeros((K, K)), np.zeros(q), np.zeros(q), np.zeros(2), float(self.p))
+    def potential(self, n: int) -> potentials.Schatten:
+        """The products of all pairs of n views, or of n features where those are fewer; none yet."""
+        return potentials.Schatten(np.zeros((n, n)), np.zeros(n * n), np.zeros(n * n), np.zeros(2), float(self.p))
+
+    def primal(self, widths: Widths, dense: bool) -> tuple[Any, potentials.Schatten]:
+        """Weights of nothing, and the products for them."""
+        store = self.store(widths, dense)
+        return store, self.potential(max(widths) if _is_wide(store) else len(widths))
 
     def store(self, widths: Widths, dense: bool) -> Any:
         """Weights of nothing."""
         d, K = max(widths), len(widths)
         if dense:
-            return DenseMatrix(np.zeros((K, d)), np.zeros((K, d)), np.zeros((K, d)))
+            kind: Any = WideMatrix if d < K else DenseMatrix
+            return kind(np.zeros((K, d)), np.zeros((K, d)), np.zeros((K, d)))
         return SparseMatrix(np.zeros((d, K)), np.zeros((d, K)))
 
     def fit(self, store: Any, before: Widths, widths: Widths) -> Any:
@@ -67,9 +72,10 @@ class SchattenNorm:
 
     def weights(self, store: Any, potential: Any, widths: Widths) -> list[NDArray[np.float64]]:
         """W, view by view."""
+        if hasattr(store, "cached"):
+            return list(store.cached.copy())
         K = len(widths)
-        V = store.weights if hasattr(store, "cached") else store.weights[: max(widths)].T
-        return list(potential.factor.reshape(K, K) @ V)
+        return list(potential.factor.reshape(K, K) @ store.weights[: max(widths)].T)
 
     def values(self, kernels: Sequence[Any], X: Any, Z: Any, widths: Widths) -> NDArray[np.float64]:
         """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views."""
@@ -124,6 +130,10 @@ class GroupNorm:
         parts = (np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(2))
         return potentials.Group(*parts, float(self.p), float(self.inner))
 
+    def primal(self, widths: Widths, dense: bool) -> tuple[Flat, potentials.Group]:
+        """Weights of nothing, and the lengths for them."""
+        return self.store(widths, dense), self.potential(len(widths))
+
     def store(self, widths: Widths, dense: bool) -> Flat:
         """Weights of nothing."""
         edges = edges_of(widths)
@@ -163,6 +173,10 @@ class GroupNorm:
             kernels[k].values(left, right, made[k])
         made *= present.T[:, :, None] * there.T[:, None, :]
         return np.ascontiguousarray(made.transpose(1, 2, 0))
+
+
+def _is_wide(store: Any) -> bool:
+    return hasattr(store, "cached") and store.weights.shape[1] < store.weights.shape[0]
 
 
 def check_p(p: Any) -> None:

@@ -29,7 +29,15 @@ _KINDS: dict[str, Any] = {
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
         *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),
         *(potentials.Schatten, potentials.Group, views.Primal, views.Latest, views.Mean, view_walk.Expanded),
-        *(views.DenseMatrix, views.SparseMatrix, views.Flat, views.DenseViews, view_walk.Supports, Csr),
+        *(
+            views.DenseMatrix,
+            views.WideMatrix,
+            views.SparseMatrix,
+            views.Flat,
+            views.DenseViews,
+            view_walk.Supports,
+            Csr,
+        ),
         *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
     )
 } | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}

@@ -38,6 +38,14 @@ class DenseMatrix(NamedTuple):
     total: Any
 
 
+class WideMatrix(NamedTuple):
+    """The same for more views than features: W = F V with F of the d × d products VV'."""
+
+    weights: Any
+    cached: Any
+    total: Any
+
+
 class SparseMatrix(NamedTuple):
     """V, one row a feature; W = V F is never formed. ``twin`` gathers the moves times the ``past`` at their round."""
 
@@ -160,11 +168,13 @@ def _record(rows: Any, t: int, K: int) -> Any:
     return rows.values[t].reshape(K, rows.values.shape[1] // K)
 
 
+@when(current, WideMatrix)
 @when(current, DenseMatrix)
 def _current_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
     return np.dot(store.cached.reshape(-1), rows.values[t])
 
 
+@when(averaged, WideMatrix)
 @when(averaged, DenseMatrix)
 def _averaged_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
     before = np.dot(store.total.reshape(-1), rows.values[t])
@@ -188,6 +198,24 @@ def _move_dense(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
     store.weights[:] += c * X
     refresh(potential)
     store.cached[:] = np.dot(potential.factor.reshape(K, K), store.weights)
+
+
+@when(length, WideMatrix)
+def _length_wide(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    X = _record(rows, t, store.weights.shape[0])
+    return squared(potential, np.dot(X.T, X).reshape(-1))
+
+
+@when(move, WideMatrix)
+def _move_wide(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
+    K, d = store.weights.shape
+    X = _record(rows, t, K)
+    store.total[:] += (potential.clock[0] - potential.clock[1]) * store.cached
+    elapse(potential)
+    absorb(potential, c, np.dot(store.weights.T, X).reshape(-1), np.dot(X.T, X).reshape(-1))
+    store.weights[:] += c * X
+    refresh(potential)
+    store.cached[:] = np.dot(store.weights, potential.factor.reshape(d, d))
 
 
 # -- all views in one space, sparse -------------------------------------------------------------------------------
@@ -281,13 +309,76 @@ def _power(weight: float, inner: float) -> float:
     return weight * weight if inner == 2.0 else abs(weight) ** inner
 
 
+@generic
+def against(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+    """Product of row r with sign(v)|v|^(inner - 1), v being the weights from ``at`` on."""
+
+
+@generic
+def shift(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+    """Add c times row r to the weights from ``at`` on, and what goes with it to the twin; by how much ‖v‖_r^r grew."""
+
+
+@when(against, object)
+def _against_entries(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+    dot = 0.0
+    for k in range(begin(rows, r), end(rows, r)):
+        dot += value(rows, r, k) * _bent(weights[at + feature(rows, r, k)], inner)
+    return dot
+
+
+@when(shift, object)
+def _shift_entries(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+    growth = 0.0
+    for k in range(begin(rows, r), end(rows, r)):
+        j = at + feature(rows, r, k)
+        before, after = store.weights[j], store.weights[j] + c * value(rows, r, k)
+        growth += _power(after, inner) - _power(before, inner)
+        store.twin[j] += (_bent(after, inner) - _bent(before, inner)) * past
+        store.weights[j] = after
+    return growth
+
+
+@compiled
+def _slice(rows: Any, r: int) -> Any:
+    K = rows.edges.size - 1
+    return rows.values[r // K, rows.edges[r % K] : rows.edges[r % K + 1]]
+
+
+@when(against, DenseViews)
+def _against_slice(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+    x = _slice(rows, r)
+    if inner == 2.0:
+        return np.dot(weights[at : at + x.size], x)
+    dot = 0.0
+    for k in range(x.size):
+        dot += x[k] * _bent(weights[at + k], inner)
+    return dot
+
+
+@when(shift, DenseViews)
+def _shift_slice(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+    x, growth = _slice(rows, r), 0.0
+    weights, twin = store.weights[at : at + x.size], store.twin[at : at + x.size]
+    if inner == 2.0:
+        growth = c * (2.0 * np.dot(weights, x) + c * np.dot(x, x))
+        for k in range(x.size):
+            twin[k] += past * (c * x[k])
+            weights[k] += c * x[k]
+        return growth
+    for k in range(x.size):
+        before, after = weights[k], weights[k] + c * x[k]
+        growth += _power(after, inner) - _power(before, inner)
+        twin[k] += (_bent(after, inner) - _bent(before, inner)) * past
+        weights[k] = after
+    return growth
+
+
 @when(current, Flat)
 def _current_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
     K, margin = store.offsets.size, 0.0
     for b in range(K):
-        r, at, dot = t * K + b, store.offsets[b], 0.0
-        for k in range(begin(rows, r), end(rows, r)):
-            dot += value(rows, r, k) * _bent(store.weights[at + feature(rows, r, k)], potential.inner)
+        dot = against(rows, t * K + b, store.weights, store.offsets[b], potential.inner)
         margin += potential.factor[b] * dot
     return margin
 
@@ -318,14 +409,9 @@ def _length_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 
 @when(move, Flat)
 def _move_flat(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
-    K, inner = store.offsets.size, potential.inner
+    K = store.offsets.size
     elapse(potential)
     for b in range(K):
-        r, at = t * K + b, store.offsets[b]
-        for k in range(begin(rows, r), end(rows, r)):
-            j = at + feature(rows, r, k)
-            before, after = store.weights[j], store.weights[j] + c * value(rows, r, k)
-            potential.sums[b] += _power(after, inner) - _power(before, inner)
-            store.twin[j] += (_bent(after, inner) - _bent(before, inner)) * potential.past[b]
-            store.weights[j] = after
+        past = potential.past[b]
+        potential.sums[b] += shift(rows, t * K + b, c, store, store.offsets[b], potential.inner, past)
     refresh(potential)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -108,7 +108,10 @@ class MultiviewClassifier(Parameters):
 
     def learn_one(self, x: Mapping[Hashable, Mapping[str, Any] | None], y: Hashable) -> None:
         """Learn one record, a dictionary name of a view -> dictionary of its features; absent views are left out."""
-        self.partial_fit([_one(x)], [y])
+        known = TwoLabels(self.labels_.inside if self.fitted else None)
+        labels = known.with_one(y)
+        records = self._noted([_one(x)], lambda n: None)
+        self._learn(records, labels, np.array([labels.value(y)]))
 
     def decision_function_one(self, x: Mapping[Hashable, Mapping[str, Any] | None]) -> float:
         """The margin of one record; 0.0 before anything is learned."""
@@ -248,35 +251,43 @@ class MultiviewClassifier(Parameters):
 
     def _read(self, X: Any, y: Any, labels: TwoLabels) -> tuple[ViewRecords, Margins]:
         """Records and labels checked; the views seen are noted if nothing is refused."""
+        values: list[Margins] = []
+
+        def check(n: int) -> None:
+            if np.ndim(y) != 1 or len(y) != n:
+                raise ValueError(f"y must hold one label a record: got shape {np.shape(y)} for {n} records")
+            TwoLabels.check(y)
+            values.append(labels.values(y))
+
+        return self._noted(X, check), values[0]
+
+    def _noted(self, X: Any, check: Callable[[int], None]) -> ViewRecords:
+        """Records checked, and then whatever there is to ``check`` for so many; the views are noted if all is well."""
         learner = self._learner()
-        known = self.__dict__.get("view_") if self.fitted else None
+        known = self.view_ if self.fitted else None
         sizes = known.sizes() if known is not None else []
         try:
             records, views = read(X, known, self.views, self.one_space)
-            if np.ndim(y) != 1 or len(y) != len(records):
-                raise ValueError(f"y must hold one label a record: got {np.shape(y)} for {len(records)} records")
-            TwoLabels.check(y)
-            values = labels.values(y)
+            check(len(records))
             if not self.fitted:
                 learner.check(views.names)
         except BaseException:
             if known is not None:
                 known.shorten(sizes)
-                known.widths = known.widths if known.words is None else list(sizes)
             raise
         self.view_ = views
-        return records, values
+        return records
 
     def _learn(self, records: ViewRecords, labels: TwoLabels, values: Margins, late: int = 0) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
-        learner = self._learner()
-        if not self.fitted:
+        learner, state = self._learner(), self.__dict__.get("state_")
+        if state is None:
             dense = not hasattr(records.rows, "starts")
-            self.state_ = learner.init(self.view_.names, self.view_.widths, dense)
-        learner.fit_widths(self.state_, self.view_.widths)
-        moves = learner.update_many(self.state_, records, values, max(len(values) - late, 0))
-        self.labels_ = labels
+            state = learner.init(self.view_.names, self.view_.widths, dense)
+        learner.fit_widths(state, self.view_.widths)
+        moves = learner.update_many(state, records, values, max(len(values) - late, 0))
+        self.state_, self.labels_ = state, labels
         return Rounds(labels.factor * moves.margins, moves.taus > 0, np.ones(len(values), bool))
 
 

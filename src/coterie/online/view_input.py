@@ -127,9 +127,8 @@ def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
     present = np.ones(n, bool) if part.present is None else np.asarray(part.present)
     if present.shape != (n,) or present.dtype != bool:
         raise ValueError(f"present of view {name!r} must be one bool a record, shape ({n},), got shape {present.shape}")
-    held = held if hasattr(held, "indptr") else np.array(held, np.float64, ndmin=2)
     if not present.all():
-        held = _emptied(held, present)
+        held = _emptied(held if hasattr(held, "indptr") else np.array(held, np.float64, ndmin=2), present)
     return check_array(held, accept_sparse="csr", dtype=np.float64, input_name=f"view {name!r}"), present
 
 

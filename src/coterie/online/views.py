@@ -55,9 +55,9 @@ class MultiviewPerceptron(MultiviewClassifier):
 
     Notes
     -----
-    Dense views: O(dK) a prediction, O(dK² + K³) a mistake. Sparse ones: O(nnz K) and O(nnz K + K³). p enters by powers
-    of K eigenvalues only; the paper has O(pdK²) a prediction. With a kernel K² kernel values a support vector, and
-    O(mK² + K³). The mistake bound is :func:`coterie.streams.view_bounds.view_bound`.
+    Dense views: O(dK) a prediction, O(dK² + K³) a mistake, or O(d²K + d³) where d < K. Sparse ones: O(nnz K) and
+    O(nnz K + K³). p enters by powers of eigenvalues only; the paper has O(pdK²) a prediction. With a kernel K² kernel
+    values a support vector, and O(mK² + K³). The mistake bound is :func:`coterie.streams.view_bounds.view_bound`.
 
     Examples
     --------

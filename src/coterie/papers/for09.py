@@ -6,8 +6,8 @@ MMP is :class:`coterie.MultiviewPerceptron`, OMMP :class:`coterie.OrthogonalMult
 
 Not the thesis's settings, which it does not tell or which are not to be had: sigma is the median distance of the
 records of a view; 20 Newsgroups as two classes stands in for news20; the photographs of ETH-80 have other
-descriptors, a colour histogram and gradients (chi² kernels, gamma the inverse of the mean distance), a mask and a small picture (Gaussian
-ones). Shuffles are by ``numpy.random.default_rng(0)`` onwards.
+descriptors, a colour histogram and gradients (chi² kernels, gamma the inverse of the mean distance), a mask and a
+small picture (Gaussian ones). Shuffles are by ``numpy.random.default_rng(0)`` onwards.
 """
 
 from __future__ import annotations
@@ -189,7 +189,11 @@ def _open_ends(
         X = {name: block[np.ix_(order, order)] if kernels else block[order] for name, block in whole.X.items()}
         for name, each in makes.items():
             lines.setdefault(name, []).append([error(make(kernels), X, whole.y[order]) for make in each])
-    return Curves(f"{title}{_of(n)}", (), {name: np.array(found) for name, found in lines.items()})
+    return Curves(
+        f"{title}{_of(n if n and n < len(whole) else None)}",
+        (),
+        {name: np.array(found) for name, found in lines.items()},
+    )
 
 
 def _models(kind: Any, p: float, **parameters: Any) -> list[Callable[[Any], Any]]:

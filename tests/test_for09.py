@@ -1,0 +1,90 @@
+"""FOR09 rerun: the pieces on made-up views, and quickly on the real data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import coterie as ct
+from coterie.datasets import views as data
+from coterie.papers import for09
+
+
+def made_up(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    thing = rng.normal(size=(n, 6))
+    X = {str(k): thing + rng.normal(size=thing.shape) for k in range(2)}
+    return data.ViewDataset("made up", X, np.where(thing[:, 0] > 0, 1, -1).astype(np.int8))
+
+
+def test_curves_are_errors_of_one_pass():
+    whole = made_up()
+    found = for09.curves("made up", whole, range(3), (1, 2.5))
+    assert list(found.lines) == ["Perceptron, view 0", "Perceptron, view 1", "Perceptron, side by side", "MMP", "OMMP"]
+    held = whole.taken(np.random.default_rng(2).permutation(300))
+    trace = ct.progressive_validation(ct.MultiviewPerceptron(2.5), held.X, held.y)
+    assert found.lines["MMP"][2, 1] == 100 * trace.error
+    assert np.array_equal(found.lines["MMP"][:, 0], found.lines["Perceptron, side by side"][:, 0])
+    mean, deviation = found.gap("MMP", "Perceptron, view 0")
+    best = found.lines["MMP"][:, found.mean("MMP").argmin()]
+    assert mean == pytest.approx((found.lines["Perceptron, view 0"][:, 0] - best).mean())
+    assert mean > 0
+    assert deviation > 0
+    assert "MMP is better than OMMP by" in for09.compared(found, [("MMP", "OMMP")])
+    assert for09.shown(found).splitlines()[1].split() == ["error", "in", "%", "p=1", "p=2.5", "best"]
+
+
+def test_views_are_cut_from_columns():
+    X = csr_array(np.array([[3.0, 4.0, 0.0, 2.0, 9.0]]))
+    made = data.split(X, 2, normalised=True)
+    assert [block.toarray().tolist() for block in made.values()] == [[[0.6, 0.8]], [[0.0, 1.0]]]
+
+
+def test_a_kind_of_object_that_is_unknown():
+    with pytest.raises(KeyError, match="no kind of object is called 'lion'"):
+        data.eth80_pair("horse", "lion")
+
+
+@pytest.mark.data
+def test_the_loaders():
+    halves, pair, digits, news = (
+        data.a9a_halves(),
+        data.eth80_pair("cow", "dog"),
+        data.mfeat(),
+        data.newsgroups_views(3),
+    )
+    assert [block.shape for block in halves.X.values()] == [(32561, 61)] * 2
+    assert repr(pair) == "ViewDataset('eth80 cow/dog': 820 rows; color 64, hog 512, shape 256, gray20 400)"
+    assert pair.y.sum() == 0
+    np.testing.assert_allclose(pair.X["color"].sum(axis=1), 1.0)
+    assert len(digits.X) == 6
+    assert (digits.y == 1).sum() == 1000
+    assert [block.shape for block in news.X.values()] == [(18846, 22845)] * 3
+    norms = np.sqrt(news.X["0"].multiply(news.X["0"]).sum(axis=1))
+    assert set(norms.round(9)) <= {0.0, 1.0}
+
+
+@pytest.mark.data
+def test_adult_quickly():
+    found = for09.adult(seeds=range(2), p=(1, 5), n=3000)
+    assert all(found.best(name) < found.best("Perceptron, view 1") - 2 for name in ("MMP", "OMMP"))
+    assert abs(found.gap("MMP", "OMMP")[0]) < 1
+
+
+@pytest.mark.data
+def test_pictures_quickly():
+    train, test = for09.pictures("cow/dog", range(1), (2, 5))
+    assert train.best("OMMP: hog, gray20") < train.best("Perceptron: shape")
+    assert test.best("OMMP: four") < test.best("OMMP: hog, gray20")
+    assert all(test.best(name) < train.best(name) for name in ("OMMP: hog, gray20", "Perceptron: hog"))
+    assert train.lines["OMCL: four"].shape == (1, 1)
+
+
+@pytest.mark.data
+def test_open_ends_quickly():
+    halves, digits, photographs = for09.beyond(range(1), n=2000)
+    for found in (halves, digits):
+        assert found.best("OMMP p=2, aggressive") < found.best("OMMP p=2")
+        assert found.lines["OMMP p=2, aggressive"].shape == (1, len(for09.STEPS))
+    assert photographs.title.startswith("eth80 cow/dog")
