@@ -4,7 +4,7 @@
 
 K = 100 tasks, 2^18 features. Each side is a process of its own, started, run and ended; CPU seconds of all its threads,
 wall seconds behind them. From text both read the same file in Vowpal Wabbit's format. From the best binary form, Vowpal
-Wabbit reads its cache, and ours arrays (.npy, CSR) through the Python API. Ours is passive-aggressive, hashed into 2^24
+Wabbit reads its cache, and ours arrays (.npy, CSR) through the Python API, a block that needs no validation. Ours is passive-aggressive, hashed into 2^24
 places as Vowpal Wabbit's weights are; Vowpal Wabbit has its default rate and no predictions to write.
 """
 
@@ -29,10 +29,12 @@ TASKS = 100
 LEARN = "learn {text} --task t --scale none --rule pa1 --relation half --no-average --storage hashed --storage-bits 24"
 FROM_ARRAYS = """
 import coterie as ct, numpy as np
+from coterie.streams.block import Block
 from scipy.sparse import csr_array
-data, indices, indptr, y, task = (np.load(f"{folder}/{{name}}.npy", mmap_mode="r") for name in {names})
+data, indices, indptr, y, task = (np.load(f"{folder}/{{name}}.npy") for name in {names})
 model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="hashed", bits=24)
-model.partial_fit(csr_array((data, indices, indptr), shape=(len(y), {features})), y, task=task)
+X = csr_array((data, indices, indptr), shape=(len(y), {features}))
+model.learn_block(Block(X, y, task, np.arange(len(y))))
 model.save("{model}")
 """
 VOWPAL = "from vowpalwabbit import Workspace; Workspace({arguments!r}).finish()"
@@ -48,7 +50,7 @@ def process(command: list[str]) -> tuple[float, float]:
 
 
 def commands(block: Block, text: Path, folder: Path) -> dict[str, list[str]]:
-    """The four processes by name."""
+    """The four processes by name, and what it takes to start ours."""
     for name, array in zip(NAMES, (block.X.data, block.X.indices, block.X.indptr, block.y, block.task), strict=True):
         np.save(folder / f"{name}.npy", array)
     arrays = FROM_ARRAYS.format(folder=folder, names=NAMES, features=streams.TEXT_FEATURES, model=folder / "b.coterie")
@@ -60,6 +62,8 @@ def commands(block: Block, text: Path, folder: Path) -> dict[str, list[str]]:
         "vw, text": [*python, VOWPAL.format(arguments=f"{peers[0]} -f {folder}/a.model")],
         "ours, arrays": [*python, arrays],
         "vw, cache": [*python, VOWPAL.format(arguments=f"{peers[1]} -f {folder}/b.model")],
+        "start": [str(Path(sys.executable).with_name("coterie")), "learn", "--help"],
+        "start, arrays": [*python, "import coterie as ct; ct.MultitaskPerceptron().learn_one({'a': 1.0}, True)"],
     }
 
 
@@ -73,9 +77,13 @@ def rows(quick: bool) -> Iterator[Row]:
         for name, command in [*asked.items()] * (repeats + 1):
             found.setdefault(name, []).append(process(command))
     cpu, wall = ({name: Timing([each[k] for each in runs[1:]]) for name, runs in found.items()} for k in (0, 1))
-    for ours, peer, target in (("ours, text", "vw, text", 1.5), ("ours, arrays", "vw, cache", 3.0)):
+    for ours, peer, start, target in (
+        ("ours, text", "vw, text", "start", 1.5),
+        ("ours, arrays", "vw, cache", "start, arrays", 3.0),
+    ):
+        note = f"to start Python and what is imported takes {cpu[start].shown(unit='s')} of CPU time"
         what = f"file to model, {text.stat().st_size / 1e6:.0f} MB of text: {ours} over {peer}"
-        yield at_least(f"{what}, CPU", target, cpu[ours], cpu[peer], 1, unit="s")
+        yield at_least(f"{what}, CPU", target, cpu[ours], cpu[peer], 1, unit="s", floor=note)
         yield at_least(f"{what}, wall", None, wall[ours], wall[peer], 1, unit="s")
 
 

@@ -41,7 +41,7 @@ def _texts(n: int, seed: int) -> csr_array:
         ranks = np.searchsorted(share, rng.random((last - first, DRAWS)) * share[-1])
         _count(words[ranks], features[first:last], values[first:last], seen)
         seen[:] = -1
-    starts = np.arange(n + 1, dtype=np.int64) * TEXT_ENTRIES
+    starts = np.arange(n + 1, dtype=np.int32) * np.int32(TEXT_ENTRIES)  # of one type, else scipy widens both
     return csr_array((values.ravel(), features.ravel(), starts), shape=(n, TEXT_FEATURES))
 
 

@@ -273,7 +273,7 @@ class _ByLevels:
 
     @staticmethod
     def lean(model: Any) -> Any:
-        return model
+        return linear.without_copies(model)
 
     @staticmethod
     def rebound(learner: Learner, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from . import learned
 from .adaptive import Adaptive
 from .confidence import Confident
-from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
+from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
 from .signed import Signed
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
 
@@ -19,7 +19,7 @@ Arrays = dict[str, NDArray[Any]]
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(Adaptive, Averaged, Confident, Grouped, Signed, Spread),
+        *(Adaptive, Averaged, AveragedPairs, Confident, Grouped, Signed, Spread),
         *(Columns, Levels, SparseColumns),
         *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
     )
