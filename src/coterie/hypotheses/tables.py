@@ -57,7 +57,7 @@ def hashed(bits: int, dtype: str) -> Hashed:
 
 def row_major_pairs(rows: int, features: int, dtype: str) -> RowMajorPairs:
     """An empty dense table of weights and second numbers."""
-    return RowMajorPairs(np.zeros(2 * max(rows, 1) * max(features, 1), dtype), 2 * max(features, 1))
+    return RowMajorPairs(np.zeros(2 * rows * max(features, 1), dtype), 2 * max(features, 1))
 
 
 def hashed_pairs(bits: int, dtype: str) -> HashedPairs:
