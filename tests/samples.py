@@ -31,6 +31,10 @@ class SampleTrace:
         return int(self.mistake.sum())
 
     @property
+    def queries(self):
+        return int(self.queried.sum())
+
+    @property
     def error(self):
         return self.mistakes / self.n if self.n else float("nan")
 
@@ -46,6 +50,7 @@ class SampleComparison:
 class SampleRelation:
     matrix: Any
     tasks: tuple[Any, ...]
+    shares: Any = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def relation(tasks, n_groups=4, seed=0):
     """Inverse interaction matrix of tasks in groups, shuffled."""
     group = np.random.default_rng(seed).integers(n_groups, size=len(tasks))
     same = group[:, None] == group[None, :]
-    return SampleRelation(np.eye(len(tasks)) + 0.6 * same + 0.1, tuple(tasks))
+    return SampleRelation(np.eye(len(tasks)) + 0.6 * same + 0.1, tuple(tasks), np.linspace(0.2, 1.0, len(tasks)))
 
 
 def reading():

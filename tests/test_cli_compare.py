@@ -21,8 +21,8 @@ def clicks(tmp_path):
 def test_several_learners_go_along_one_pass(clicks):
     said = run("compare", clicks, *WHO)
     names = re.findall(r"^(\S+) +\d+\.\d\d %", said.stdout, re.M)
-    assert names == ["half", "share=0.25", "share=0.75", "independent", "pooled"]
-    assert said.stderr.splitlines()[0].split()[:3] == ["examples", "tasks", "half"]
+    assert names == ["adaptive", "share=0.25", "share=0.75", "independent", "pooled"]
+    assert said.stderr.splitlines()[0].split()[:3] == ["examples", "tasks", "adaptive"]
 
 
 def test_every_learner_is_the_librarys(clicks, tmp_path):
@@ -31,7 +31,7 @@ def test_every_learner_is_the_librarys(clicks, tmp_path):
     asked = [word for spec in specs for word in ("--learner", spec)]
     told = run_json("compare", clicks, *WHO, *asked, "-q", "--model", model)
     choices = {
-        specs[0]: Choice(rule="perceptron"),
+        specs[0]: Choice(relation="half", rule="perceptron"),
         specs[1]: Choice(share=0.3, rule="pa2", C=0.1, average=False),
         specs[2]: Choice(b=2.0),
     }
@@ -63,7 +63,10 @@ def test_it_writes_a_report(clicks, tmp_path):
     [
         ("", Choice()),
         ("half", Choice(relation="half")),
-        ("independent,perceptron,average", Choice(relation="independent", rule="perceptron")),
+        ("independent,perceptron,average", Choice(relation="independent", rule="perceptron", average=True)),
+        ("logdet,eta=0.01,epoch=50", Choice(relation="logdet", eta=0.01, epoch=50)),
+        ("epoch=auto,covariance,ridge=1", Choice(relation="covariance", ridge=1.0, epoch="auto")),
+        ("members=cheap,step=0.5", Choice(members="cheap", step=0.5)),
         ("groups=a.csv,share=0.1", Choice(groups="a.csv", share=0.1)),
         ("storage=hashed,storage_bits=10", Choice(storage="hashed", storage_bits=10)),
     ],
@@ -80,6 +83,12 @@ def test_a_learner_fits_in_one_word(text, choice):
         ("share=x", "share is 'x'; expected a number"),
         ("shear=1", "did you mean 'share'?"),
         ("perceptron,C=1", "C does not apply to the rule 'perceptron'"),
+        ("logdet,epoch=0.5", "epoch is '0.5'; expected a whole number of records, or auto"),
+        ("graph=g.csv,logistic", "a relation by levels"),
+        ("b=-0.5,logistic", "b=-0.5"),
+        ("members=all", "members must be one of shares, cheap, ensemble, signed"),
+        ("members=cheap,pa1", "members 'cheap' have rules of their own"),
+        ("logdet,eta=0", "eta of LogDet must be"),
         ("half,share=0.5", "share cannot be given with relation 'half'"),
     ],
 )

@@ -60,14 +60,14 @@ BAD_INPUT = [
     ("learn good.csv --groups twice.csv", "twice.csv:2: task 'ann' has a group already, 'a'"),
     ("learn good.csv --groups nothere.csv", "nothere.csv: No such file or directory"),
     ("learn good.csv --groups empty.csv", "empty.csv: has no task: expected lines task,group"),
-    ("learn good.csv --graph edges.csv", "good.csv:3: column 'user': task 'bob' is not a node"),
+    ("learn good.csv --graph edges.csv", "good.csv:3: column 'user': task 'bob' is unknown to TaskGraph"),
     ("learn good.csv --graph loop.csv", "loop.csv: edges[0] joins 'ann' to itself"),
     ("learn good.csv --graph good.csv", "good.csv:1: 'click' is not a number"),
     ("learn good.csv --parents cycle.csv", "cycle.csv: parents has a cycle through"),
     ("learn good.csv --matrix indefinite.csv", "indefinite.csv: matrix must be positive definite"),
     ("learn good.csv --matrix oblong.csv", "oblong.csv: names 2 tasks and has 1 rows"),
     ("learn good.csv --matrix words.csv", "words.csv:2: 'x' is not a number"),
-    ("learn good.csv --relation hlaf", "relation is 'hlaf'; expected one of half"),
+    ("learn good.csv --relation hlaf", "relation is 'hlaf'; expected one of adaptive"),
     ("learn good.csv --relation clusters", "relation 'clusters' needs groups"),
     ("learn good.csv --relation half --b 2", "b cannot be given with relation 'half'"),
     ("learn good.csv --graph edges.csv --groups groups.csv", "groups and graph cannot be given together"),
@@ -184,7 +184,7 @@ def test_what_is_nobodys_fault_ends_with_1(folder, monkeypatch):
     def broken(self, path):
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("coterie.MultitaskPerceptron.save", broken)
+    monkeypatch.setattr("coterie.AdaptiveSharingClassifier.save", broken)
     command = ("learn", "good.csv", *WHO, "--model", "m.coterie")
     assert refused(*command, code=1) == "ZeroDivisionError: oh (set COTERIE_DEBUG=1 to see where)"
     monkeypatch.setenv("COTERIE_DEBUG", "1")

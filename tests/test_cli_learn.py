@@ -36,7 +36,7 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
     model, report = tmp_path / "m.coterie", tmp_path / "r.html"
     said = run("learn", clicks, *WHO, "--model", model, "--report", report).stdout
     assert said.startswith("Learning together ")
-    assert re.search(r"^learner +error +F1 +AUC +examples/s$", said, re.M)
+    assert re.search(r"^learner +error +F1 +AUC +log loss +examples/s$", said, re.M)
     assert all(re.search(rf"^{name} +\d+\.\d\d %", said, re.M) for name in ("together", "independent", "pooled"))
     assert f"Model: {model} (" in said
     assert "5 tasks). Next: coterie predict FILE --model" in said
@@ -69,7 +69,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert (told["command"], told["examples"], told["tasks"], told["learner"]) == ("learn", 300, 5, "together")
     assert set(told["learners"]) == {"together", "independent", "pooled"}
     together = told["learners"]["together"]
-    assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second"}
+    assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels"}
     assert set(together["micro"]) == {"error", "f1", "auc", "log_loss"}
     assert set(told["verdict"]) == {"confidence", "overall", "tasks", "unclear", "helped", "hurt"}
     assert told["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}
@@ -82,9 +82,10 @@ def test_json_has_all_of_it(clicks, tmp_path):
 
 def test_the_model_is_the_librarys(clicks, tmp_path):
     reader = read(clicks, task="user", label="click", scale="auto")
-    model = ct.MultitaskPerceptron(ct.HalfUpdate(), ct.PassiveAggressive(1.0), average=True)
+    model = ct.AdaptiveSharingClassifier()
     ct.progressive_validation(model, reader)
     made = saved(tmp_path, clicks, *WHO)
+    np.testing.assert_array_equal(made.sharing_weights_, model.sharing_weights_)
     np.testing.assert_array_equal(made.coef_, model.coef_)
     assert made.encoder_.to_state()[0] == reader.encoder.to_state()[0]
 
@@ -140,7 +141,6 @@ EDGES = [("u0", "u1"), ("u1", "u2", 2.5), ("u2", "u3"), ("u3", "u4")]
 @pytest.mark.parametrize(
     ("options", "relation"),
     [
-        ("", ct.HalfUpdate()),
         ("--relation half", ct.HalfUpdate()),
         ("--relation independent", ct.Independent()),
         ("--relation pooled", ct.Pooled()),
@@ -187,17 +187,57 @@ def test_files_of_tasks_may_be_about_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("options", "rule", "average"),
     [
-        ("", ct.PassiveAggressive(1.0, "I"), True),
         ("--rule perceptron --no-average", ct.Perceptron(), False),
         ("--rule pa --average", ct.PassiveAggressive(1.0, "0"), True),
-        ("--rule pa1 --C 0.1", ct.PassiveAggressive(0.1, "I"), True),
+        ("--rule pa1", ct.PassiveAggressive(1.0, "I"), True),
+        ("--C 0.1", ct.PassiveAggressive(0.1, "I"), True),
         ("--rule pa2 --C 3", ct.PassiveAggressive(3.0, "II"), True),
     ],
 )
 def test_every_rule_can_be_asked_for(clicks, tmp_path, options, rule, average):
-    model = saved(tmp_path, clicks, *WHO, *options.split())
+    model = saved(tmp_path, clicks, *WHO, "--relation", "half", *options.split())
     assert model.rule == rule
     assert model.average is average
+
+
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        ("", ct.AdaptiveSharingClassifier()),
+        ("--members cheap --step 0.5", ct.AdaptiveSharingClassifier("cheap", step=0.5)),
+        ("--step 0.5 --relation half", ct.MultitaskLogistic(ct.HalfUpdate(), 0.5)),
+        ("--rule arow --r 3 --share 0.3", ct.MultitaskAROW(ct.MeanRegularized(share=0.3), 3.0)),
+        (
+            "--rule perceptron",
+            ct.AdaptiveSharingClassifier(
+                [
+                    ct.MultitaskPerceptron(relation, ct.Perceptron(), average=True)
+                    for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())
+                ]
+            ),
+        ),
+        (
+            "--relation logdet --eta 0.01 --epoch 50",
+            ct.MultitaskPerceptron(
+                ct.Primed(ct.LogDet(0.01, step_norm=True), 50), ct.PassiveAggressive(1.0), average=True
+            ),
+        ),
+    ],
+)
+def test_every_learner_can_be_asked_for(clicks, tmp_path, options, model):
+    assert repr(saved(tmp_path, clicks, *WHO, *options.split())) == repr(model)
+
+
+@pytest.mark.parametrize("relation", ["vonneumann", "covariance", "batchoptimal", "logdet"])
+def test_relations_can_be_learned(clicks, tmp_path, relation):
+    model = saved(tmp_path, clicks, *WHO, "--relation", relation, "--epoch", "20")
+    M = model.relation_matrix_
+    assert (M[~np.eye(5, dtype=bool)] != 0).any()
+
+
+def test_what_is_compared_with_learns_by_the_same_rule(clicks):
+    told = run_json("learn", clicks, *WHO, "--rule", "pa2", "-q")
+    assert told["parameters"]["pooled"].startswith("MultitaskPerceptron(relation=Pooled(), rule=PassiveAggressive(")
 
 
 def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):

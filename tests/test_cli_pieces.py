@@ -104,7 +104,13 @@ def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, 
 def test_a_choice_tells_what_was_chosen():
     assert Choice().changed() == []
     assert Choice(rule="pa2", share=0.1).changed() == ["share", "rule"]
-    assert [Choice().kind, Choice(b=1.0).kind, Choice(graph="g.csv").kind] == ["half", "mean", "graph"]
+    assert [Choice().kind, Choice(b=1.0).kind, Choice(graph="g.csv").kind] == ["adaptive", "mean", "graph"]
+    assert [Choice(C=2.0).by, Choice(r=3.0).by, Choice(graph="g.csv").by, Choice(step=1.0).by] == [
+        "pa1",
+        "arow",
+        "pa1",
+        "logistic",
+    ]
 
 
 def clicks(tmp_path, **options):

@@ -36,8 +36,9 @@ def expected(model, path):
 def test_it_says_what_the_model_says(model, later):
     found = list(csv.DictReader(io.StringIO(run("predict", later, "--model", model).stdout)))
     block, margins, labels = expected(model, later)
-    assert list(found[0]) == ["place", "task", "prediction", "margin"]
+    assert list(found[0]) == ["place", "task", "prediction", "margin", "probability"]
     np.testing.assert_array_equal([float(each["margin"]) for each in found], margins)
+    np.testing.assert_allclose([float(each["probability"]) for each in found], 1 / (1 + np.exp(-margins)))
     assert [each["prediction"] for each in found] == labels.tolist()
     assert [each["task"] for each in found] == block.task.tolist()
     assert [int(each["place"]) for each in found] == list(range(2, 102))
@@ -46,7 +47,9 @@ def test_it_says_what_the_model_says(model, later):
 def test_json_lines_say_the_same(model, later):
     found = [json.loads(line) for line in run("predict", later, "--model", model, "--json").stdout.splitlines()]
     _, margins, labels = expected(model, later)
-    assert found[0] == {"place": 2, "task": found[0]["task"], "prediction": labels[0], "margin": margins[0]}
+    assert found[0] == {"place": 2, "task": found[0]["task"], "prediction": labels[0], "margin": margins[0]} | {
+        "probability": found[0]["probability"]
+    }
     assert [each["prediction"] for each in found] == labels.tolist()
 
 

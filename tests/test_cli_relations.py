@@ -116,3 +116,37 @@ def test_some_tasks_have_the_rows_they_have_among_all(relation, tmp_path):
 def test_a_task_nobody_saw_has_no_row(grouped):
     with pytest.raises(ValueError, match="task 'z' was never seen"):
         ct.load(grouped).relation_among(["z"])
+
+
+@pytest.fixture
+def adaptive(tmp_path):
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((600, 3)), rng.choice(["a", "b", "odd"], 600)
+    y = X[:, 0] * np.where(task == "odd", -1, 1) > 0
+    ct.AdaptiveSharingClassifier().fit(X, y, task=task).save(tmp_path / "m.coterie")
+    return tmp_path / "m.coterie"
+
+
+def test_a_model_that_learned_how_much_tasks_share_tells_it(adaptive):
+    said = run("relations", adaptive).stdout
+    assert said.startswith("AdaptiveSharingClassifier(independent, half-shared, pooled): 3 tasks\n")
+    assert "How much each task shares (0: a model of its own, 1: that of all)\ntask  share\n" in said
+    shares = {each["task"]: each["share"] for each in run_json("relations", adaptive)["shares"]}
+    assert min(shares, key=shares.get) == "odd"
+    assert run("relations", adaptive, "--top", "2").stdout.splitlines()[-2].split()[0] == "odd"
+
+
+def test_the_nearest_tasks_of_one(grouped):
+    said = run("relations", grouped, "--task", "c", "--top", "2").stdout.splitlines()
+    assert said == ["What shares most with c", "", "task  shared", "d        0.5", "e        0.5"]
+    assert run_json("relations", grouped, "--task", "a", "--top", "1") == [{"task": "b", "shared": 0.5}]
+    assert "--task is 'x'; expected one of a, b, c, d, e" in refused("relations", grouped, "--task", "x")
+
+
+def test_where_two_tasks_differ(adaptive):
+    model = ct.load(adaptive)
+    (first, *_) = run_json("relations", adaptive, "--task", "a", "--other", "odd")
+    i, j = model.tasks_.index("a"), model.tasks_.index("odd")
+    assert first["feature"] == 0
+    np.testing.assert_allclose([first["a"], first["odd"]], model.coef_[[i, j], 0])
+    assert "--other needs --task" in refused("relations", adaptive, "--other", "a")

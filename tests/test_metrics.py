@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 import samples
-from coterie.streams.metrics import MEASURES, error_curve, evaluate
+from coterie.streams.metrics import MEASURES, error_curve, evaluate, label_curve
 from reference import metrics as reference
 
 rounds = st.tuples(
@@ -129,6 +130,22 @@ def test_error_curve_equals_the_definition(mistakes, points, spacing, data):
     for at, cumulative, recent in zip(*curve[:3], strict=True):
         assert cumulative == reference.cumulative_error(mistakes, at)
         assert recent == reference.recent_error(mistakes, at, curve.window)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60), st.integers(1, 70), st.data())
+def test_label_curve_equals_the_definition(rounds, points, data):
+    mistakes, asked = [each[0] for each in rounds], [each[1] for each in rounds]
+    window = data.draw(st.integers(1, 70))
+    trace = replace(samples.from_mistakes(mistakes), queried=np.array(asked, bool))
+    curve = label_curve(trace, points, window)
+    assert len(curve.labels) == min(points, sum(asked)) or sum(asked) > points
+    if sum(asked):
+        assert curve.labels[-1] == sum(asked)
+    for labels, at, cumulative, recent in zip(*curve, strict=True):
+        assert sum(asked[:at]) == labels
+        assert asked[at - 1]
+        assert cumulative == reference.cumulative_error(mistakes, at)
+        assert recent == reference.recent_error(mistakes, at, window)
 
 
 def test_error_curve_of_no_rounds_is_empty():

@@ -368,3 +368,17 @@ def test_saving_replaces_and_takes_any_kind_of_path(tmp_path, monkeypatch):
         model.save(tmp_path / "model")
     assert names(tmp_path) == ["model"]
     np.testing.assert_array_equal(ct.load("model").coef_, model.coef_)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device here")
+def test_a_device_is_not_replaced():
+    with pytest.raises(OSError, match="is not a regular file"):
+        ct.MultitaskPerceptron().save("/dev/full")
+    assert Path("/dev/full").is_char_device()
+
+
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "link.coterie").symlink_to(tmp_path / "model.coterie")
+    ct.MultitaskPerceptron().save(tmp_path / "link.coterie")
+    assert (tmp_path / "link.coterie").is_symlink()
+    assert ct.load(tmp_path / "model.coterie").get_params() == ct.MultitaskPerceptron().get_params()

@@ -90,7 +90,7 @@ def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
         page.open(path)
         assert page.errors == []
         assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
-        assert page.ask("document.querySelectorAll('.plot').length") == 5
+        assert page.ask("document.querySelectorAll('.plot').length") == 6
         assert page.ask("[...document.querySelectorAll('.plot')].every(e => e.querySelector('svg.main-svg'))")
         assert page.ask(
             "[...document.querySelectorAll('.plot')].every(e => e.querySelector('path.js-line, .point, image'))"
@@ -174,7 +174,7 @@ def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
     page = render(comparison, relation=samples.relation(comparison.traces["pooled"].tasks))
     drawn = figures_of(page)
-    expected = {"cumulative", "recent", "surest", "relation"} | ({"all-gains"} if n_tasks > 40 else set())
+    expected = {"cumulative", "recent", "surest", "relation", "shares"} | ({"all-gains"} if n_tasks > 40 else set())
     assert set(drawn) == expected
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))

@@ -8,11 +8,11 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, Linear
-from coterie.learner import State
 from coterie.mixture import PIECE, Mixture
 from coterie.numeric.records import Dense
 from coterie.numeric.stream import Moves
 from coterie.online.sharing import SHARES
+from coterie.state import State
 from coterie.views import Index
 from reference import adalog
 from reference.sharing import AdaptiveSharing, run

@@ -1,6 +1,6 @@
 """What a learned model says of its tasks: who shares with whom, and where two tasks differ.
 
-Every function takes a fitted online classifier and reads ``relation_matrix_``, ``tasks_`` and ``coef_`` only.
+Every function takes a fitted online classifier; matrices are of all tasks unless some are named.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+
+#: So many tasks are looked at for the nearest of one.
+MOST = 2000
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,9 @@ class Sharing:
     linkage: Matrix
 
 
-def correlations(model: Any) -> Matrix:
-    """M_ij / sqrt(M_ii M_jj) for the tasks in the order of ``tasks_``, shape (K, K)."""
-    M = model.relation_matrix_
+def correlations(model: Any, tasks: Sequence[Hashable] | None = None) -> Matrix:
+    """M_ij / sqrt(M_ii M_jj) for some tasks, or all in the order of ``tasks_``, shape (K, K)."""
+    M = model.relation_matrix_ if tasks is None else model.relation_among(tasks)
     length = np.sqrt(np.diag(M))
     return np.asarray(np.clip(M / np.outer(length, length), -1.0, 1.0))
 
@@ -57,20 +60,25 @@ def sharing(model: Any) -> Sharing:
     R = correlations(model)
     if len(R) < 2:
         return Sharing(list(model.tasks_), R, np.zeros((0, 4)))
+    tree, order = dendrogram(R)
+    return Sharing([model.tasks_[i] for i in order], R[np.ix_(order, order)], tree)
+
+
+def dendrogram(R: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
+    """Average linkage on 1 - R of two tasks and more: the merges as SciPy has them, and the order of the leaves."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
     distance = np.maximum(1.0 - (R + R.T) / 2, 0.0)
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
-    order = leaves_list(tree)
-    return Sharing([model.tasks_[i] for i in order], R[np.ix_(order, order)], np.asarray(tree))
+    return np.asarray(tree), np.asarray(leaves_list(tree), np.int64)
 
 
 def nearest_tasks(model: Any, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
     """The tasks that share most with a task, with M_ij / sqrt(M_ii M_jj), the nearest first; ties to the oldest.
 
-    A mirrored task comes last of all, with a value near -1.
+    A mirrored task comes last of all, with a value near -1. Of more than 2000 tasks the first 2000 are looked at.
 
     Raises
     ------
@@ -85,10 +93,10 @@ def nearest_tasks(model: Any, task: Hashable, n: int = 5) -> list[tuple[Hashable
     >>> nearest_tasks(model, "ann", n=1)
     [('cid', 0.5)]
     """
-    i = _number(model, task)
-    row = correlations(model)[i]
-    order = [j for j in np.argsort(-row, kind="stable").tolist() if j != i]
-    return [(model.tasks_[j], float(row[j])) for j in order[:n]]
+    _number(model, task)
+    others = [other for other in model.tasks_[:MOST] if other != task]
+    row = correlations(model, [task, *others])[0, 1:]
+    return [(others[j], float(row[j])) for j in np.argsort(-row, kind="stable")[:n].tolist()]
 
 
 def differing_features(
@@ -121,14 +129,23 @@ def differing_features(
     >>> differing_features(model, "ann", "bob", n=1)
     [('fish', 1.0, -3.0)]
     """
-    i, j = _number(model, task), _number(model, other)
-    W = model.coef_
-    gap = np.abs(W[i] - W[j])
+    w, v = (_weights(model, model.tasks_[_number(model, each)]) for each in (task, other))
+    gap = np.abs(w - v)
     order = np.argsort(-gap, kind="stable")[:n]
     known = model.feature_names if names is None else names
-    return [
-        (int(k) if known is None else known[k], float(W[i, k]), float(W[j, k])) for k in order.tolist() if gap[k] > 0
-    ]
+    return [(int(k) if known is None else known[k], float(w[k]), float(v[k])) for k in order.tolist() if gap[k] > 0]
+
+
+def _weights(model: Any, task: Hashable) -> NDArray[np.float64]:
+    """The weights of one task, shape (d,), as its margins for unit records: d may be too large for all tasks."""
+    from scipy.sparse import eye_array
+
+    from coterie.streams.block import Block
+
+    d = model.state_.features
+    tasks = np.empty(d, object)
+    tasks.fill(task)
+    return np.asarray(model.decide_block(Block(eye_array(d, format="csr"), None, tasks, np.arange(1, d + 1))))
 
 
 def _number(model: Any, task: Hashable) -> int:

@@ -20,6 +20,7 @@ from . import spec
 from .hypotheses.tables import Weights
 from .learner import Learner, Margins
 from .numeric.arrays import grown
+from .numeric.asking import EVERY, settle
 from .numeric.mixture import Losses, blend, combine, mix, weigh
 from .numeric.records import Csr, cut
 from .numeric.stream import Moves
@@ -134,19 +135,50 @@ class Mixture:
         codes: NDArray[np.int64],
         y: NDArray[np.float64],
         last: int | None = None,
+        asker: Any = EVERY,
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
         An expert is charged for the margin it has when the label comes, and for the one it told where that is at once.
+        An asker decides by the mixed margin; the learners then go on record by record, together.
         """
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
         delay = len(codes) - last
+        if asker is not EVERY:
+            self._select(state, rows, codes, y, moves, last, asker)
+            return moves
         for first in range(0, last, PIECE):
             end = min(first + PIECE, last)
             self._piece(state, cut(rows, first, end + delay), codes[first : end + delay], y[first:end], moves, first)
         state.rounds += last
         return moves
+
+    def _select(
+        self,
+        state: MixtureState,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.float64],
+        moves: Moves,
+        last: int,
+        asker: Any,
+    ) -> None:
+        for s in range(last):
+            end = s + len(codes) - last + 1
+            moves.margins[end - 1 : end] = self.score(state, cut(rows, end - 1, end), codes[end - 1 : end])
+            settle(asker, codes, moves.margins, end - 1, end)
+            if asker.answer[s] > 0:
+                self._piece(state, cut(rows, s, end), codes[s:end], y[s : s + 1], moves, s)
+                state.rounds += 1
+            else:
+                self.pass_by(state)
+
+    def pass_by(self, state: MixtureState, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.pass_by`."""
+        for learner, member in zip(self.learners, state.members, strict=True):
+            learner.pass_by(member, rounds)
+        state.rounds += rounds
 
     def _piece(
         self, state: MixtureState, rows: Any, codes: NDArray[np.int64], y: NDArray[np.float64], moves: Moves, first: int

@@ -7,6 +7,7 @@ the format's version, the class and its parameters (long ones in an array too), 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import tempfile
@@ -55,7 +56,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     from safetensors.numpy import save as pack
 
     data, arrays = model.dump()
-    described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params())}
+    described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params(deep=False))}
     written = {_DOCUMENT: msgspec.json.encode(spec.to_json(data)), _SPEC: msgspec.json.encode(described)}
     inline = written.pop(_SPEC) if len(written[_SPEC]) <= HEADER_BYTES else b""
     held = arrays | {name: np.frombuffer(text, np.uint8) for name, text in written.items()}
@@ -123,7 +124,9 @@ def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to that takes the place of ``path`` when all is on the disk, and vanishes if anything fails."""
-    target = Path(path)
+    target = Path(path).resolve()  # a link stays one
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
     try:
         with os.fdopen(handle, "wb") as file:

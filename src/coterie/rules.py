@@ -11,7 +11,15 @@ import math
 from typing import Any, ClassVar, Literal
 
 from . import spec
-from .numeric.rules import ConfidenceStep, HingeStep, LogisticStep, MistakeStep
+from .numeric.rules import (
+    ConfidenceStep,
+    HingeStep,
+    LogisticStep,
+    MistakeStep,
+    ResidualStep,
+    SignStep,
+    TubeStep,
+)
 
 
 @spec.part
@@ -125,3 +133,109 @@ class Arow:
     def compiled(self) -> Any:
         """The rule as compiled code takes it."""
         return ConfidenceStep(1.0)
+
+
+@spec.part
+class Squared:
+    """Half the squared loss, (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
+
+    It makes margins estimates of the mean. For :class:`coterie.hypotheses.AdaptiveGradient`, which gives each weight a
+    rate of its own; by :class:`coterie.hypotheses.Linear` the rate is a constant one, which diverges for records longer
+    than sqrt(2 / M_ii).
+
+    Examples
+    --------
+    >>> Squared()
+    Squared()
+    """
+
+    move: ClassVar[str] = "gradient"
+    log_odds: ClassVar[float | None] = None
+    tolerance: ClassVar[float] = 0.0
+
+    def compiled(self) -> Any:
+        """The rule as compiled code takes it."""
+        return ResidualStep(1.0)
+
+
+@spec.part
+class Absolute:
+    """The absolute loss, |y - margin|: tau = 1, towards y, on every record.
+
+    It makes margins estimates of the median, which single wild labels do not move far.
+
+    Examples
+    --------
+    >>> Absolute()
+    Absolute()
+    """
+
+    move: ClassVar[str] = "gradient"
+    log_odds: ClassVar[float | None] = None
+    tolerance: ClassVar[float] = 0.0
+
+    def compiled(self) -> Any:
+        """The rule as compiled code takes it."""
+        return SignStep(1.0)
+
+
+@spec.part
+class EpsilonInsensitive:
+    """The shortest move that brings the margin within epsilon of the label (Crammer et al. 2006, §5).
+
+    With loss = max(0, |y - margin| - epsilon) and the squared norm of the multitask instance, M_ii ‖x‖², the step goes
+    towards y by
+
+    ========  =====================================
+    variant   tau
+    ========  =====================================
+    ``"0"``   loss / (M_ii ‖x‖²)
+    ``"I"``   min(C, loss / (M_ii ‖x‖²))
+    ``"II"``  loss / (M_ii ‖x‖² + 1 / (2C))
+    ========  =====================================
+
+    With epsilon = 0 and variant ``"II"`` it is the normalised gradient of the squared loss (normalised least mean
+    squares). It goes with every relation.
+
+    Parameters
+    ----------
+    epsilon : float >= 0
+        How far off a prediction may be; in :class:`coterie.MultitaskRegressor`, in standard deviations of the labels
+        unless these are taken as given.
+    C : float > 0
+        How far one record may move the weights.
+    variant : {"0", "I", "II"}
+        Which of the three.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is negative or not finite, C not positive, or the variant unknown.
+
+    Examples
+    --------
+    >>> EpsilonInsensitive(0.2)
+    EpsilonInsensitive(epsilon=0.2, C=0.1, variant='II')
+    """
+
+    move: ClassVar[str] = "shortest"
+    log_odds: ClassVar[float | None] = None
+
+    epsilon: float = 0.1
+    C: float = 0.1
+    variant: Literal["0", "I", "II"] = "II"
+
+    def __post_init__(self) -> None:
+        if not (self.epsilon >= 0 and math.isfinite(self.epsilon)):
+            raise ValueError(f"epsilon must be finite and at least 0, got {self.epsilon!r}")
+        PassiveAggressive(self.C, self.variant)
+
+    @property
+    def tolerance(self) -> float:
+        """How far off a prediction may be."""
+        return self.epsilon
+
+    def compiled(self) -> Any:
+        """The rule as compiled code takes it."""
+        hinge = PassiveAggressive(self.C, self.variant).compiled()
+        return TubeStep(float(self.epsilon), hinge.C, hinge.ridge)

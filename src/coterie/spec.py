@@ -102,7 +102,7 @@ def _tagged(value: Any) -> Any:
 
 
 def _write_model(value: Any) -> dict[str, Any]:
-    held = {name: to_json(each) for name, each in value.get_params().items()}
+    held = {name: to_json(each) for name, each in value.get_params(deep=False).items()}
     return {"$model": type(value).__name__, "parameters": held}
 
 

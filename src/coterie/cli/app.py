@@ -12,6 +12,7 @@ from coterie.cli.compare import compare
 from coterie.cli.datasets import datasets
 from coterie.cli.demo import demo
 from coterie.cli.failures import translated
+from coterie.cli.fit import fit
 from coterie.cli.learn import learn
 from coterie.cli.predict import predict
 from coterie.cli.relations import relations
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (learn, predict, compare, relations, datasets, demo):
+for command in (learn, fit, predict, compare, relations, datasets, demo):
     app.command(help=_help(command))(command)
 
 

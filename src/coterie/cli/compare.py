@@ -11,14 +11,14 @@ from coterie.cli.outputs import Outputs, finish
 from coterie.cli.progress import watching
 from coterie.cli.spreading import spread
 
-DEFAULT = ("half", "share=0.25", "share=0.75")
+DEFAULT = ("adaptive", "share=0.25", "share=0.75")
 
 Learner = Annotated[
     list[str] | None,
     typer.Option(
         metavar="SPEC",
         help="A learner in one word, parts with commas between: a relation, a rule, average, no-average, or name=value "
-        "with an option's name (share=0.3,pa2,C=0.1). May be repeated.  [default: half, share=0.25, share=0.75]",
+        "with an option's name (share=0.3,pa2,C=0.1). May be repeated.  [default: adaptive, share=0.25, share=0.75]",
     ),
 ]
 

@@ -44,9 +44,6 @@ SHOWS = {
         "Pupils who sat A-level chemistry in 1997: is the score above the median?",
     ),
 }
-#: Small steps suit few features and labels that are mostly chance, and no averaging a year of changing weather.
-LEARNER = Learning(rule="pa2", C=0.01, average=False)
-
 Name = Annotated[str, typer.Argument(metavar="[flights|chem97]", help="Which data; flights come with the package.")]
 Task = Annotated[
     str | None,
@@ -94,7 +91,7 @@ def demo(
 def _run(show: Show, path: Path, late: int, quiet: bool) -> Outcome:
     from coterie.cli.learn import learn_new
 
-    return learn_new([str(path)], _columns(show), LEARNER, quiet, late, alone=False)
+    return learn_new([str(path)], _columns(show), Learning(), quiet, late, alone=False)
 
 
 def _columns(show: Show) -> Columns:
@@ -137,8 +134,7 @@ def _opening(name: str, show: Show, path: Path, late: int) -> Iterator[str]:
     if name != "flights":
         yield f"  coterie datasets {name} --export {path.name}"
     file = path if name == "flights" else path.name
-    learner = f"--rule {LEARNER.rule} --C {LEARNER.C:g} --no-average{delay}"
-    yield f"  coterie learn {file} --task {columns.task} --label {columns.label}{ignored} {learner}"
+    yield f"  coterie learn {file} --task {columns.task} --label {columns.label}{ignored}{delay}"
     if late:
         yield f"Labels come {late:,} records late, so the first {late:,} predictions are guesses and count as mistakes."
     yield ""

@@ -11,6 +11,7 @@ from coterie.cli.failures import UsageError
 from coterie.cli.options import Columns, Delay, Files, Learning, refuse_learning
 from coterie.cli.outputs import Outputs, finish
 from coterie.cli.progress import watching
+from coterie.cli.querying import Asking, query
 from coterie.cli.spreading import spread
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def learn(
     files: Files,
     columns: Columns,
     learning: Learning,
+    asking: Asking,
     outputs: Outputs,
     from_: From = None,
     alone: Alone = False,
@@ -52,18 +54,32 @@ def learn(
       zcat new.csv.gz | coterie learn - --format csv --from clicks.coterie --model clicks.coterie
       coterie learn mail.jsonl --task user --label spam --text subject --share 0.3
       coterie learn sales.csv --task shop --label sold --groups regions.csv
+      coterie learn new.csv --from clicks.coterie --query ask.csv --label-budget 200 --model clicks.coterie
     """
     _check(outputs, from_, alone, new_task)
+    asking.check(from_, delay)
+    if asking.query is not None:
+        refuse_learning(learning)
+        query(files, columns, asking, _loaded(from_, new_task), outputs)
+        return
     if from_ is None:
-        outcome = learn_new(files, columns, learning, outputs.quiet, delay, alone)
+        outcome = learn_new(files, columns, learning, outputs.quiet, delay, alone, asking)
     else:
-        outcome = _go_on(files, columns, learning, _loaded(from_, new_task), outputs.quiet, delay)
+        outcome = _go_on(files, columns, learning, _loaded(from_, new_task), outputs.quiet, delay, asking)
     if new_task is not None:
-        outcome.model.set_params(new_task=new_task)
+        outcome.model.passive.set_params(new_task=new_task)
     finish("learn", outcome, outputs)
 
 
-def learn_new(files: list[str], columns: Columns, learning: Learning, quiet: bool, delay: int, alone: bool) -> Outcome:
+def learn_new(
+    files: list[str],
+    columns: Columns,
+    learning: Learning,
+    quiet: bool,
+    delay: int,
+    alone: bool,
+    asking: Asking | None = None,
+) -> Outcome:
     """The main job: a new learner beside the two baselines."""
     from coterie.streams.job import BASELINES, TOGETHER
     from coterie.streams.job import learn as run
@@ -72,24 +88,29 @@ def learn_new(files: list[str], columns: Columns, learning: Learning, quiet: boo
     columns.require_named(files)
     reader = columns.reader(files)
     name = choice.kind if choice.kind in BASELINES else TOGETHER
+    said = None if asking is None else asking.said
     with watching(reader, quiet) as on_round:
-        return run(reader, {name: choice}, delay=delay, alone=alone, on_round=on_round)
+        return run(reader, {name: choice}, delay=delay, alone=alone, asking=said, on_round=on_round)
 
 
-def _go_on(files: list[str], columns: Columns, learning: Learning, model: Any, quiet: bool, delay: int) -> Outcome:
+def _go_on(
+    files: list[str], columns: Columns, learning: Learning, model: Any, quiet: bool, delay: int, asking: Asking
+) -> Outcome:
     from coterie.streams.job import go_on
 
     refuse_learning(learning)
     reader = columns.continued(files, model)
     with watching(reader, quiet) as on_round:
-        return go_on(reader, model, delay=delay, on_round=on_round)
+        return go_on(reader, model, delay=delay, asking=asking.said, on_round=on_round)
 
 
-def _loaded(path: Path, new_task: str | None) -> Any:
+def _loaded(path: Any, new_task: str | None) -> Any:
     from coterie.cli.models import load_model
 
     model = load_model(path)
-    return model if new_task is None else model.set_params(new_task=new_task)
+    if new_task is not None:
+        model.passive.set_params(new_task=new_task)
+    return model
 
 
 def _check(outputs: Outputs, from_: Path | None, alone: bool, new_task: str | None) -> None:

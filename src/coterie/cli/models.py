@@ -20,6 +20,6 @@ def load_model(path: Path) -> Any:
     from coterie.streams.errors import InputError
 
     model = load(path)
-    if "encoder_" not in vars(model):
+    if not hasattr(model, "encoder_"):
         raise InputError("this model did not learn from a file, so it does not know how to read one", str(path))
     return model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,7 +62,11 @@ class Columns:
         ),
     ] = None
     label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column to predict; it holds two different values.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column to predict; it holds two values, or more (--many-classes), or numbers (--regression).",
+        ),
     ] = None
     features: Annotated[
         list[str] | None,
@@ -86,18 +91,20 @@ class Columns:
     format: Format = None
     on_error: OnError = "stop"
 
-    def reader(self, files: list[str]) -> Reader:
-        """A reader that makes its own encoder."""
+    def reader(self, files: list[str], **given: Any) -> Reader:
+        """A reader that makes its own encoder; or goes on with a ``given`` one."""
         from coterie.streams.readers import read
 
         shaped: dict[str, Any] = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
-        return read(files, **self._said(), **shaped)
+        return read(files, **self._said(), **shaped, **given)
 
-    def continued(self, files: list[str], model: Any) -> Reader:
-        """A reader that goes on with the encoder of a model."""
+    def continued(self, files: list[str], model: Any, update: bool = True) -> Reader:
+        """A reader that goes on with the encoder of a model; of labels only the encoder's may be missing."""
         from coterie.streams.readers import read
 
         refuse(("features", "ignore", "text", "scale", "bits"), asdict(self), "the model reads as it first did")
+        if not update:
+            return read(files, encoder=model.encoder_, update=False, **self._said() | {"label": None})
         # a label that is only the encoder's may be missing, which is right for prediction
         return read(files, encoder=model.encoder_, **self._said() | {"label": self.label or model.encoder_.label})
 
@@ -125,8 +132,9 @@ class Learning:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How tasks share: half (the default: half of every step goes to all), mean, clusters, hierarchy, "
-            "graph, matrix, independent or pooled.",
+            help="How tasks share: adaptive (the default: it learns how much each task shares), half (half of every "
+            "step goes to all), mean, clusters, hierarchy, graph, matrix, independent, pooled; or by a matrix that is "
+            "learned: logdet, covariance, vonneumann, batchoptimal.",
         ),
     ] = None
     share: Annotated[
@@ -154,9 +162,41 @@ class Learning:
         str | None,
         typer.Option(metavar="FILE", help="CSV of an interaction matrix, its first line the tasks of the rows."),
     ] = None
+    members: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET",
+            help="What the adaptive relation mixes: shares (the default), cheap (half the time, for millions of "
+            "tasks), ensemble (most accurate, five to ten times the time) or signed (tasks may mirror the others).",
+        ),
+    ] = None
+    eta: Annotated[
+        float | None, typer.Option(metavar="ETA", help="How fast logdet (default 1e-3) or vonneumann (1e-4) learns.")
+    ] = None
+    ridge: Annotated[
+        float | None,
+        typer.Option(metavar="RHO", help="Added to the diagonal of covariance (default 0.01) or batchoptimal (0.1)."),
+    ] = None
+    epoch: Annotated[
+        str | None,
+        typer.Option(metavar="N|auto", help="Records before a relation begins to be learned.  [default: auto]"),
+    ] = None
     rule: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="pa1 (the default), pa2 or pa (passive-aggressive), or perceptron."),
+        typer.Option(
+            metavar="NAME",
+            help="logistic (the default: it has probabilities), arow, pa1, pa2 or pa (passive-aggressive), or "
+            "perceptron; with graph, matrix and learned relations pa1 is the default. With --regression squared, "
+            "absolute or epsilon.",
+        ),
+    ] = None
+    step: Annotated[
+        float | None,
+        typer.Option(metavar="E", help="How far a logistic learner steps, or one of numbers.  [default: 0.7, 0.3]"),
+    ] = None
+    r: Annotated[
+        float | None,
+        typer.Option("--r", metavar="R", help="How noisy labels are, for arow: 3 for text, 30 if very.  [default: 10]"),
     ] = None
     C: Annotated[
         float | None,
@@ -164,9 +204,35 @@ class Learning:
             "--C", metavar="C", help="How far one record may move a passive-aggressive learner.  [default: 1]"
         ),
     ] = None
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            metavar="E",
+            help="For --rule epsilon: predictions may be off by so many standard deviations.  [default: 0.1]",
+        ),
+    ] = None
+    half_life: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Forget: what was learned counts half after N records; N,N for what is shared and what is "
+            "a task's own. Predicts by the last weights.",
+        ),
+    ] = None
+    regression: Annotated[
+        bool, typer.Option("--regression", help="Labels are numbers: predict how much, not which of two.")
+    ] = False
+    many_classes: Annotated[
+        bool, typer.Option("--many-classes", help="Labels are any number of classes, new ones as they come.")
+    ] = False
     average: Annotated[
-        bool, typer.Option("--average/--no-average", help="Predict by the mean of all weights so far, or by the last.")
-    ] = True
+        bool | None,
+        typer.Option(
+            "--average/--no-average",
+            help="Whether a Perceptron or passive-aggressive learner predicts by the mean of its weights so far (the "
+            "default), or by the last.",
+        ),
+    ] = None
     storage: Annotated[
         str | None, typer.Option(metavar="HOW", help="Keep weights auto (the default), dense, sparse or hashed.")
     ] = None
@@ -174,13 +240,33 @@ class Learning:
         int | None, typer.Option(metavar="N", help="For hashed weights: 2^N of them in all.  [default: 22]")
     ] = None
 
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Learn with a kernel: gaussian, polynomial or linear; by the Perceptron's rule."
+        ),
+    ] = None
+    sigma: Annotated[float | None, typer.Option(metavar="S", help="Width of the Gaussian kernel.  [default: 1]")] = None
+    degree: Annotated[int | None, typer.Option(metavar="N", help="Of the polynomial kernel.  [default: 2]")] = None
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Which support vectors stay: random, forgetron, projection or shared; all without."
+        ),
+    ] = None
+    budget_size: Annotated[
+        int | None, typer.Option(metavar="N", help="How many support vectors a budget holds, for all tasks together.")
+    ] = None
+
     def choice(self) -> Choice:
         """The learner asked for."""
-        from coterie.cli.specs import numbers
+        from coterie.cli.specs import epoch, numbers
         from coterie.streams.choices import Choice
 
         said = {name: value for name, value in asdict(self).items() if value is not None}
-        return Choice(**said | {name: numbers(name, said[name]) for name in ("share", "b") if name in said})
+        several = {name: partial(numbers, name) for name in ("share", "b", "half_life")}
+        read: dict[str, Any] = {**several, "epoch": epoch}
+        return Choice(**said | {name: read[name](said[name]) for name in read if name in said})
 
 
 def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:
@@ -192,7 +278,7 @@ def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:
 
 def refuse_learning(learning: Learning) -> None:
     """Refuse options that would change a learner that has begun."""
-    given = asdict(learning) | {"average": None if learning.average else False}
+    given = asdict(learning) | {name: None for name in ("regression", "many_classes") if not getattr(learning, name)}
     refuse(tuple(field.name for field in fields(Learning)), given, "the model goes on as the learner it is")
 
 

@@ -39,9 +39,10 @@ def predict(
 ) -> None:
     """Predict records with a saved model, in bounded memory.
 
-    Writes a line for each record: its place in the file (line or row), its task, the label predicted, and the margin,
-    positive for the larger of the two labels. A label in the file is not looked at. A task that the model has never
-    seen is predicted by what its relation says of it, or refused, as the model was told when it was learned.
+    Writes a line for each record: its place in the file (line or row), its task, the label predicted, the margin,
+    positive for the larger of the two labels, and that label's probability where there is one. A label in the file is
+    not looked at. A task that the model has never seen is predicted by what its relation says of it, or refused, as the
+    model was told when it was learned.
 
     For example:
       coterie predict today.csv --model clicks.coterie --output predicted.csv

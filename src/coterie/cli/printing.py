@@ -8,10 +8,13 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from coterie.streams.costs import measured, written
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from coterie.streams.costs import Measure
     from coterie.streams.metrics import Metrics
     from coterie.streams.reading import Reading
     from coterie.streams.summary import Summary
@@ -44,9 +47,11 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 
 def learner_table(summary: Summary) -> Iterator[str]:
     """One line a learner."""
-    losses = any(metrics.defined["log_loss"] for metrics in summary.metrics.values())
-    heads = ["learner", "error", "F1", "AUC", *(["log loss"] if losses else []), "examples/s"]
-    yield from table(heads, [_row(summary, name, metrics, losses) for name, metrics in summary.metrics.items()])
+    measures = measured(summary.metrics.values())
+    words = summary.metrics[summary.learner].words
+    heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if summary.asks else [])]
+    heads.append("examples/s")
+    yield from table(heads, [_row(summary, name, metrics, measures) for name, metrics in summary.metrics.items()])
 
 
 def reading_lines(reading: Reading) -> Iterator[str]:
@@ -94,31 +99,30 @@ def print_lines(*groups: Any) -> None:
     print(text, file=sys.stdout)
 
 
-def _row(summary: Summary, name: str, metrics: Metrics, losses: bool) -> list[str]:
-    from coterie.streams.wording import NONE, percent
+def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
+    from coterie.streams.wording import NONE
 
     speed = summary.examples_a_second(name)
-    values = [metrics.micro[measure] for measure in ("f1", "auc", *(["log_loss"] if losses else []))]
-    numbers = (NONE if value != value else f"{value:.3f}" for value in values)
-    return [name, percent(metrics.micro["error"], 2), *numbers, NONE if speed is None else f"{speed:,.0f}"]
+    error = metrics.words.value(metrics.micro["error"], 2)
+    labels = [f"{summary.labels[name]:,}"] if summary.asks else []
+    return [name, error, *written(metrics, measures), *labels, NONE if speed is None else f"{speed:,.0f}"]
 
 
 def _tasks(told: Verdict, outcome: str, title: str, learner: str) -> Iterator[str]:
     """The tasks of one outcome with the largest differences."""
-    from coterie.streams.wording import percent, points
-
+    words = told.words
     chosen = told.ordered(outcome)
     if not len(chosen):
         return
-    heads = ["task", "examples", "independent", learner, "gain in points", "95 % interval"]
+    heads = ["task", "examples", "independent", learner, words.gain, "95 % interval"]
     rows = [
         [
             str(told.tasks[i]),
             f"{told.n[i]:,}",
-            percent(told.error_against[i]),
-            percent(told.error[i]),
-            points(told.gain[i]),
-            f"{points(told.low[i])} to {points(told.high[i])}",
+            words.value(told.error_against[i]),
+            words.value(told.error[i]),
+            words.difference(told.gain[i]),
+            f"{words.difference(told.low[i])} to {words.difference(told.high[i])}",
         ]
         for i in chosen[:_SHOWN_TASKS]
     ]

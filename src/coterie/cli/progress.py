@@ -37,12 +37,16 @@ class _Lines:
     """Running totals as lines of a table, its columns known from the first block on."""
 
     def __init__(self, write: Write) -> None:
+        from coterie.streams.costs import RATES
         from coterie.streams.totals import RunningTotals
 
         self._write, self._totals = write, RunningTotals()
-        self._last = 0
+        self._last, self._words = 0, RATES
 
     def add(self, traces: Mapping[str, Trace]) -> None:
+        from coterie.streams.costs import words_of
+
+        self._words = words_of(next(iter(traces.values())))
         if not self._last:
             first, *others = (name if len(name) <= 12 else name[:11] + "…" for name in traces)
             self._write(_line("examples", "tasks", first, "since last", *others))
@@ -57,7 +61,7 @@ class _Lines:
     def _tell(self, told: Totals) -> None:
         self._last = told.examples
         (first, *others), since = told.error.values(), next(iter(told.since.values()))
-        errors = (f"{100 * error:.2f} %" for error in (first, since, *others))
+        errors = (self._words.value(error, 2) for error in (first, since, *others))
         self._write(_line(f"{told.examples:,}", f"{told.tasks:,}", *errors))
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from coterie.cli.failures import UsageError
 from coterie.cli.options import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from coterie.streams.sharing import Sharing
+
+#: So many tasks are named where one is unknown.
+_NAMED = 10
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")]
 Top = Annotated[
@@ -24,29 +28,116 @@ Top = Annotated[
 Plot = Annotated[
     Path | None, typer.Option(metavar="OUT.png|OUT.html", help="Draw the matrix, related tasks side by side.")
 ]
+Task = Annotated[
+    str | None, typer.Option(metavar="TASK", help="Show the tasks that share most with this one, instead of all.")
+]
+Other = Annotated[
+    str | None,
+    typer.Option(metavar="TASK", help="With --task: show the features on which this task differs most from it."),
+]
 
 
-def relations(model: Model, top: Top = 20, plot: Plot = None, json: Json = False) -> None:
+def relations(
+    model: Model, top: Top = 20, task: Task = None, other: Other = None, plot: Plot = None, json: Json = False
+) -> None:
     """Show how much the tasks of a saved model share.
 
     The matrix is the inverse interaction matrix: a mistake on the task of a column moves the task of a row by so much.
-    Of more than 2,000 tasks the first 2,000 are looked at.
+    A model that learned how much each task shares tells that too. Of more than 2,000 tasks the first 2,000 are looked
+    at.
 
     For example:
       coterie relations clicks.coterie
       coterie relations shops.coterie --top 10 --plot shops.png
+      coterie relations shops.coterie --task paris
+      coterie relations shops.coterie --task paris --other rome
     """
     from coterie import load
     from coterie.cli.printing import print_json, print_lines
-    from coterie.streams.sharing import sharing
 
-    shown = sharing(load(model))
+    if other is not None and task is None:
+        raise UsageError("--other needs --task: two tasks are compared")
+    learned = load(model)
+    shown = _all_tasks(learned) if task is None else _one_task(learned, task, other, top)
     if plot is not None:
-        _draw(shown, plot)
+        _draw(_all_tasks(learned).sharing, plot)
     if json:
         print_json(shown.to_json(top))
     else:
-        print_lines(_heading(shown), _body(shown, top), [] if plot is None else [f"Plot: {plot}"])
+        print_lines(*shown.groups(top), [] if plot is None else [f"Plot: {plot}"])
+
+
+class _AllTasks(NamedTuple):
+    """How all tasks share, as text and as JSON."""
+
+    sharing: Sharing
+    shares: list[tuple[Hashable, float]]
+
+    def groups(self, top: int) -> list[Any]:
+        return [_heading(self.sharing), _body(self.sharing, top), _shares(self.shares, top)]
+
+    def to_json(self, top: int) -> dict[str, Any]:
+        held = [{"task": task, "share": share} for task, share in self.shares]
+        return self.sharing.to_json(top) | {"shares": held or None}
+
+
+class _OneTask(NamedTuple):
+    """What is said of one task: a heading, and named columns."""
+
+    heading: str
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+    def groups(self, top: int) -> list[Any]:
+        from coterie.cli.printing import table
+
+        cells = [[str(first), *(f"{value:.3g}" for value in values)] for first, *values in self.rows]
+        return [[self.heading], table(self.columns, cells)]
+
+    def to_json(self, top: int) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def _all_tasks(model: Any) -> _AllTasks:
+    from coterie.streams.sharing import sharing
+
+    shown = sharing(model)
+    held = [] if shown.shares is None else list(zip(model.tasks_, shown.shares.tolist(), strict=True))
+    return _AllTasks(shown, held)
+
+
+def _one_task(model: Any, task: str, other: str | None, top: int) -> _OneTask:
+    from coterie.explanation import differing_features, nearest_tasks
+
+    named = {str(each): each for each in model.tasks_}
+    first = _known(named, "task", task)
+    if other is None:
+        return _OneTask(f"What shares most with {task}", ["task", "shared"], list(nearest_tasks(model, first, top)))
+    second = _known(named, "other", other)
+    found = differing_features(model, first, second, top)
+    return _OneTask(f"Where {task} and {other} differ most: weights", ["feature", task, other], list(found))
+
+
+def _known(named: dict[str, Hashable], option: str, task: str) -> Hashable:
+    from coterie.streams.choices import require_one_of
+
+    if task not in named:
+        require_one_of(f"--{option}", task, list(named) if len(named) <= _NAMED else [*list(named)[:_NAMED], "..."])
+    return named[task]
+
+
+def _shares(shares: list[tuple[Hashable, float]], top: int) -> Iterator[str]:
+    """The tasks that share least and most, where the model learned that of each."""
+    from coterie.cli.printing import table
+
+    if not shares:
+        return
+    ordered = sorted(shares, key=itemgetter(1))
+    few = len(ordered) > top
+    least, most = (ordered[: top // 2], ordered[-(top - top // 2) :]) if few else (ordered, [])
+    which = ", the least and the most" if few else ""
+    yield f"How much each task shares (0: a model of its own, 1: that of all){which}"
+    yield from table(["task", "share"], [[str(task), f"{share:.3f}"] for task, share in (*least, *most)])
 
 
 def _draw(shown: Sharing, plot: Path) -> None:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 AVERAGES = ("average", "no-average")
 VALUES: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("share", "b", "C"), float),
-    **dict.fromkeys((*FILES, "storage"), str),
-    "storage_bits": int,
+    **dict.fromkeys(("share", "b", "C", "step", "r", "eta", "ridge", "epsilon", "half_life", "sigma"), float),
+    **dict.fromkeys((*FILES, "storage", "members", "kernel", "budget"), str),
+    **dict.fromkeys(("storage_bits", "degree", "budget_size"), int),
 }
 
 
@@ -58,15 +58,32 @@ def numbers(name: str, text: str) -> Strength:
     return found[0] if len(found) == 1 else found
 
 
+def epoch(text: str) -> int | str:
+    """When a relation begins to be learned: a number of records, or ``auto``.
+
+    >>> epoch("5000"), epoch("auto")
+    (5000, 'auto')
+    """
+    if text == "auto":
+        return text
+    if not text.isdecimal():
+        raise ValueError(f"epoch is {text!r}; expected a whole number of records, or auto")
+    return int(text)
+
+
 def _word(word: str) -> dict[str, Any]:
-    require_one_of("a part of --learner", word, (*RELATIONS, *RULES, *AVERAGES, *(f"{name}=..." for name in VALUES)))
+    require_one_of(
+        "a part of --learner", word, (*RELATIONS, *RULES, *AVERAGES, *(f"{name}=..." for name in (*VALUES, "epoch")))
+    )
     if word in AVERAGES:
         return {"average": word == AVERAGES[0]}
     return {"relation": word} if word in RELATIONS else {"rule": word}
 
 
 def _value(name: str, text: str) -> Any:
-    require_one_of("a part of --learner", name, tuple(VALUES))
+    require_one_of("a part of --learner", name, (*VALUES, "epoch"))
+    if name == "epoch":
+        return epoch(text)
     try:
         return VALUES[name](text)
     except ValueError:

@@ -52,6 +52,7 @@ class AdaptiveGradient:
 
     forms: ClassVar[tuple[str, ...]] = ("levels",)
     moves: ClassVar[tuple[str, ...]] = ("gradient",)
+    fades: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_positive("step", self.step)
@@ -108,6 +109,7 @@ class DiagonalAROW:
 
     forms: ClassVar[tuple[str, ...]] = ("levels",)
     moves: ClassVar[tuple[str, ...]] = ("confidence",)
+    fades: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_positive("r", self.r)
@@ -135,8 +137,13 @@ def _check_positive(name: str, value: float) -> None:
 @linear.weights.register(Adaptive)
 @linear.weights.register(Confident)
 def _(model: Any, tasks: int, features: int) -> tables.Weights:
-    specific = (model.levels.own[:tasks] != 0.0).astype(np.float64)
-    return linear.combine(model, specific, np.ones(len(model.levels.weight)), tasks, features)
+    return linear.combine(model, *linear.factors(model, tasks), tasks, features)
+
+
+@linear.factors.register(Adaptive)
+@linear.factors.register(Confident)
+def _(model: Any, tasks: int) -> Any:
+    return (model.levels.own[:tasks] != 0.0).astype(np.float64), np.ones(len(model.levels.weight))
 
 
 for _kind in (Adaptive, Confident):

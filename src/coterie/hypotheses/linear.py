@@ -59,6 +59,7 @@ class Linear:
 
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns", "learned")
     moves: ClassVar[tuple[str, ...]] = ("gradient", "shortest")
+    fades: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._storage.check()
@@ -185,7 +186,13 @@ def _(model: Learned, tasks: int, features: int) -> tables.Weights:
 
 @weights.register
 def _(model: Grouped, tasks: int, features: int) -> tables.Weights:
-    return combine(model, model.levels.own[:tasks], model.levels.weight, tasks, features)
+    return combine(model, *factors(model, tasks), tasks, features)
+
+
+@singledispatch
+def factors(model: Any, tasks: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What counts of a task's own row, and of each group's, in its weights."""
+    return model.levels.own[:tasks], model.levels.weight
 
 
 def combine(

@@ -12,9 +12,9 @@ import math
 from typing import Any, NamedTuple
 
 from .generic import compiled, when
-from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, tick
+from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, skip, tick
 from .records import begin, end, feature, value
-from .tables import beside, claim, dot
+from .tables import beside, claim, dot, held, put
 
 
 class Adaptive(NamedTuple):
@@ -46,9 +46,9 @@ def _descend(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: 
     for k in range(begin(rows, t), end(rows, t)):
         place = claim(table, row, feature(rows, t, k))
         gradient = c * value(rows, t, k)
-        squares = table.values[place + second] + gradient * gradient
-        table.values[place + second] = squares
-        table.values[place] += rate * gradient / math.sqrt(start + squares)
+        squares = held(table, place + second) + gradient * gradient
+        put(table, place + second, squares)
+        put(table, place, held(table, place) + rate * gradient / math.sqrt(start + squares))
 
 
 @when(add, Adaptive)
@@ -67,4 +67,5 @@ when(foresee, Adaptive)(foresee_grouped)
 when(ready, Adaptive)(ready_grouped)
 when(report, Adaptive)(lambda model, i, rows, t, margin: margin)
 when(tick, Adaptive)(lambda model, i, agreement: None)
+when(skip, Adaptive)(lambda model: None)
 when(adapt, Adaptive)(lambda model: None)

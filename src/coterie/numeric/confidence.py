@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from .adaptive import sum_of_levels
 from .generic import compiled, when
-from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, spread, tick
+from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, skip, spread, tick
 from .records import begin, end, feature, sqnorm, value
-from .tables import beside, claim, locate
+from .tables import beside, claim, held, locate, put
 
 
 class Confident(NamedTuple):
@@ -42,7 +42,7 @@ def _variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
     total = 0.0
     second = beside(table)
     for k in range(begin(rows, t), end(rows, t)):
-        gained = table.values[locate(table, row, feature(rows, t, k)) + second]
+        gained = held(table, locate(table, row, feature(rows, t, k)) + second)
         total += prior / (1.0 + prior * gained) * value(rows, t, k) * value(rows, t, k)
     return total
 
@@ -53,9 +53,9 @@ def _move(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -
     for k in range(begin(rows, t), end(rows, t)):
         place = claim(table, row, feature(rows, t, k))
         x = value(rows, t, k)
-        gained = table.values[place + second]
-        table.values[place] += c * prior / (1.0 + prior * gained) * x
-        table.values[place + second] = gained + x * x / r
+        gained = held(table, place + second)
+        put(table, place, held(table, place) + c * prior / (1.0 + prior * gained) * x)
+        put(table, place + second, gained + x * x / r)
 
 
 @when(spread, Confident)
@@ -88,4 +88,5 @@ when(foresee, Confident)(foresee_grouped)
 when(ready, Confident)(ready_grouped)
 when(report, Confident)(lambda model, i, rows, t, margin: margin)
 when(tick, Confident)(lambda model, i, agreement: None)
+when(skip, Confident)(lambda model: None)
 when(adapt, Confident)(lambda model: None)

@@ -52,7 +52,10 @@ def generic(function: F) -> F:
 
 
 def when(function: Body, *kinds: type) -> Callable[[F], F]:
-    """Register a body for arguments whose leading types are these named tuples (``object`` matches any)."""
+    """Register a body for arguments whose leading types are these named tuples.
+
+    ``object`` matches any; of several bodies that fit, the one with the fewest ``object`` is taken, then the first.
+    """
 
     def register(body: F) -> F:
         _BODIES[function].append((kinds, body))
@@ -62,10 +65,12 @@ def when(function: Body, *kinds: type) -> Callable[[F], F]:
 
 
 def _pick(bodies: list[tuple[tuple[type, ...], Body]], arguments: tuple[Any, ...]) -> Body | None:
-    for kinds, body in bodies:
-        if all(_is(argument, kind) for argument, kind in zip(arguments, kinds, strict=False)):
-            return body
-    return None
+    fitting = [
+        (kinds.count(object), body)
+        for kinds, body in bodies
+        if all(_is(argument, kind) for argument, kind in zip(arguments, kinds, strict=False))
+    ]
+    return min(fitting, key=lambda each: each[0])[1] if fitting else None
 
 
 def _is(argument: Any, kind: type) -> bool:

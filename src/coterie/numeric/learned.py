@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .generic import compiled, generic, when
-from .models import adapt, add, add_timed, diagonal, foresee, mean, ready, report, score, tick
+from .models import adapt, add, add_timed, diagonal, foresee, mean, ready, report, score, skip, tick
 from .records import begin, end, feature, value
 from .tables import dot
 
@@ -292,6 +292,11 @@ def _mean_learned(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, 
 
 @when(tick, Learned)
 def _tick_learned(model: Any, i: Any, agreement: Any) -> Any:
+    model.relation.start.clock[0] += 1
+
+
+@when(skip, Learned)
+def _skip_learned(model: Any) -> Any:
     model.relation.start.clock[0] += 1
 
 

@@ -134,6 +134,11 @@ def tick(model: Any, i: Any, agreement: Any) -> Any:
     """One more round is over, at task i, whose margin times its label was ``agreement``."""
 
 
+@generic
+def skip(model: Any) -> Any:
+    """One more round is over, whose label nobody saw."""
+
+
 @when(score, Grouped)
 def _score_grouped(model: Any, i: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
@@ -326,6 +331,7 @@ _kind: Any
 for _kind in (Grouped, Spread):
     when(report, _kind)(lambda model, i, rows, t, margin: margin)
     when(tick, _kind)(lambda model, i, agreement: None)
+    when(skip, _kind)(lambda model: None)
     when(adapt, _kind)(lambda model: None)
 
 
@@ -366,4 +372,11 @@ def _add_averaged(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 @when(tick, Averaged)
 def _tick_averaged(model: Any, i: Any, agreement: Any) -> Any:
     tick(model.model, i, agreement)
+    model.clock[0] += 1
+
+
+@when(skip, AveragedPairs)
+@when(skip, Averaged)
+def _skip_averaged(model: Any) -> Any:
+    skip(model.model)
     model.clock[0] += 1

@@ -35,9 +35,50 @@ class ConfidenceStep(NamedTuple):
     target: float
 
 
+class ResidualStep(NamedTuple):
+    """tau = ``rate`` · |y - margin|, the slope of half the squared loss."""
+
+    rate: float
+
+
+class SignStep(NamedTuple):
+    """tau = ``rate`` wherever the margin is not y, the slope of the absolute loss."""
+
+    rate: float
+
+
+class TubeStep(NamedTuple):
+    """tau = min(C, loss / (M_ii ‖x‖² + ridge)) with loss = |y - margin| - ``epsilon`` where that is positive."""
+
+    epsilon: float
+    C: float
+    ridge: float
+
+
+#: The rules that learn numbers.
+NUMBERS: tuple[Any, ...] = (ResidualStep, SignStep, TubeStep)
+
+
+@generic
+def evidence(rule: Any, y: Any, margin: Any) -> Any:
+    """What the rule judges a round by: y·margin where y is a sign, the residual y - margin where it is a number."""
+
+
+@generic
+def direction(rule: Any, y: Any, agreement: Any) -> Any:
+    """Which way a step goes, -1 or +1: towards the sign y, or against the residual."""
+
+
+when(evidence, object)(lambda rule, y, margin: y * margin)
+when(direction, object)(lambda rule, y, agreement: y)
+for _kind in NUMBERS:
+    when(evidence, _kind)(lambda rule, y, margin: y - margin)
+    when(direction, _kind)(lambda rule, y, agreement: 1.0 if agreement > 0.0 else -1.0)
+
+
 @generic
 def calls(rule: Any, agreement: Any) -> Any:
-    """Whether the rule asks for a move at y·margin = ``agreement``."""
+    """Whether the rule asks for a move where its ``evidence`` is ``agreement``."""
 
 
 @generic
@@ -71,3 +112,17 @@ def _step_on_logistic(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreemen
 def _step_on_confidence(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
     total = spread(model, i, rows, t)
     return (rule.target - agreement) / total if total > 0.0 else 0.0
+
+
+for _kind in (ResidualStep, SignStep):
+    when(calls, _kind)(lambda rule, agreement: agreement != 0.0)
+when(calls, TubeStep)(lambda rule, agreement: abs(agreement) > rule.epsilon)
+
+when(step, ResidualStep)(lambda rule, model, i, rows, t, agreement: rule.rate * abs(agreement))
+when(step, SignStep)(lambda rule, model, i, rows, t, agreement: rule.rate)
+
+
+@when(step, TubeStep)
+def _step_into_tube(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+    length = diagonal(model, i) * sqnorm(rows, t)
+    return min(rule.C, (abs(agreement) - rule.epsilon) / (length + rule.ridge)) if length > 0.0 else 0.0

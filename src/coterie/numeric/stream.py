@@ -1,13 +1,14 @@
-"""The round, compiled: score, step, add, adapt, for a block of records."""
+"""The round, compiled: score, ask, step, add, adapt, for a block of records."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from . import laws  # noqa: F401 - it gives the functions below bodies for learned relations
+from .asking import decide, pass_by, wanted
 from .generic import compiled
 from .models import adapt, add, foresee, ready, report, score, tick
-from .rules import calls, step
+from .rules import calls, direction, evidence, step
 
 
 class Moves(NamedTuple):
@@ -32,9 +33,12 @@ def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: A
 
 
 @compiled
-def learn(model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, delay: int, moves: Any) -> int:
+def learn(
+    model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, delay: int, moves: Any, asker: Any
+) -> int:
     """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
 
+    The asker decides on each record when it is predicted; one whose label it does not want changes nothing.
     Returns the record at which it stopped: ``last``, or an earlier one before whose move the model needs room or a
     column of M. Nothing of that record has been learned; the caller provides and calls again.
     """
@@ -45,16 +49,22 @@ def learn(model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last
         margin = score(model, i, rows, s)
         if delay == 0:
             moves.margins[s] = report(model, i, rows, s, margin)
+            decide(asker, model, i, moves.margins[s], s)
         elif s + delay < tasks.size:
             predict(model, rows, tasks, s + delay, s + delay + 1, moves.margins)
+            decide(asker, model, tasks[s + delay], moves.margins[s + delay], s + delay)
         moves.own[s] = margin
         moves.taus[s] = 0.0
-        if calls(rule, y[s] * margin):
+        if not wanted(asker, s):
+            pass_by(asker, model)
+            continue
+        agreement = evidence(rule, y[s], margin)
+        if calls(rule, agreement):
             if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
                 return s
-            moves.taus[s] = step(rule, model, i, rows, s, y[s] * margin)
+            moves.taus[s] = step(rule, model, i, rows, s, agreement)
         if moves.taus[s] > 0.0:
-            add(model, i, moves.taus[s] * y[s], rows, s)
+            add(model, i, moves.taus[s] * direction(rule, y[s], agreement), rows, s)
             adapt(model)
         tick(model, i, y[s] * margin)
     return last
@@ -72,14 +82,15 @@ def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
 
     The lines of :func:`learn` once more: in a function that both would call, a model's arrays are counted in and out.
     """
-    agreement = y * score(model, i, rows, 0)
+    margin = score(model, i, rows, 0)
+    agreement = evidence(rule, y, margin)
     tau = 0.0
     if calls(rule, agreement):
         if not ready(model, i, rows, 0):
             return -1.0
         tau = step(rule, model, i, rows, 0, agreement)
     if tau > 0.0:
-        add(model, i, tau * y, rows, 0)
+        add(model, i, tau * direction(rule, y, agreement), rows, 0)
         adapt(model)
-    tick(model, i, agreement)
+    tick(model, i, y * margin)
     return tau

@@ -148,6 +148,26 @@ def line(table: Any) -> Any:
     """Places that a bucket of a sparse table takes."""
 
 
+@generic
+def held(table: Any, place: Any) -> Any:
+    """The number at a place."""
+
+
+@generic
+def put(table: Any, place: Any, number: Any) -> None:
+    """Store a number at a place that is claimed."""
+
+
+@when(held, object)
+def _held(table: Any, place: Any) -> Any:
+    return table.values[place]
+
+
+@when(put, object)
+def _put(table: Any, place: Any, number: Any) -> None:
+    table.values[place] = number
+
+
 _kind: Any
 for _kind in (RowMajor, FeatureMajor, Hashed, Sparse):
     when(beside, _kind)(lambda table: 0)
@@ -328,7 +348,7 @@ def dot(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """Inner product of a row of the table with record t: O(stored entries)."""
     total = 0.0 if touch(table, row, rows, t) != -2 else np.nan
     for k in range(begin(rows, t), end(rows, t)):
-        total += table.values[locate(table, row, feature(rows, t, k))] * value(rows, t, k)
+        total += held(table, locate(table, row, feature(rows, t, k))) * value(rows, t, k)
     return total
 
 
@@ -337,7 +357,7 @@ def axpy(table: Any, row: Any, c: Any, rows: Any, t: Any) -> Any:
     """Add c times record t to a row of the table: O(stored entries)."""
     for k in range(begin(rows, t), end(rows, t)):
         place = claim(table, row, feature(rows, t, k))
-        table.values[place] += c * value(rows, t, k)
+        put(table, place, held(table, place) + c * value(rows, t, k))
 
 
 @compiled

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import learned
+from . import learned, memories, projections
 from .adaptive import Adaptive
 from .confidence import Confident
+from .expansion import Expansion, Support
+from .fading import Faded, Forgetful
 from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
 from .signed import Signed
+from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
 
 Arrays = dict[str, NDArray[Any]]
@@ -19,8 +22,11 @@ Arrays = dict[str, NDArray[Any]]
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(Adaptive, Averaged, AveragedPairs, Confident, Grouped, Signed, Spread),
+        *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
         *(Columns, Levels, SparseColumns),
+        *(Expansion, Support, DenseStore, SparseStore),
+        *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
+        *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),
         *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
     )
 } | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}

@@ -1,7 +1,21 @@
 """The named online algorithms as estimators."""
 
+from .kernel import MultitaskKernelPerceptron
 from .logistic import MultitaskAROW, MultitaskLogistic
+from .manyclass import MultiLabel, OneVsRest
 from .perceptron import MultitaskPerceptron
+from .regression import MultitaskRegressor
+from .selective import SelectiveSampling
 from .sharing import AdaptiveSharingClassifier
 
-__all__ = ["AdaptiveSharingClassifier", "MultitaskAROW", "MultitaskLogistic", "MultitaskPerceptron"]
+__all__ = [
+    "AdaptiveSharingClassifier",
+    "MultiLabel",
+    "MultitaskAROW",
+    "MultitaskKernelPerceptron",
+    "MultitaskLogistic",
+    "MultitaskPerceptron",
+    "MultitaskRegressor",
+    "OneVsRest",
+    "SelectiveSampling",
+]

@@ -1,45 +1,32 @@
-"""What every online classifier can do: scikit-learn's verbs, River's verbs, and the round that both share."""
+"""What every online model can do: scikit-learn's verbs, River's verbs, and the round that both share."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learner import State
 from coterie.numeric.records import Csr
+from coterie.state import State
 from coterie.streams.block import Block
 from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 
 from . import tabular
-from .labels import TwoLabels
 from .learned import Learned
 from .refusal import all_or_nothing
-
-Margins = NDArray[np.float64]
+from .rounds import Asking, Margins, Rounds
 
 #: The task of records that name none.
 ONLY_TASK = 0
 
 
-@dataclass(frozen=True)
-class Rounds:
-    """What happened in a run of rounds: margins before each label (positive for ``classes_[1]``), and who moved."""
-
-    margin: Margins
-    updated: NDArray[np.bool_]
-
-
-class OnlineClassifier(Learned):
-    """Base of the online classifiers; a subclass says which learner it is.
+class OnlineModel(Learned):
+    """Base of the online models; a subclass says what labels are, and which learner it is.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The labels seen, the negative one first.
     tasks_ : list
         The tasks seen, in order of first appearance.
     state_ : State
@@ -55,6 +42,9 @@ class OnlineClassifier(Learned):
     storage: Literal["auto", "dense", "sparse", "hashed"]
     bits: int
     dtype: Literal["float64", "float32"]
+
+    #: What is predicted for one record before anything is learned.
+    unlearned: ClassVar[Any] = None
 
     # -- arrays ---------------------------------------------------------------------------------------------------
 
@@ -83,39 +73,12 @@ class OnlineClassifier(Learned):
         """
         if n_passes < 1:
             raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
-        fresh = type(self)(**self.get_params())
+        fresh = type(self)(**self.get_params(deep=False))
         fresh.learn_rounds(X, y, task, whole=True, passes=n_passes)
         for _ in range(n_passes - 1):
             fresh.learn_rounds(X, y, task)
         self._forget()
         self.__dict__.update(fresh.__dict__)
-        return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        task: Any = None,
-        classes: Sequence[Hashable] | None = None,
-        *,
-        tasks: Sequence[Hashable] | None = None,
-    ) -> Self:
-        """Go on learning from X, y in order.
-
-        Parameters
-        ----------
-        X, y, task
-            As in :meth:`fit`.
-        classes : sequence of two labels, optional
-            The labels there will be, where the first records may hold one only.
-        tasks : sequence of labels, optional
-            Tasks to know from now on, whether they occur in these records or not.
-
-        Returns
-        -------
-        self
-        """
-        self.learn_rounds(X, y, task, tasks=tasks, classes=classes)
         return self
 
     def learn_rounds(
@@ -135,7 +98,7 @@ class OnlineClassifier(Learned):
         Parameters
         ----------
         X, y, task, tasks, classes
-            As in :meth:`partial_fit`.
+            The records, their labels and tasks; tasks to know, and labels there will be.
         late : int
             The labels come so many rounds late: the last ``late`` records are predicted and not learned.
         whole : bool
@@ -147,13 +110,13 @@ class OnlineClassifier(Learned):
         X, task = tabular.split_task(X, task, self.task_column)
         with all_or_nothing(self):
             rows, features, y = self._rows(X, y)
-            labels = self._labels_with(y if classes is None else classes)
-            signs = labels.signs(y)
-            if whole and len(labels.inside) < 2:
-                raise ValueError(f"y must hold two classes, got one class only: {labels.ordered[0]!r}")
-            length = passes * len(signs) if whole else None
-            task = tabular.task_labels(task, len(signs))
-            return self._learn(rows, features, labels, signs, task, tasks or (), late, length)
+            labels = self._labels_known() if classes is None else self._labels_with(classes)
+            values = labels.values(y)
+            if whole:
+                labels.require_whole()
+            length = passes * len(values) if whole else None
+            task = tabular.task_labels(task, len(values))
+            return self._learn(rows, features, labels, values, task, tasks or (), late, length)
 
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
         """Records given in any form as a validated block, for :meth:`learn_block`."""
@@ -162,40 +125,81 @@ class OnlineClassifier(Learned):
         with all_or_nothing(self):
             rows, features, y = self._rows(X, y)
             self._labels_with(y)
-            y, n = np.asarray(y), tabular.length(rows)
+            y, n = self._labels().array(y), tabular.length(rows)
             return Block(tabular.as_array(rows, features), y, tabular.task_labels(task, n), np.arange(1, n + 1))
 
-    def probabilities(self, margin: Margins) -> Margins | None:
-        """The probability of ``classes_[1]`` for margins of the outside; None where margins say nothing of it."""
-        factor = self._learner().log_odds
-        return None if factor is None else np.exp(-np.logaddexp(0.0, -factor * margin))
+    def blank(self, n: int) -> NDArray[Any]:
+        """What is kept of n predictions until they are judged, to be filled in by :meth:`kept`."""
+        return np.zeros(n)
 
-    def under(self, relation: Any) -> OnlineClassifier:
+    def kept(self, margin: Any, label: Any) -> NDArray[Any]:
+        """What is kept of predictions: margins with the sign of the inside, for labels may yet turn round."""
+        return np.asarray(margin * self.orientation)
+
+    def under(self, relation: Any) -> OnlineModel:
         """An unfitted model like this one, whose tasks share as the relation says: what it is compared with."""
         return type(self)(**{**self.get_params(), "relation": relation})
+
+    @property
+    def label_kind(self) -> Any:
+        """What labels may be: nothing known of them but that."""
+        return self._labels()
 
     def learner(self) -> Any:
         """The learner that the parameters describe, for a mixture to hold it among others."""
         return self._learner()
 
     def learn_block(
-        self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
+        self,
+        block: Block,
+        late: int = 0,
+        tasks: Sequence[Hashable] = (),
+        length: int | None = None,
+        asking: Asking | None = None,
     ) -> Rounds:
-        """As :meth:`learn_rounds`, for a validated block; ``length`` rounds will come, where that is known."""
+        """As :meth:`learn_rounds`, for a validated block; ``length`` rounds will come, where that is known.
+
+        ``asking`` makes what decides which labels are asked for, of the state; all are without it.
+        """
         self._check_parameters()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
         if block.y is None:
             raise ValueError("records without labels can be predicted, not learned")
         with all_or_nothing(self):
-            labels = self._labels_with(block.y)
-            made = self._learn(rows, features, labels, labels.signs(block.y), block.tasks, tasks, late, length)
+            labels = self._labels_known()
+            made = self._learn(rows, features, labels, labels.values(block.y), block.tasks, tasks, late, length, asking)
         if "view_" not in self.__dict__:
             self.n_features_in_ = features
         return made
 
-    def decision_function(self, X: Any, task: Any = None) -> Margins:
-        """The margin of each record, positive for ``classes_[1]``: w_task · x. Nothing is learned.
+    def meet_block(self, block: Block) -> Rounds:
+        """Predict a validated block whose labels come later; margins are 0 before anything is learned."""
+        margin = self.decide_block(block) if self.fitted else np.zeros(len(block))
+        return Rounds(margin, np.zeros(len(block), bool), np.ones(len(block), bool))
+
+    def pass_by(self, rounds: int = 1) -> None:
+        """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
+        if self.fitted:
+            self._learner().pass_by(self.state_, rounds)
+
+    def inform(self, chance: Any) -> None:
+        """Bring what an asker's chance holds of a learned relation up to date."""
+        self._learner().inform(self.state_, chance)
+
+    def task_of(self, x: Mapping[Any, Any], task: Hashable = None) -> Hashable:
+        """The task of one record given as a dictionary."""
+        return self._split_record(x, task)[1]
+
+    def _decide(self, X: Any, task: Any = None) -> Margins:
+        """The margin of each record as it is outside; nothing is learned."""
+        self._check_fitted()
+        X, task = tabular.split_task(X, task, self.task_column)
+        rows, _, _ = self._rows(X)
+        return self._margins(rows, *distinct_labels(tabular.task_labels(task, tabular.length(rows))))
+
+    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
+        """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.
 
         Raises
         ------
@@ -203,26 +207,15 @@ class OnlineClassifier(Learned):
             For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by what the relation says
             of a task nobody has seen.
         """
-        self._check_fitted()
-        X, task = tabular.split_task(X, task, self.task_column)
-        rows, _, _ = self._rows(X)
-        return self._margins(rows, *distinct_labels(tabular.task_labels(task, tabular.length(rows))))
-
-    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
-        """The predicted label of each record; a zero margin is ``classes_[1]``."""
-        margins = self.decision_function(X, task)
-        return self.labels_.labels(margins)
+        margins = self._decide(X, task)
+        return np.asarray(self.labels_.labels(margins))
 
     def decide_block(self, block: Block) -> Margins:
-        """As :meth:`decision_function`, for a block that has been validated."""
+        """The margin of each record of a block that has been validated."""
         self._check_fitted()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
         return self._margins(rows, *distinct_labels(block.tasks))
-
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """The share of records predicted right, weighted where weights are given."""
-        return float(np.average(self.predict(X, task) == np.asarray(y), weights=sample_weight))
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
@@ -230,31 +223,27 @@ class OnlineClassifier(Learned):
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
         self._check_parameters()
         x, task = self._split_record(x, task)
-        labels = self._labels_with([y]) if not self.fitted or y not in self.labels_.inside else self.labels_
+        labels = (self.labels_ if self.fitted else self._labels()).with_one(y)
         with all_or_nothing(self):
             rows, features = self._record(x, learning=True)
             if not self.fitted or features > self.state_.features or task not in self.state_.tasks.numbers:
                 self._state_with([task], features, dense=False)
         self.labels_ = labels
         state = self.state_
-        self._learner().update_one(state, rows, state.tasks.numbers[task], labels.inside[y])
+        self._learner().update_one(state, rows, state.tasks.numbers[task], labels.value(y))
 
-    def decision_function_one(self, x: Mapping[str, Any], task: Hashable = None) -> float:
-        """The margin of one record given as a dictionary; 0.0 before anything is learned."""
-        if not self.fitted:
-            return 0.0
+    def _decide_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
+        """The margin of one record as it is outside; something has been learned."""
         x, task = self._split_record(x, task)
         rows, _ = self._record(x, learning=False)
         number = self.state_.tasks.numbers.get(task)
         if number is None:
-            return float(self._margins(rows, [task], np.zeros(1, np.int64))[0])
-        return self.labels_.orientation * self._learner().score_one(self.state_, rows, number)
+            return self._margins(rows, [task], np.zeros(1, np.int64))[0]
+        return self.labels_.shift + self.labels_.factor * self._learner().score_one(self.state_, rows, number)
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
-        """The label of one record given as a dictionary; None before anything is learned."""
-        if not self.fitted:
-            return None
-        return self.labels_.label(self.decision_function_one(x, task))
+        """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
+        return self.labels_.label(self._decide_one(x, task)) if self.fitted else self.unlearned
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -271,22 +260,27 @@ class OnlineClassifier(Learned):
         for name in ("state_", "labels_", "view_", "n_features_in_", "feature_names_in_", "encoder_", "_made"):
             self.__dict__.pop(name, None)
 
-    def _labels_with(self, y: Any) -> TwoLabels:
+    def _labels_with(self, y: Any) -> Any:
         """The labels known and these, as a copy."""
-        labels = TwoLabels(self.labels_.inside if self.fitted else None)
-        labels.signs(y)
+        labels = self._labels_known()
+        labels.values(y)
         return labels
+
+    def _labels_known(self) -> Any:
+        """The labels known, as a copy."""
+        return self._labels(self.labels_.inside if self.fitted else None)
 
     def _learn(
         self,
         rows: Any,
         features: int,
-        labels: TwoLabels,
-        signs: Margins,
+        labels: Any,
+        values: Margins,
         task: Any,
         tasks: Any,
         late: int,
         length: int | None,
+        asking: Asking | None = None,
     ) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
@@ -294,8 +288,12 @@ class OnlineClassifier(Learned):
         state, numbers = self._numbered(distinct, features, tabular.is_dense(rows), tasks, length)
         self.labels_ = labels
         codes = np.array(numbers, np.int64)[places]
-        moves = self._learner().update_many(state, rows, codes, signs, max(len(signs) - late, 0))
-        return Rounds(labels.orientation * moves.margins, moves.taus > 0)
+        asker = None if asking is None else asking(state)
+        last = max(len(values) - late, 0)
+        inside = labels.learn(values, last)
+        moves = self._learner().update_many(state, rows, codes, inside.y, last, *([] if asker is None else [asker]))
+        asked = np.ones(len(values), bool) if asker is None else asker.answer > 0
+        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked)
 
     def _numbered(
         self, distinct: Sequence[Hashable], features: int, dense: bool, tasks: Sequence[Hashable], length: int | None
@@ -329,7 +327,7 @@ class OnlineClassifier(Learned):
         numbers = self.state_.tasks.numbers
         codes = np.array([numbers.get(label, -1) for label in distinct], np.int64)[places]
         margins = self._learner().score_any(self.state_, rows, codes, [distinct[place] for place in places[codes < 0]])
-        return self.labels_.orientation * margins
+        return np.asarray(self.labels_.shift + self.labels_.factor * margins)
 
     def _split_record(self, x: Mapping[Any, Any], task: Hashable) -> tuple[Mapping[Any, Any], Hashable]:
         if self.task_column is None:
@@ -373,7 +371,7 @@ class OnlineClassifier(Learned):
             return *self._dictionary_rows(X, y, learning), y
         if self.fitted and self._dictionaries:
             raise ValueError("the model learned from dictionaries: give a list of dictionaries, not an array")
-        return tabular.validated(self, X, y, reset=learning and not self.fitted)
+        return tabular.validated(self, X, y, learning and not self.fitted, self._labels())
 
     def _dictionary_rows(self, X: Sequence[Mapping[str, Any]], y: Any, learning: bool) -> tuple[Any, int]:
         if learning and len(y) != len(X):

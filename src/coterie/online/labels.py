@@ -1,14 +1,22 @@
-"""Any two labels outside, -1 and +1 inside."""
+"""What labels are outside, and what learners take them for: any two labels outside are -1 and +1 inside."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.views import distinct_labels
+
+
+class Inside(NamedTuple):
+    """Labels as learners take them, and how margins told in the same rounds are brought outside: shift + factor · m."""
+
+    y: NDArray[np.float64]
+    shift: NDArray[np.float64] | float
+    factor: NDArray[np.float64] | float
 
 
 class TwoLabels:
@@ -20,11 +28,15 @@ class TwoLabels:
     Examples
     --------
     >>> labels = TwoLabels()
-    >>> labels.signs(["no", "yes", "no"])
+    >>> labels.values(["no", "yes", "no"])
     array([-1.,  1., -1.])
     >>> labels.classes
     array(['no', 'yes'], dtype='<U3')
     """
+
+    numeric: ClassVar[bool] = False
+    plain: ClassVar[bool] = True
+    most: ClassVar[int | None] = 2
 
     def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
         self.inside: dict[Hashable, float] = dict(inside or {})
@@ -47,7 +59,54 @@ class TwoLabels:
         """+1 if the positive label, which is the only one while there is one, is +1 inside, else -1."""
         return self.inside[self.ordered[-1]] if self.inside else 1.0
 
-    def signs(self, y: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.float64]:
+    @property
+    def shift(self) -> float:
+        """Margins are 0 outside where they are inside."""
+        return 0.0
+
+    @property
+    def factor(self) -> float:
+        """What brings margins of the inside outside."""
+        return self.orientation
+
+    @staticmethod
+    def array(y: Any) -> NDArray[Any]:
+        """Labels in any form as an array of one entry a record."""
+        return np.asarray(y)
+
+    @staticmethod
+    def check(y: Any) -> None:
+        """Refuse what can be no label."""
+        from sklearn.utils.multiclass import check_classification_targets
+
+        check_classification_targets(y)
+
+    def require_whole(self) -> None:
+        """Refuse a stream that is over and had one label only."""
+        if len(self.inside) < 2:
+            raise ValueError(f"y must hold two classes, got one class only: {self.ordered[0]!r}")
+
+    def with_one(self, y: Hashable) -> TwoLabels:
+        """These labels and one more; themselves where it is known."""
+        if y in self.inside:
+            return self
+        made = TwoLabels(self.inside)
+        made.values([y])
+        return made
+
+    def value(self, y: Hashable) -> float:
+        """One label that is known, as learners take it."""
+        return self.inside[y]
+
+    def learn(self, values: NDArray[np.float64], last: int) -> Inside:
+        """Take in the first ``last`` labels of the inside."""
+        return Inside(values, self.shift, self.factor)
+
+    def told(self, margins: NDArray[np.float64], inside: Inside) -> NDArray[np.float64]:
+        """Margins told in the rounds of these labels, as they are outside."""
+        return inside.shift + inside.factor * margins
+
+    def values(self, y: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.float64]:
         """The labels as -1 and +1 of the inside, new ones learned.
 
         Raises
@@ -84,6 +143,10 @@ class TwoLabels:
         if len(classes) == 1:
             return np.repeat(classes, len(margins))
         return classes[(margins >= 0).astype(np.int64)]
+
+    def strength(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is said of predictions beside the labels: the margins."""
+        return margins
 
 
 def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashable, float]:

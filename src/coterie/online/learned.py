@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
-from coterie.learner import Learner, State
+from coterie.learner import Learner
 from coterie.numeric.trees import below
+from coterie.state import State
 from coterie.streams.encoding import Encoder
 from coterie.views import View, view_from_json
 
-from .labels import TwoLabels
 from .parameters import Parameters
 
 
 class Learned(Parameters):
-    """The learned side of an online classifier; absent attributes say that nothing has been learned."""
+    """The learned side of an online model; absent attributes say that nothing has been learned."""
 
     state_: State
-    labels_: TwoLabels
+    labels_: Any
     view_: View
     encoder_: Encoder
     n_features_in_: int
@@ -34,10 +34,19 @@ class Learned(Parameters):
     def _make_learner(self) -> Learner:
         """The learner that the parameters describe."""
 
+    @abstractmethod
+    def _labels(self, inside: Any = None) -> Any:
+        """What labels are: those known, if any, from what is kept of them."""
+
     @property
     def fitted(self) -> bool:
         """Whether anything has been learned."""
         return "state_" in self.__dict__
+
+    @property
+    def passive(self) -> Any:
+        """The classifier that learns every label there is: itself."""
+        return self
 
     @property
     def orientation(self) -> float:
@@ -64,12 +73,6 @@ class Learned(Parameters):
         return made[1]
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels seen, the negative one first."""
-        self._check_fitted(AttributeError)
-        return self.labels_.classes
-
-    @property
     def tasks_(self) -> list[Hashable]:
         """The tasks known, in order of first appearance."""
         self._check_fitted(AttributeError)
@@ -77,9 +80,9 @@ class Learned(Parameters):
 
     @property
     def coef_(self) -> NDArray[Any]:
-        """The weights that predictions use, positive for ``classes_[1]``: shape (n_tasks, n_features), dense."""
+        """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
         self._check_fitted(AttributeError)
-        return self.labels_.orientation * self._learner().weights(self.state_)
+        return np.asarray(self.labels_.factor * self._learner().weights(self.state_))
 
     @property
     def relation_matrix_(self) -> NDArray[np.float64]:
@@ -104,7 +107,10 @@ class Learned(Parameters):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the features where records had names: data frames, and dictionaries that are not hashed."""
+        """The names of the features where records had names: tables, and dictionaries that are not hashed."""
+        if "encoder_" in self.__dict__:
+            named = self.encoder_.feature_names
+            return None if named is None else list(named)
         if "view_" in self.__dict__:
             return self.view_.to_json().get("names")
         return list(self.feature_names_in_) if "feature_names_in_" in self.__dict__ else None
@@ -141,7 +147,7 @@ class Learned(Parameters):
         """Undo :meth:`dump`."""
         if data:
             self.state_ = self._learner().restore(data["state"], arrays, data["tasks"])
-            self.labels_ = TwoLabels(data["labels"])
+            self.labels_ = self._labels(data["labels"])
             self.__dict__.update(data["kept"])
             if data["view"] is not None:
                 self.view_ = view_from_json(data["view"])

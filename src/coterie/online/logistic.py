@@ -10,6 +10,7 @@ from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
 from coterie.learner import Learner
 from coterie.relations import HalfUpdate
 from coterie.rules import Arow, Logistic
+from coterie.wrappers import forgetting
 
 from .probabilistic import ProbabilisticClassifier
 
@@ -34,7 +35,7 @@ class MultitaskLogistic(ProbabilisticClassifier):
         The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
-    task_column, new_task
+    task_column, new_task, half_life
         As in :class:`MultitaskPerceptron`.
 
     Notes
@@ -69,6 +70,7 @@ class MultitaskLogistic(ProbabilisticClassifier):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        half_life: float | tuple[float, float] | None = None,
     ) -> None:
         self.relation = relation
         self.step = step
@@ -77,10 +79,13 @@ class MultitaskLogistic(ProbabilisticClassifier):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.half_life = half_life
 
     def _make_learner(self) -> Learner:
         hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        return Learner(hypothesis, HalfUpdate() if self.relation is None else self.relation, Logistic())
+        return Learner(
+            forgetting(hypothesis, self.half_life), HalfUpdate() if self.relation is None else self.relation, Logistic()
+        )
 
 
 @persistence.register
@@ -102,7 +107,7 @@ class MultitaskAROW(ProbabilisticClassifier):
         Which covariances are kept.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
-    task_column, new_task
+    task_column, new_task, half_life
         As in :class:`MultitaskPerceptron`.
 
     Notes
@@ -129,6 +134,7 @@ class MultitaskAROW(ProbabilisticClassifier):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        half_life: float | tuple[float, float] | None = None,
     ) -> None:
         self.relation = relation
         self.r = r
@@ -138,9 +144,12 @@ class MultitaskAROW(ProbabilisticClassifier):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.half_life = half_life
 
     def _make_learner(self) -> Learner:
         if self.covariance != "diagonal":
             raise ValueError(f"covariance must be 'diagonal', got {self.covariance!r}")
         hypothesis = DiagonalAROW(self.r, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        return Learner(hypothesis, HalfUpdate() if self.relation is None else self.relation, Arow())
+        return Learner(
+            forgetting(hypothesis, self.half_life), HalfUpdate() if self.relation is None else self.relation, Arow()
+        )

@@ -6,7 +6,7 @@ import inspect
 import sys
 from functools import cache
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 
 class Parameters:
@@ -14,11 +14,15 @@ class Parameters:
 
     _supervised = True  # River asks
 
+    #: What scikit-learn and River take it for, and whether there may be more than two classes.
+    kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    many_classes: ClassVar[bool] = False
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make an instance; where River is loaded, its type checks are told that this is a classifier."""
+        """Make an instance; where River is loaded, its type checks are told what it is."""
         river = sys.modules.get("river.base")
         if river is not None:
-            river.Classifier.register(cls)
+            getattr(river, cls.kind.capitalize()).register(cls)
         return super().__new__(cls)
 
     @classmethod
@@ -55,7 +59,11 @@ class Parameters:
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
-        held = {name: value for name, value in self.get_params().items() if repr(value) != repr(defaults[name].default)}
+        held = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if repr(value) != repr(defaults[name].default)
+        }
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in held.items())})"
 
     def __sklearn_clone__(self) -> Self:
@@ -63,14 +71,15 @@ class Parameters:
         return type(self)(**self.get_params())
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: a binary classifier of dense or sparse records."""
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+        """What scikit-learn may expect: a classifier or regressor of dense or sparse records."""
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
+        classifier = self.kind == "classifier"
         return Tags(
-            estimator_type="classifier",
+            estimator_type=self.kind,
             target_tags=TargetTags(required=True),
             transformer_tags=None,
-            regressor_tags=None,
-            classifier_tags=ClassifierTags(multi_class=False),
+            regressor_tags=None if classifier else RegressorTags(),
+            classifier_tags=ClassifierTags(multi_class=self.many_classes) if classifier else None,
             input_tags=InputTags(sparse=True),
         )

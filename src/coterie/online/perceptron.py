@@ -10,9 +10,9 @@ from coterie.hypotheses import Linear
 from coterie.learner import Learner
 from coterie.relations import HalfUpdate
 from coterie.rules import Perceptron
-from coterie.wrappers import Averaged
+from coterie.wrappers import Averaged, forgetting
 
-from .base import OnlineClassifier
+from .classifier import OnlineClassifier
 
 
 @persistence.register
@@ -46,6 +46,9 @@ class MultitaskPerceptron(OnlineClassifier):
     new_task : {"grow", "raise"}
         Whether a task that was not known at first may come: it is predicted by what the relation says of a task nobody
         has seen (the shared part, its group), and learning on it adds it.
+    half_life : float, or two of them, optional
+        Forget: what was learned counts half after so many rounds, or what is shared and what is a task's own after so
+        many each; see :class:`coterie.Forgetting`.
 
     Notes
     -----
@@ -79,6 +82,7 @@ class MultitaskPerceptron(OnlineClassifier):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        half_life: float | tuple[float, float] | None = None,
     ) -> None:
         self.relation = relation
         self.rule = rule
@@ -88,9 +92,10 @@ class MultitaskPerceptron(OnlineClassifier):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.half_life = half_life
 
     def _make_learner(self) -> Learner:
-        hypothesis: Any = Linear(self.storage, self.dtype, self.bits)
+        hypothesis = forgetting(Linear(self.storage, self.dtype, self.bits), self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
         relation = HalfUpdate() if self.relation is None else self.relation

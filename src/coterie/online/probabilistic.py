@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import OnlineClassifier
+from .classifier import OnlineClassifier
 
 
 class ProbabilisticClassifier(OnlineClassifier):

@@ -132,8 +132,10 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
         mixture: Any = self._learner()
         return np.asarray(mixture.expert_weights(self.state_))
 
-    def under(self, relation: Any) -> MultitaskLogistic:
-        """A :class:`MultitaskLogistic` under one relation: what learning the share is compared with."""
+    def under(self, relation: Any) -> Any:
+        """The first member under one relation, of the named sets logistic: what learning the share is compared with."""
+        if self.members is not None and not isinstance(self.members, str) and hasattr(self.members[0], "under"):
+            return self.members[0].under(relation)
         shared = {name: getattr(self, name) for name in ("step", "storage", "bits", "dtype", "task_column", "new_task")}
         return MultitaskLogistic(relation, **shared)
 

@@ -74,25 +74,30 @@ def _checked(column: int, width: int) -> int:
     return column
 
 
-def validated(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Rows, int, Any]:
+def validated(estimator: Any, X: Any, y: Any, reset: bool, labels: Any = None) -> tuple[Rows, int, Any]:
     """X as compiled code takes it, its width, and y, checked by scikit-learn against what the estimator learned from.
 
-    ``y="no_validation"`` says that there is none.
+    ``y="no_validation"`` says that there is none; ``labels`` says what y may be.
     """
-    from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
 
+    if labels is not None and not labels.plain and not isinstance(y, str):
+        rows, width, _ = validated(estimator, X, "no_validation", reset)
+        if len(labels.array(y)) != length(rows):
+            raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
+        return rows, width, y
     if hasattr(X, "column_names"):
-        checked = _validated_table(estimator, X, y, reset)
+        checked = _validated_table(estimator, X, y, labels is not None and labels.numeric, reset)
     else:
-        checked = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS)
+        of_y = {} if isinstance(y, str) else {"y_numeric": labels.numeric}
+        checked = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, **of_y)
     if isinstance(checked, tuple):
         checked, y = checked
-        check_classification_targets(y)
+        labels.check(y)
     return as_rows(checked, estimator.dtype), checked.shape[1], y
 
 
-def _validated_table(estimator: Any, table: Any, y: Any, reset: bool) -> Any:
+def _validated_table(estimator: Any, table: Any, y: Any, numeric: bool, reset: bool) -> Any:
     """As scikit-learn's ``validate_data``, for an Arrow table, which not every version of it can read."""
     from sklearn.utils.validation import check_array, check_X_y
 
@@ -103,7 +108,7 @@ def _validated_table(estimator: Any, table: Any, y: Any, reset: bool) -> Any:
     if not reset and len(names) != estimator.n_features_in_:
         raise ValueError(f"X has {len(names)} features, but the model is expecting {estimator.n_features_in_}")
     X = np.column_stack([np.asarray(column) for column in table.columns])
-    checked = check_array(X, dtype=NUMBERS) if isinstance(y, str) else check_X_y(X, y, dtype=NUMBERS)
+    checked = check_array(X, dtype=NUMBERS) if isinstance(y, str) else check_X_y(X, y, dtype=NUMBERS, y_numeric=numeric)
     if reset:
         estimator.n_features_in_, estimator.feature_names_in_ = len(names), names
     return checked

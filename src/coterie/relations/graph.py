@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 
 from .edges import Ends, adjacency_of, ends_of, nodes_of, normalized
-from .matrices import half_sum, row, rows_of
+from .matrices import half_sum, row, rows_of, task_vectors
 from .resistance import (
     augmented_matrix,
     augmented_row,
@@ -136,6 +136,10 @@ class TaskGraph:
         small = len(self.known_tasks) <= FACTOR_TASKS and fill_estimate(self._adjacency) <= FACTOR_ENTRIES
         return "factor" if small else "push"
 
+    def prior_rows(self, new: Sequence[Any], tasks: Sequence[Any]) -> NDArray[np.float64]:
+        """A^-1 between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
+        return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
+
     def source(self) -> ColumnSource:
         """Gives the columns of A^-1, entries above ``error`` only; factored when the first is asked for."""
         if self.chosen_method == "push":
@@ -159,9 +163,7 @@ class TaskGraph:
 
     def penalty(self, U: ArrayLike) -> float:
         """u'(A ⊗ I)u = Σ‖u_i‖² + Σ w_ij ‖u_i - u_j‖² for the task vectors in the rows of U, shape (K, d)."""
-        V = np.asarray(U, dtype=np.float64)
-        if V.ndim != 2 or len(V) != len(self.known_tasks):
-            raise ValueError(f"U must have one row a task, shape ({len(self.known_tasks)}, d), got shape {V.shape}")
+        V = task_vectors(U, len(self.known_tasks))
         return float(np.vdot(V, interaction_of(self._adjacency) @ V))
 
     def max_diagonal(self) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 
-from .matrices import inverse_of, labels_of, positive_definite, row, rows_of
+from .matrices import inverse_of, labels_of, positive_definite, row, rows_of, task_vectors
 from .sources import ColumnSource, DenseColumns
 
 
@@ -78,15 +78,17 @@ class Interaction:
         rows = range(len(self._given)) if tasks is None else [self.index(task) for task in tasks]
         return self._inverse[np.ix_(rows, rows)]
 
+    def prior_rows(self, new: Sequence[Any], tasks: Sequence[Any]) -> NDArray[np.float64]:
+        """A^-1 between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
+        return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
+
     def source(self) -> ColumnSource:
         """Gives the columns of A^-1, all entries."""
         return DenseColumns(self._inverse)
 
     def penalty(self, U: ArrayLike) -> float:
         """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d)."""
-        V = np.asarray(U, dtype=np.float64)
-        if V.ndim != 2 or len(V) != len(self._given):
-            raise ValueError(f"U must have one row a task, shape ({len(self._given)}, d), got shape {V.shape}")
+        V = task_vectors(U, len(self._given))
         return float(np.vdot(V, self._apply(V)))
 
     def max_diagonal(self) -> float:

@@ -127,3 +127,21 @@ def _has_positive_pivots(A: Matrix) -> bool:
         return False
     # A singular matrix may pass with pivots that are only rounding.
     return bool(pivots.min() > len(A) * np.finfo(np.float64).eps * np.diag(A).max())
+
+
+def task_vectors(U: Any, n_tasks: int) -> Matrix:
+    """One vector a task as the rows of a matrix; ValueError for another shape."""
+    V = np.asarray(U, dtype=np.float64)
+    if V.ndim != 2 or len(V) != n_tasks:
+        raise ValueError(f"U must have one row a task, shape ({n_tasks}, d), got shape {V.shape}")
+    return V
+
+
+def pseudo_quadratic(M: Matrix, V: Matrix) -> float:
+    """tr(V' M† V) for a positive semidefinite M, infinite if V has a part that M cannot make."""
+    values, vectors = np.linalg.eigh(M)
+    squares = ((vectors.T @ V) ** 2).sum(axis=1)
+    made = values > len(M) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    if squares[~made].sum() > SYMMETRY**2 * squares.sum():
+        return float("inf")
+    return float(np.sum(squares[made] / values[made]))

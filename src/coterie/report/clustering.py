@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from coterie.explanation import dendrogram
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
@@ -26,6 +28,10 @@ class Relation(Protocol):
     @property
     def tasks(self) -> Sequence[Hashable]:
         """Its rows."""
+
+    @property
+    def shares(self) -> NDArray[np.float64] | None:
+        """How much each of all tasks shares, where the model learned that."""
 
 
 class Clustered(NamedTuple):
@@ -68,7 +74,7 @@ def clustered(relation: Relation, examples: Mapping[Hashable, int]) -> Clustered
     --------
     >>> from types import SimpleNamespace
     >>> matrix = np.array([[2.0, 0.0, 1.0], [0.0, 2.0, 0.0], [1.0, 0.0, 2.0]])
-    >>> shown = clustered(SimpleNamespace(matrix=matrix, tasks=("a", "b", "c")), {})
+    >>> shown = clustered(SimpleNamespace(matrix=matrix, tasks=("a", "b", "c"), shares=None), {})
     >>> sorted(shown.tasks[1:] if shown.tasks[0] == "b" else shown.tasks[:2]), round(shown.limit, 3)
     (['a', 'c'], 0.5)
     """
@@ -89,13 +95,4 @@ def _comparable(matrix: Floats) -> Floats:
 
 
 def _leaves(values: Floats) -> NDArray[np.int64]:
-    if len(values) < 3:
-        return np.arange(len(values))
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    distance = np.maximum(1.0 - (values + values.T) / 2, 0.0)
-    np.fill_diagonal(distance, 0.0)
-    tree = linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
-    leaves: NDArray[np.int64] = leaves_list(tree).astype(np.int64)
-    return leaves
+    return np.arange(len(values)) if len(values) < 3 else dendrogram(values)[1]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.report.clustering import Clustered
-from coterie.streams.metrics import error_curve
-from coterie.streams.wording import percent, points
+from coterie.streams.costs import Words, words_of
+from coterie.streams.metrics import error_curve, label_curve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,23 +58,39 @@ def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     The first hundredth is left out: it is mostly first guesses, and would leave the rest no height.
     """
     curves = {name: error_curve(trace, spacing="log") for name, trace in traces.items()}
+    words = _words(traces)
     lines = [
-        _line(i, name, curve.rounds[kept], curve.cumulative[kept], thick)
+        _line(i, name, curve.rounds[kept], curve.cumulative[kept], thick, words)
         for i, (name, curve) in enumerate(curves.items())
         for kept in [curve.rounds >= min(max(_FIRST_ROUND, curve.rounds[-1] // 100), curve.rounds[-1])]
     ]
-    return _figure(lines, _rounds_axis("log"), _error_axis())
+    return _figure(lines, _rounds_axis("log"), _error_axis(words))
 
 
 def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     """Error over the last twentieth of the rounds by learner."""
     curves = {name: error_curve(trace) for name, trace in traces.items()}
+    words = _words(traces)
     lines = [
-        _line(i, name, curve.rounds[kept], curve.recent[kept], thick)
+        _line(i, name, curve.rounds[kept], curve.recent[kept], thick, words)
         for i, (name, curve) in enumerate(curves.items())
         for kept in [curve.rounds >= curve.window]
     ]
-    return _figure(lines, _rounds_axis("linear"), _error_axis())
+    return _figure(lines, _rounds_axis("linear"), _error_axis(words))
+
+
+def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
+    """Error over the last twentieth of the rounds by learner, over the number of labels asked for."""
+    curves = {name: label_curve(trace) for name, trace in traces.items()}
+    words = _words(traces)
+    lines = [
+        _line(i, name, curve.labels[kept], curve.recent[kept], thick, words)
+        for i, (name, curve) in enumerate(curves.items())
+        for kept in [curve.rounds >= max(1, traces[name].n // 20)]
+    ]
+    ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}}
+    across = _axis("labels asked for", type="log", tickformat="~s", hoverformat=",", **ticks)
+    return _figure(lines, across, _error_axis(words), hovermode="closest")
 
 
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
@@ -87,7 +103,7 @@ def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
         if len(mine)
     ]
     names = {"tickvals": rows.tolist(), "ticktext": [label(verdict.tasks[i], 18) for i in shown], "showgrid": False}
-    across = _axis("gain in percentage points", zeroline=True, zerolinewidth=2, side="top")
+    across = _axis(_gain_title(verdict.words), zeroline=True, zerolinewidth=2, side="top")
     down = _axis(None, range=[len(shown) - 0.4, -0.6], zeroline=False, ticklen=0, **names)
     return _figure(marks, across, down, hovermode="closest", legend=_legend(y=-0.01, yanchor="top"))
 
@@ -104,7 +120,7 @@ def all_gains(verdict: Verdict) -> Figure:
         for mine in [drawn[verdict.outcome[drawn] == kind]]
         if len(mine)
     ]
-    up = _axis("gain in percentage points", zeroline=True, zerolinewidth=2, range=_middle_range(verdict, drawn))
+    up = _axis(_gain_title(verdict.words), zeroline=True, zerolinewidth=2, range=_middle_range(verdict, drawn))
     return _figure([_sticks(verdict, rank, drawn), *marks], _axis("tasks, by gain"), up, hovermode="closest")
 
 
@@ -130,7 +146,21 @@ def relation(clustered: Clustered) -> Figure:
     return _figure([heat], across, down, hovermode="closest", coloraxis=colors)
 
 
-def _line(i: int, name: str, x: NDArray[Any], y: NDArray[Any], thick: str) -> Figure:
+def shares(values: NDArray[np.float64]) -> Figure:
+    """How many tasks share how much, in twentieths."""
+    counts, edges = np.histogram(values, bins=20, range=(0.0, 1.0))
+    bars = {
+        "type": "bar",
+        "x": _rounded((edges[:-1] + edges[1:]) / 2, 3),
+        "y": counts.tolist(),
+        "width": 0.045,
+        "marker": {"color": "--series-1"},
+        "hovertemplate": "%{y} tasks share %{x} ± 0.025<extra></extra>",
+    }
+    return _figure([bars], _axis("share: 0 a model of its own, 1 that of all", range=[0, 1]), _axis("tasks"))
+
+
+def _line(i: int, name: str, x: NDArray[Any], y: NDArray[Any], thick: str, words: Words) -> Figure:
     style = {
         "color": f"--series-{i % _SERIES + 1}",
         "dash": _DASHES[i % len(_DASHES)],
@@ -141,9 +171,9 @@ def _line(i: int, name: str, x: NDArray[Any], y: NDArray[Any], thick: str) -> Fi
         "mode": "lines",
         "name": label(name),
         "x": x.tolist(),
-        "y": _rounded(100 * y, 3),
+        "y": _rounded(words.factor * y, _digits(words)),
         "line": style,
-        "hovertemplate": "%{y:.1f} %",
+        "hovertemplate": f"%{{y:{'.1f' if words.suffix else '.4g'}}}{words.suffix}",
     }
 
 
@@ -151,13 +181,13 @@ def _marks(
     verdict: Verdict, kind: str, x: NDArray[Any], y: NDArray[Any], tasks: NDArray[np.int64], flat: bool = False
 ) -> Figure:
     """One mark a task of one outcome; ``flat`` ones lie on rows and carry their interval."""
-    color, symbol = _KINDS[kind]
+    (color, symbol), factor, digits = _KINDS[kind], verdict.words.factor, _digits(verdict.words)
     gain = x if flat else y
     reach = {
         "type": "data",
         "symmetric": False,
-        "array": _rounded(100 * (verdict.high[tasks] - gain), 3),
-        "arrayminus": _rounded(100 * (gain - verdict.low[tasks]), 3),
+        "array": _rounded(factor * (verdict.high[tasks] - gain), digits),
+        "arrayminus": _rounded(factor * (gain - verdict.low[tasks]), digits),
         "color": color,
         "thickness": 2,
         "width": 0,
@@ -166,8 +196,8 @@ def _marks(
         "type": "scatter",
         "mode": "markers",
         "name": kind,
-        "x": _rounded(100 * x, 3) if flat else x.tolist(),
-        "y": y.tolist() if flat else _rounded(100 * y, 3),
+        "x": _rounded(factor * x, digits) if flat else x.tolist(),
+        "y": y.tolist() if flat else _rounded(factor * y, digits),
         "marker": {"color": color, "symbol": symbol, "size": 10 if flat else 7},
         "text": [_hover(verdict, i) for i in tasks],
         "hovertemplate": "%{text}<extra></extra>",
@@ -183,7 +213,7 @@ def _sticks(verdict: Verdict, rank: NDArray[np.int64], tasks: NDArray[np.int64])
         "mode": "lines",
         "name": "interval",
         "x": np.repeat(rank[tasks], 3).tolist(),
-        "y": _rounded(100 * ends.ravel(), 2),
+        "y": _rounded(verdict.words.factor * ends.ravel(), _digits(verdict.words) - 1),
         "line": {"color": "--stick", "width": 1},
         "hoverinfo": "skip",
     }
@@ -201,16 +231,19 @@ def _evenly(order: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _middle_range(verdict: Verdict, drawn: NDArray[np.int64]) -> list[float]:
     """Where the gains lie, less the utmost hundredth on either side: of tasks with few rounds they are noise."""
-    low, high = np.quantile(100 * verdict.gain[drawn], [0.01, 0.99])
-    called = 100 * verdict.gain[drawn][verdict.outcome[drawn] != "unclear"]
+    factor = verdict.words.factor
+    low, high = np.quantile(factor * verdict.gain[drawn], [0.01, 0.99])
+    called = factor * verdict.gain[drawn][verdict.outcome[drawn] != "unclear"]
     low, high = min(low, called.min(initial=0)), max(high, called.max(initial=0))
-    space = 0.15 * max(high - low, 1.0)
-    return [round(float(max(low - space, -105)), 2), round(float(min(high + space, 105)), 2)]
+    space = 0.15 * max(high - low, 0.01 * factor)
+    limit = 105.0 if verdict.words.suffix else np.inf
+    return [round(float(max(low - space, -limit)), 2), round(float(min(high + space, limit)), 2)]
 
 
 def _hover(verdict: Verdict, i: int) -> str:
-    gain, low, high = (points(values[i]) for values in (verdict.gain, verdict.low, verdict.high))
-    errors = f"{percent(verdict.error[i])} error instead of {percent(verdict.error_against[i])}"
+    words = verdict.words
+    gain, low, high = (words.difference(values[i]) for values in (verdict.gain, verdict.low, verdict.high))
+    errors = f"{words.value(verdict.error[i])} {words.error} instead of {words.value(verdict.error_against[i])}"
     return f"<b>{label(verdict.tasks[i])}</b><br>gain {gain} ({low} to {high})<br>{errors}<br>{verdict.n[i]:,} examples"
 
 
@@ -252,8 +285,21 @@ def _rounds_axis(kind: str) -> Figure:
     return _axis("examples", type=kind, tickformat="~s", hoverformat=",", **ticks)
 
 
-def _error_axis() -> Figure:
-    return _axis("error", ticksuffix=" %", rangemode="normal")
+def _error_axis(words: Words) -> Figure:
+    return _axis(words.error, ticksuffix=words.suffix, rangemode="normal")
+
+
+def _gain_title(words: Words) -> str:
+    return "gain in percentage points" if words.suffix else "gain"
+
+
+def _words(traces: Mapping[str, Trace]) -> Words:
+    return words_of(next(iter(traces.values())))
+
+
+def _digits(words: Words) -> int:
+    """Decimals to keep: of numbers of any size more than of percentages."""
+    return 3 if words.suffix else 6
 
 
 def _rounded(values: NDArray[Any], digits: int) -> list[Any]:

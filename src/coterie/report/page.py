@@ -80,6 +80,7 @@ def render(
     parts = [
         sections.headline(told),
         sections.over_time(told),
+        sections.labels(told),
         sections.learners(told),
         sections.gains(told),
         sections.named_tasks(told),

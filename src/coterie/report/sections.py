@@ -8,10 +8,11 @@ import numpy as np
 
 from coterie.report import figures, markup
 from coterie.report.clustering import clustered
+from coterie.streams.costs import AMOUNTS, RATES, measured, words_of, written
 from coterie.streams.metrics import evaluate
 from coterie.streams.summary import conclusions
 from coterie.streams.verdict import verdict
-from coterie.streams.wording import NONE, counted, digits_of, listed, percent, points, spoken
+from coterie.streams.wording import NONE, counted, digits_of, listed, percent, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
     from coterie.report.clustering import Clustered, Relation
     from coterie.streams.comparison import Comparison
+    from coterie.streams.costs import Measure
     from coterie.streams.metrics import Metrics
-    from coterie.streams.verdict import Gain, Verdict
+    from coterie.streams.verdict import Verdict
 
 ALONE = "independent"
 ONE = "pooled"
@@ -113,15 +115,15 @@ _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart
 
 def learners(told: Story) -> Part:
     """A table of all learners."""
-    measured = {name: evaluate(trace) for name, trace in told.comparison.traces.items()}
-    losses = any(metrics.defined["log_loss"] for metrics in measured.values())
-    columns = ["learner", "error", "mean error of tasks", "F1", "AUC", *(["log loss"] if losses else [])]
-    columns += ["gain in points", "helped", "hurt", "examples/s"]
-    rows = [_learner_row(told, name, metrics, losses) for name, metrics in measured.items()]
+    found = {name: evaluate(trace) for name, trace in told.comparison.traces.items()}
+    measures, words = measured(found.values()), told.verdict.words
+    columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
+    columns += [words.gain, "helped", "hurt", "examples/s"]
+    rows = [_learner_row(told, name, metrics, measures) for name, metrics in found.items()]
     content = markup.Table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {spoken(name)}" for name in (ALONE, ONE) if name in measured]
+    names = [f"{name} is {spoken(name)}" for name in (ALONE, ONE) if name in found]
     note = f"{', '.join(names).capitalize()}. Gain, helped and hurt are against {spoken(ALONE)}."
     return Part(markup.section("learners", "Learners", markup.table(content), markup.paragraph(note, "note")), {})
 
@@ -135,13 +137,36 @@ def over_time(told: Story) -> Part:
         "cumulative": figures.cumulative_error(traces, told.learner),
         "recent": figures.recent_error(traces, told.learner),
     }
-    final = "; ".join(f"{name} {percent(trace.error)}" for name, trace in traces.items())
+    words = told.verdict.words
+    final = "; ".join(f"{name} {words.value(trace.error)}" for name, trace in traces.items())
     window = max(1, told.verdict.overall.n // 20)
     since = markup.plot(
-        "cumulative", f"Error since the start by learner. At the end: {final}", "Error since the start", 380
+        "cumulative",
+        f"{_capital(words.error)} since the start by learner. At the end: {final}",
+        "Error since the start",
+        380,
     )
     late = markup.plot("recent", "Recent error by learner", f"Error over the last {counted(window, 'example')}", 380)
     return Part(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
+
+
+def labels(told: Story) -> Part:
+    """Error over the labels asked for, where somebody did without some."""
+    traces = told.comparison.traces
+    if all(trace.queries == trace.n for trace in traces.values()):
+        return Part("", {})
+    rows = [
+        (name, f"{trace.queries:,}", percent(trace.queries / trace.n), words_of(trace).value(trace.error, 2))
+        for name, trace in traces.items()
+    ]
+    table = markup.table(
+        markup.Table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
+    )
+    words = "Recent error by learner over the number of labels asked for. The table has the numbers."
+    window = max(1, told.verdict.overall.n // 20)
+    place = markup.plot("labels", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380)
+    drawn = {"labels": figures.label_error(traces, told.learner)}
+    return Part(markup.section("labels", "Labels asked for", place, table), drawn)
 
 
 def gains(told: Story) -> Part:
@@ -156,16 +181,25 @@ def gains(told: Story) -> Part:
     if len(shown) < len(known):
         drawn["all-gains"] = figures.all_gains(result)
         parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known)), 460))
-    intro = f"Gain is the error of {spoken(ALONE)} less that of {spoken(told.learner)}: above zero, sharing helped."
-    return Part(markup.section("gains", "Gain per task", markup.paragraph(intro), *parts, _RULE), drawn)
+    less = f"{spoken(ALONE)} less that of {spoken(told.learner)}"
+    intro = markup.paragraph(f"Gain is the {result.words.error} of {less}: above zero, sharing helped.")
+    return Part(markup.section("gains", "Gain per task", intro, *parts, _RULES[result.words.error]), drawn)
 
 
-_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
+_RATES_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
 <p>Both learners predicted the same examples. The interval is a 95&nbsp;% interval for the difference of their two error
 rates on one task (Agresti and Min, 2005). A task is called helped or hurt if an exact McNemar test says so after
 control of the false discovery rate over all tasks (Benjamini and Hochberg, at 5&nbsp;%) and its interval leaves out
 zero. Of the tasks called, about one in twenty at most is called wrongly. All others are unclear: they may differ, but
 their examples so far do not show it.</p></details>"""
+
+
+_AMOUNTS_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
+<p>Both learners predicted the same examples. The interval is Student's 95&nbsp;% interval for the mean difference of
+their absolute errors on one task. A task of six examples or more is called helped or hurt if the paired test says so
+after control of the false discovery rate over all tasks (Benjamini and Hochberg, at 5&nbsp;%) and its interval leaves
+out zero. Of the tasks called, about one in twenty at most is called wrongly. All others are unclear.</p></details>"""
+_RULES = {RATES.error: _RATES_RULE, AMOUNTS.error: _AMOUNTS_RULE}
 
 
 def named_tasks(told: Story) -> Part:
@@ -183,7 +217,21 @@ def shared(told: Story, relation: Relation | None) -> Part:
     if relation is None or len(relation.tasks) < 2:
         return Part("", {})
     examples = dict(zip(told.verdict.tasks, told.verdict.n.tolist(), strict=True))
-    return relation_part(relation, examples, max(len(relation.tasks), len(examples)))
+    pairs = relation_part(relation, examples, max(len(relation.tasks), len(examples)))
+    each = shares_part(relation.shares)
+    return Part(each.html + pairs.html, each.figures | pairs.figures)
+
+
+def shares_part(shares: NDArray[np.float64] | None) -> Part:
+    """How much each task shares, where the model learned that."""
+    if shares is None:
+        return Part("", {})
+    little = counted(int((shares < 0.5).sum()), "task")
+    words = f"{little} of {len(shares):,} share less than half: they are nearer to a model of their own."
+    place = markup.plot(
+        "shares", f"Histogram of shares. {words}", f"How much tasks share, as was learned. {words}", 300
+    )
+    return Part(markup.section("shares", "Which tasks share", place), {"shares": figures.shares(shares)})
 
 
 def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: int) -> Part:
@@ -230,28 +278,23 @@ def _against_pooled(told: Story) -> Verdict | None:
     return verdict(told.comparison.traces[told.learner], pooled)
 
 
-def _learner_row(told: Story, name: str, metrics: Metrics, losses: bool) -> list[str]:
-    row = [name, percent(metrics.micro["error"], 2), percent(metrics.macro["error"], 2)]
-    measures = ("f1", "auc", *(["log_loss"] if losses else []))
-    row += [_number(metrics.micro[measure]) for measure in measures]
+def _learner_row(told: Story, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
+    errors = (metrics.words.value(each["error"], 2) for each in (metrics.micro, metrics.macro))
+    row = [name, *errors, *written(metrics, measures)]
     seconds = told.comparison.seconds.get(name, 0.0)
     speed = f"{told.verdict.overall.n / seconds:,.0f}" if seconds > 0 else NONE
     if name == ALONE:
         return [*row, NONE, NONE, NONE, speed]
     result = told.verdicts[name]
-    return [*row, _gain(result.overall), f"{len(result.helped):,}", f"{len(result.hurt):,}", speed]
+    return [*row, _gain(result), f"{len(result.helped):,}", f"{len(result.hurt):,}", speed]
 
 
-def _number(value: float) -> str:
-    return NONE if np.isnan(value) else f"{value:.3f}"
-
-
-def _gain(gain: Gain) -> str:
+def _gain(result: Verdict) -> str:
+    gain, difference = result.overall, result.words.difference
     if not gain.n:
         return NONE
     digits = digits_of(gain.gain, gain.low, gain.high)
-    low, high = points(gain.low, digits), points(gain.high, digits)
-    return f"{points(gain.gain, digits)} ({low} to {high})"
+    return f"{difference(gain.gain, digits)} ({difference(gain.low, digits)} to {difference(gain.high, digits)})"
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -291,7 +334,7 @@ def _task_table(told: Story, outcome: str, caption: str) -> str:
     chosen = result.ordered(outcome)
     if not len(chosen):
         return ""
-    columns = ["task", "examples", spoken(ALONE), spoken(told.learner), "gain in points", "95 % interval"]
+    columns = ["task", "examples", spoken(ALONE), spoken(told.learner), result.words.gain, "95 % interval"]
     rows = [_task_row(result, i) for i in chosen[: _ROWS + _FOLDED]]
     more = f" ({_ROWS} of {len(chosen):,})" if len(chosen) > _ROWS else ""
     first = markup.table(markup.Table(caption + more, columns, rows[:_ROWS]))
@@ -305,6 +348,11 @@ def _folded(outcome: str, columns: Sequence[str], rows: Sequence[list[str]], tot
 
 
 def _task_row(result: Verdict, i: int) -> list[str]:
-    errors = (percent(values[i]) for values in (result.error_against, result.error))
-    interval = f"{points(result.low[i])} to {points(result.high[i])}"
-    return [str(result.tasks[i]), f"{result.n[i]:,}", *errors, points(result.gain[i]), interval]
+    difference = result.words.difference
+    errors = (result.words.value(values[i]) for values in (result.error_against, result.error))
+    interval = f"{difference(result.low[i])} to {difference(result.high[i])}"
+    return [str(result.tasks[i]), f"{result.n[i]:,}", *errors, difference(result.gain[i]), interval]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

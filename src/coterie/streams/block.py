@@ -28,12 +28,15 @@ class Block:
         The task of each record as it was read; None means that all belong to one task.
     place : ndarray of int64, shape (n,)
         Where each record stood: its 1-based line (text formats) or row (Parquet, Arrow).
+    asked : ndarray of bool, optional
+        Of the first records, those whose question has been decided: whether their labels were asked for.
     """
 
     X: NDArray[np.float64] | csr_array
     y: NDArray[Any] | None
     task: NDArray[Any] | None
     place: NDArray[np.int64]
+    asked: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.place)

@@ -114,3 +114,102 @@ def _against(X: Any, U: NDArray[np.float64], task: NDArray[np.int64]) -> tuple[N
         of_task = np.flatnonzero(task == i)
         margins[of_task] = X[of_task] @ U[i]
     return margins, np.asarray(squares.sum(axis=1)).ravel()
+
+
+@dataclass(frozen=True)
+class ShiftingBound:
+    """The mistake bound of a drifting stream for a comparator that moves, and what it is made of.
+
+    Attributes
+    ----------
+    loss : float
+        L, the hinge loss of the comparators in force, summed over the rounds with a mistake.
+    radius : float
+        c, max‖x‖² over those rounds times max_i M_ii.
+    path : float
+        Q = ‖u_n‖ + (1 - gamma) Σ_t ‖u_t‖ + Σ_t ‖u_t - u_{t-1}‖, the norms being sqrt(u'(A ⊗ I)u).
+    gamma : float
+        What is left of a weight after a round; 1 where nothing is forgotten.
+    """
+
+    loss: float
+    radius: float
+    path: float
+    gamma: float
+
+    @property
+    def mistakes(self) -> float:
+        """The smaller of L + c Q² + Q sqrt(c L) and, with forgetting, L + Q sqrt(c / (1 - gamma²))."""
+        complexity = self.radius * self.path**2
+        growing = self.loss + complexity + math.sqrt(complexity * self.loss)
+        if self.gamma == 1.0:
+            return growing
+        return min(growing, self.loss + self.path * math.sqrt(self.radius / (1.0 - self.gamma**2)))
+
+
+def shifting_bound(
+    trace: Trace, X: Any, U: ArrayLike, when: ArrayLike, M: ArrayLike, half_life: float = math.inf
+) -> ShiftingBound:
+    """How many mistakes a multitask Perceptron can have made at most on a stream that drifts.
+
+    As :func:`mistake_bound`, for comparators u_t that may change from round to round, and weights that fade by
+    gamma = 2^(-1/half_life) a round, shared and own parts alike (:class:`~coterie.Forgetting`). With a_t = <u_t, w_t>
+    in the inner product of A ⊗ I, a mistake gives a_{t+1} >= gamma (a_t + 1 - loss_t) - ‖u_{t+1} - u_t‖ ‖w_{t+1}‖, and
+    ‖w_t‖² / gamma² is at most c times the mistakes before and at most c / (1 - gamma²); summed over the rounds this is
+
+        mistakes <= L + Q sqrt(c mistakes)    and    mistakes <= L + Q sqrt(c / (1 - gamma²)).
+
+    With one comparator and nothing forgotten it is the bound of :func:`mistake_bound`.
+
+    Parameters
+    ----------
+    trace, X
+        As in :func:`mistake_bound`.
+    U : array, shape (P, K, d)
+        The comparators.
+    when : array of int, shape (n,)
+        Which of them is in force in each round.
+    M : array, shape (K, K)
+        A⁻¹, such as a relation matrix; a factor of it cancels.
+    half_life : float > 0
+        Of the weights, in rounds.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or the half-life is not positive.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = np.array([[1.0, 0.0]] * 6), [1, 1, 1, 0, 0, 0]
+    >>> model = ct.MultitaskPerceptron(ct.Independent(), half_life=2.0)
+    >>> trace = ct.progressive_validation(model, X, y)
+    >>> U = np.array([[[1.0, 0.0]], [[-1.0, 0.0]]])
+    >>> bound = shifting_bound(trace, X, U, [0, 0, 0, 1, 1, 1], [[1.0]], half_life=2.0)
+    >>> trace.mistakes, round(bound.path, 2), round(bound.mistakes, 1)
+    (2, 4.76, 6.7)
+    """
+    V, which = np.asarray(U, dtype=np.float64), np.asarray(when)
+    if V.ndim != 3 or V.shape[1:] != (len(trace.tasks), X.shape[1]):
+        raise ValueError(f"U must have shape (P, {len(trace.tasks)}, {X.shape[1]}), got {V.shape}")
+    if X.shape[0] != trace.n or which.shape != (trace.n,):
+        raise ValueError(f"X and when must have one entry a round, {trace.n}, got {X.shape[0]} and {which.shape}")
+    if not half_life > 0:
+        raise ValueError(f"half_life must be positive, got {half_life!r}")
+    gamma = 2.0 ** (-1.0 / half_life)
+    rounds = np.flatnonzero(trace.mistake)
+    sign = np.where(trace.label[rounds] == trace.classes[-1], 1.0, -1.0)
+    found = [_against(X[rounds], comparator, trace.task[rounds]) for comparator in V]
+    margins = np.array([margin for margin, _ in found])[which[rounds], np.arange(len(rounds))]
+    loss = np.maximum(0.0, 1.0 - sign * margins).sum()
+    radius = found[0][1].max(initial=0.0) * np.asarray(M).diagonal().max()
+    return ShiftingBound(float(loss), float(radius), _path(V, which, M, gamma), gamma)
+
+
+def _path(V: NDArray[np.float64], which: NDArray[np.int64], M: ArrayLike, gamma: float) -> float:
+    norms = np.array([math.sqrt(penalty(comparator, M)) for comparator in V])
+    shifts = np.flatnonzero(which[1:] != which[:-1])
+    moved = sum(math.sqrt(penalty(V[which[t + 1]] - V[which[t]], M)) for t in shifts)
+    last = norms[which[-1]] if len(which) else 0.0
+    return float(last + (1.0 - gamma) * norms[which].sum() + moved)

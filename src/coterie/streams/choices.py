@@ -4,49 +4,83 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from coterie import relations
 from coterie.hypotheses import Linear
-from coterie.online import MultitaskPerceptron
-from coterie.rules import PassiveAggressive, Perceptron
-from coterie.streams.errors import InputError
-from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
+from coterie.streams import kernel_choice
+from coterie.streams.kinds import (
+    ADAPTIVE,
+    FILES,
+    LEARNING,
+    LOSSES,
+    RELATIONS,
+    RULES,
+    STRENGTHS,
+    Strength,
+    make_estimator,
+    strength,
+)
+from coterie.wrappers import forgetting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-Strength = float | tuple[float, ...]
+    from coterie.streams.related import Naming
 
-VARIANTS = {"pa": "0", "pa1": "I", "pa2": "II"}
-RULES = ("perceptron", *VARIANTS)
-FILES = ("groups", "parents", "graph", "matrix")
-STRENGTHS = ("share", "b")
+__all__ = ["FILES", "LOSSES", "RELATIONS", "RULES", "Choice", "Strength", "require_one_of"]
+
+_OF_RELATIONS = (*FILES, *STRENGTHS, "members", *LEARNING)
+OF_RULES = ("C", "step", "r", "epsilon", "average")
 
 
 @dataclass(frozen=True)
 class Choice:
     """A learner, not yet made: its relation may need to know whether tasks are numbers or words.
 
-    Left alone it is the default of the command line: half-update, and averaged weights that move by PA-I with C = 1.
-    Of the rules and constants tried on eight real data sets this had the least error in the geometric mean.
+    Left alone it is the default of the command line, `coterie.AdaptiveSharingClassifier`.
 
     Parameters
     ----------
     relation : str, optional
-        One of `RELATIONS`; what the other arguments imply where it is not given, else ``"half"``.
+        One of `RELATIONS`; where it is not given, what the other arguments imply, else ``"adaptive"``, with a kernel
+        ``"half"``.
     share, b : number, or for a hierarchy one number a level, optional
         How much is shared, for ``"mean"``, ``"clusters"`` and ``"hierarchy"``; share 0.5 where neither is given.
     groups, parents, graph, matrix : str, optional
         The file that says how tasks are related, see `coterie.streams.related`; `parents` may be a separator instead.
-    rule : str
-        One of `RULES`.
+    members : str, optional
+        What the adaptive relation mixes, see `coterie.AdaptiveSharingClassifier`.
+    eta, ridge, epoch : number, optional
+        Of relations that are learned, see `coterie.relations.Primed`; an epoch is a number of records or ``"auto"``.
+    rule : str, optional
+        One of `RULES`; where it is not given, what the other arguments imply, else ``"logistic"`` where the relation
+        allows it and ``"pa1"`` where not.
     C : float, optional
         The passive-aggressive constant; 1 where it is not given.
-    average : bool
-        Whether to predict by the mean of the weights.
+    step : float, optional
+        The logistic step; 0.7 where it is not given.
+    r : float, optional
+        The noise of labels for AROW; 10 where it is not given.
+    average : bool, optional
+        Whether a Perceptron or passive-aggressive learner predicts by the mean of its weights, as it does where this is
+        not given.
+    epsilon : float, optional
+        How far off a prediction may be for the rule ``"epsilon"``, in standard deviations of the labels.
+    half_life : number, or two of them, optional
+        Rounds after which what was learned counts half: one, or those of what is shared and of what is a task's own.
+    regression : bool
+        Whether labels are numbers to be predicted; the rule is one of `LOSSES` then.
+    many_classes : bool
+        Whether there may be more than two classes.
     storage, storage_bits
         Where weights are kept, see `coterie.hypotheses.Linear`.
+    kernel : str, optional
+        ``"gaussian"``, ``"polynomial"`` or ``"linear"``: a kernel Perceptron instead, its rule the Perceptron's.
+    sigma, degree : number, optional
+        Of the Gaussian kernel, 1 where it is not given; of the polynomial one, 2.
+    budget, budget_size : str, int, optional
+        ``"random"``, ``"forgetron"``, ``"projection"`` or ``"shared"``, and the most support vectors.
 
     Raises
     ------
@@ -55,7 +89,9 @@ class Choice:
 
     Examples
     --------
-    >>> Choice(share=0.25).make()
+    >>> Choice().make()
+    AdaptiveSharingClassifier()
+    >>> Choice(share=0.25, rule="pa1").make()
     MultitaskPerceptron(relation=MeanRegularized(share=0.25), rule=PassiveAggressive(C=1.0, variant='I'), average=True)
     """
 
@@ -66,40 +102,72 @@ class Choice:
     parents: str | None = None
     graph: str | None = None
     matrix: str | None = None
-    rule: str = "pa1"
+    members: str | None = None
+    eta: float | None = None
+    ridge: float | None = None
+    epoch: int | str | None = None
+    rule: str | None = None
     C: float | None = None
-    average: bool = True
+    step: float | None = None
+    r: float | None = None
+    average: bool | None = None
+    epsilon: float | None = None
+    half_life: Strength | None = None
+    regression: bool = False
+    many_classes: bool = False
     storage: str = "auto"
     storage_bits: int = 22
+    kernel: str | None = None
+    sigma: float | None = None
+    degree: int | None = None
+    budget: str | None = None
+    budget_size: int | None = None
 
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
-        require_one_of("rule", self.rule, RULES)
+        _check_outputs(self)
         _check_relation(self)
+        _check_rule(self)
         Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
-        _rule(self)
+        require_one_of("kernel", self.kernel, kernel_choice.KERNELS)
+        require_one_of("budget", self.budget, tuple(kernel_choice.BUDGETS))
+        kernel_choice.check(self)
+        _check_values(self)
 
     @property
     def kind(self) -> str:
         """The relation's name: the one given, or the first that takes what else was given."""
-        fitting = (name for name, kind in RELATIONS.items() if kind.takes(self.given))
-        return self.relation or next(fitting, "half")
+        # how much numbers have in common is not learned
+        found = (name for name, kind in RELATIONS.items() if kind.takes(self.given) and not self._lacks(name))
+        fitting = (name for name in found if not (self.regression and name == ADAPTIVE))
+        return self.relation or next(fitting, ADAPTIVE)
+
+    @property
+    def by(self) -> str:
+        """The rule's name: the one given, else the relation's, or the first that takes what else was given."""
+        if self.kernel is not None:
+            return self.rule or "perceptron"
+        usual = RELATIONS[self.kind].rule
+        if self.regression:
+            usual = {"logistic": "squared"}.get(usual, "epsilon")
+        fitting = (name for name in (usual, *self.rules) if set(self._said(OF_RULES)) <= set(RULES[name].arguments))
+        return self.rule or next(fitting, usual)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules for labels of this kind."""
+        return LOSSES if self.regression else tuple(name for name in RULES if name not in LOSSES)
 
     @property
     def given(self) -> dict[str, Any]:
         """What was said of the relation but its name."""
-        return {name: held for name in (*FILES, *STRENGTHS) if (held := getattr(self, name)) is not None}
-
-    @property
-    def strength(self) -> dict[str, Any]:
-        """How much is shared, as the relations take it."""
-        return {name: held for name, held in self.given.items() if name in STRENGTHS} or {"share": 0.5}
+        return self._said(_OF_RELATIONS)
 
     def changed(self) -> list[str]:
         """Names of the fields that were chosen otherwise than the default."""
         return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
-    def make(self, naming: Naming = str) -> MultitaskPerceptron:
+    def make(self, naming: Naming = str) -> Any:
         """The learner, ready for its first record.
 
         Parameters
@@ -112,69 +180,14 @@ class Choice:
         InputError
             A file that cannot be read, or does not describe a relation.
         """
-        relation = RELATIONS[self.kind].make(self, naming)
-        held: Any = {"storage": self.storage, "bits": self.storage_bits}
-        return MultitaskPerceptron(relation, _rule(self), self.average, **held)
+        return make_estimator(self, RELATIONS[self.kind].make(self, naming))
 
+    def _lacks(self, relation: str) -> bool:
+        """Whether kernel learners, of which this is one, lack the relation."""
+        return self.kernel is not None and relation == ADAPTIVE
 
-class Kind(NamedTuple):
-    """A relation by name: the file it needs, whether it has a strength, and how it is made."""
-
-    file: str | None
-    strong: bool
-    make: Callable[[Choice, Naming], Any]
-
-    def takes(self, given: dict[str, Any]) -> bool:
-        """Whether these are arguments of this relation, and all it needs are among them."""
-        return set(given) <= self.arguments and (self.file is None or self.file in given)
-
-    @property
-    def arguments(self) -> set[str]:
-        """What may be said of it."""
-        return {*(STRENGTHS if self.strong else ()), *([self.file] if self.file else ())}
-
-
-def _clusters(choice: Choice, naming: Naming) -> Any:
-    return relations.Clusters(read_groups(str(choice.groups), naming), **choice.strength)
-
-
-def _hierarchy(choice: Choice, naming: Naming) -> Any:
-    given = str(choice.parents)
-    if len(given) == 1:
-        return relations.Hierarchy(given, **choice.strength)
-    parents = read_parents(given, naming)
-    return _placed(given, lambda: relations.Hierarchy(parents, **choice.strength))
-
-
-def _graph(choice: Choice, naming: Naming) -> Any:
-    edges = read_edges(str(choice.graph), naming)
-    return _placed(str(choice.graph), lambda: relations.TaskGraph(edges))
-
-
-def _matrix(choice: Choice, naming: Naming) -> Any:
-    matrix, tasks = read_matrix(str(choice.matrix), naming)
-    return _placed(str(choice.matrix), lambda: relations.Interaction(matrix, tasks=tasks))
-
-
-def _placed(path: str, make: Callable[[], Any]) -> Any:
-    """What is made; a refusal names the file."""
-    try:
-        return make()
-    except ValueError as error:
-        raise InputError(str(error), path) from None
-
-
-# in the order in which what is given is tried
-RELATIONS = {
-    "half": Kind(None, False, lambda choice, naming: relations.HalfUpdate()),
-    "independent": Kind(None, False, lambda choice, naming: relations.Independent()),
-    "pooled": Kind(None, False, lambda choice, naming: relations.Pooled()),
-    "mean": Kind(None, True, lambda choice, naming: relations.MeanRegularized(**choice.strength)),
-    "clusters": Kind("groups", True, _clusters),
-    "hierarchy": Kind("parents", True, _hierarchy),
-    "graph": Kind("graph", False, _graph),
-    "matrix": Kind("matrix", False, _matrix),
-}
+    def _said(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: held for name in names if (held := getattr(self, name)) is not None}
 
 
 def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
@@ -182,9 +195,9 @@ def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None
 
     Examples
     --------
-    >>> require_one_of("rule", "perceptorn", RULES)
+    >>> require_one_of("rule", "perceptorn", tuple(RULES))
     Traceback (most recent call last):
-    ValueError: rule is 'perceptorn'; expected one of perceptron, pa, pa1, pa2; did you mean 'perceptron'?
+    ValueError: rule is 'perceptorn'; expected one of logistic, ... perceptron; did you mean 'perceptron'?
     """
     if value is None or value in allowed:
         return
@@ -197,6 +210,8 @@ def _check_relation(choice: Choice) -> None:
     kind, given = RELATIONS[choice.kind], choice.given
     if kind.file is not None and kind.file not in given:
         raise ValueError(f"relation {choice.kind!r} needs {kind.file}")
+    if choice._lacks(choice.kind):
+        raise ValueError(f"relation {ADAPTIVE!r} cannot be given with a kernel: name another one, such as 'half'")
     if not kind.takes(given):
         names = " and ".join(given)
         raise ValueError(
@@ -204,22 +219,45 @@ def _check_relation(choice: Choice) -> None:
             if choice.relation
             else f"{names} cannot be given together: no relation takes them all"
         )
-    if kind.strong and choice.kind != "hierarchy":
-        _check_strength(choice)
 
 
-def _check_strength(choice: Choice) -> None:
-    """Refuse what a relation of one level would refuse, before any file is read."""
-    for name, value in choice.strength.items():
-        if isinstance(value, tuple):
-            raise ValueError(f"{name} has {len(value)} numbers, and relation {choice.kind!r} takes one")
-    relations.MeanRegularized(**choice.strength)
+def _check_outputs(choice: Choice) -> None:
+    if choice.regression and choice.many_classes:
+        raise ValueError("regression and many_classes exclude each other: labels are numbers or classes")
+    if choice.regression and choice.relation == ADAPTIVE:
+        raise ValueError(f"relation {ADAPTIVE!r} mixes classifiers: give another one for numbers")
+    if choice.rule in RULES and choice.rule not in choice.rules:
+        what = "labels that are numbers" if choice.rule in LOSSES else "classes"
+        raise ValueError(f"rule {choice.rule!r} is for {what}; expected one of {', '.join(choice.rules)}")
+    require_one_of("rule", choice.rule, choice.rules)
+    forgetting(Linear(), choice.half_life)
 
 
-def _rule(choice: Choice) -> Any:
-    if choice.rule == "perceptron":
-        if choice.C is not None:
-            raise ValueError("C does not apply to the rule 'perceptron'")
-        return Perceptron()
-    variant: Any = VARIANTS[choice.rule]
-    return PassiveAggressive(1.0 if choice.C is None else choice.C, variant)
+def _check_rule(choice: Choice) -> None:
+    for name in choice._said(OF_RULES):
+        if name not in RULES[choice.by].arguments:
+            raise ValueError(f"{name} does not apply to the rule {choice.by!r}")
+    if choice.members is not None and choice.by != "logistic":
+        raise ValueError(f"members {choice.members!r} have rules of their own: leave out the rule {choice.by!r}")
+    if choice.members is not None and choice.half_life is not None:
+        raise ValueError(f"half_life does not apply to members {choice.members!r}")
+
+
+def _check_values(choice: Choice) -> None:
+    """Refuse what the parts would refuse, before any file is read."""
+    several = {name: held for name, held in strength(choice).items() if isinstance(held, tuple)}
+    for name, held in several.items():
+        if choice.kind != "hierarchy":
+            raise ValueError(f"{name} has {len(held)} numbers, and relation {choice.kind!r} takes one")
+    try:
+        make_estimator(choice, relations.HalfUpdate() if several else _stand_in(choice)).learner()
+    except TypeError as error:  # parts that do not go together
+        raise ValueError(str(error)) from None
+
+
+def _stand_in(choice: Choice) -> Any:
+    """A relation like the one chosen that needs no file."""
+    kind = RELATIONS[choice.kind]
+    if kind.file is None:
+        return kind.make(choice, str)
+    return relations.MeanRegularized(**strength(choice)) if kind.arguments else relations.Interaction([[1.0]])

@@ -34,8 +34,8 @@ class Comparison:
 
     @property
     def best(self) -> str:
-        """The learner with the fewest mistakes; of several, the first."""
-        return min(self.traces, key=lambda name: self.traces[name].mistakes)
+        """The learner with the least error; of several, the first."""
+        return min(self.traces, key=lambda name: self.traces[name].error)
 
 
 def compare(

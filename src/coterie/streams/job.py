@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 
     from coterie.streams.block import Block
     from coterie.streams.choices import Choice
+    from coterie.streams.querying import Questioning
     from coterie.streams.readers import Reader
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
 BASELINES = ("independent", "pooled")
+
+#: What to do about a third label.
+MORE = "--many-classes learns more, --regression numbers"
 
 OnRound = Callable[[Mapping[str, Trace]], None]
 
@@ -42,7 +46,7 @@ class Outcome:
     comparison : Comparison
         The learners' traces, the learners and their seconds; one learner only where nothing was compared.
     learner : str
-        The learner that was asked for, of several the one with the fewest mistakes.
+        The learner that was asked for, of several the one with the least error.
     reading : Reading
         What was read and what was not used.
     seconds : float
@@ -78,6 +82,7 @@ def learn(
     *,
     delay: int = 0,
     alone: bool = False,
+    asking: Questioning | None = None,
     on_round: OnRound | None = None,
 ) -> Outcome:
     """Let new learners go along the records of files, beside one model per task and one model for all.
@@ -92,6 +97,8 @@ def learn(
         Labels come after so many further records have been predicted.
     alone : bool
         Leave out the two baselines; of one learner only.
+    asking : Questioning, optional
+        Lets the learners learn from the labels alone that they ask for; the baselines have all.
     on_round : callable, optional
         Called with the traces of each block, to show progress.
 
@@ -106,18 +113,31 @@ def learn(
         that the relation does not know.
     """
     with closing(_Stream(reader)) as stream:
-        models = {name: choice.make(stream.naming) for name, choice in choices.items()}
+        models: dict[str, Any] = {name: choice.make(stream.naming) for name, choice in choices.items()}
+        if asking is not None:
+            models = {name: asking.around(model) for name, model in models.items()}
         return _go(stream, models, delay, alone, on_round)
 
 
-def go_on(reader: Reader, model: Any, *, delay: int = 0, on_round: OnRound | None = None) -> Outcome:
+def go_on(
+    reader: Reader,
+    model: Any,
+    *,
+    delay: int = 0,
+    asking: Questioning | None = None,
+    on_round: OnRound | None = None,
+) -> Outcome:
     """Let a model that has learned before go on, by itself: a model that starts now could not be compared with it.
 
     The reader must have been made with the model's encoder; see `learn` for the rest. The records of two files give the
-    same model, bit for bit, whether they are learned in one pass or one after the other.
+    same model, bit for bit, whether they are learned in one pass or one after the other. One that asks for labels
+    learns all that the files have, as they have come back to it, unless `asking` says how to ask anew.
     """
+    taught = model.passive if asking is None else asking.around(model)
     with closing(_Stream(reader)) as stream:
-        return _go(stream, {TOGETHER: model}, delay, True, on_round)
+        outcome = _go(stream, {TOGETHER: taught}, delay, True, on_round)
+    kept = replace(outcome.comparison, models={TOGETHER: model if asking is None else taught})
+    return replace(outcome, comparison=kept)
 
 
 def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_round: OnRound | None) -> Outcome:
@@ -130,7 +150,7 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
     stream.require_two_labels()
     for model in comparison.models.values():
         model.encoder_ = stream.reader.encoder
-    best = min(models, key=lambda name: comparison.traces[name].mistakes)
+    best = min(models, key=lambda name: comparison.traces[name].error)
     return Outcome(comparison, best, Reading.of(stream.reader), time.perf_counter() - started)
 
 
@@ -154,6 +174,7 @@ class _Stream:
         self.reader = reader
         self._blocks: Any = iter(reader)
         self._labels: dict[Hashable, None] = {}
+        self._kind: Any = None
         self._tasks: set[Hashable] = set()
         self._allowed: list[Callable[[Hashable], Any]] = []
         self.seconds = 0.0
@@ -179,7 +200,8 @@ class _Stream:
     def guard(self, models: Any) -> None:
         """Refuse records that one of these models would refuse."""
         for model in models:
-            if model.fitted:
+            self._kind = model.label_kind
+            if model.fitted and not self._kind.numeric:
                 self._labels.update(dict.fromkeys(model.labels_.inside))
             self._allowed += _allowing(model)
 
@@ -193,8 +215,8 @@ class _Stream:
             before = time.process_time()
 
     def require_two_labels(self) -> None:
-        """Refuse a stream that is over and had one label only."""
-        if len(self._labels) < 2:
+        """Refuse a stream that is over and had one label only, unless labels are numbers."""
+        if not self._kind.numeric and len(self._labels) < 2:
             only = next(iter(self._labels))
             message = f"all {self.reader.rows:,} records have the label {only!r}; expected two labels"
             raise InputError(message, self.reader.path, column=_role(self.reader, "label"))
@@ -202,12 +224,24 @@ class _Stream:
     def _check_labels(self, block: Block) -> None:
         if block.y is None:
             raise InputError("has no labels to learn from: name their column as the label", self.reader.path)
+        if self._kind.numeric:
+            self._check_numbers(block)
+            return
         distinct, codes = distinct_labels(block.y, "label")
         for code, label in enumerate(distinct):
-            if label not in self._labels and len(self._labels) == 2:
+            if label not in self._labels and len(self._labels) == self._kind.most:
                 known = " and ".join(map(repr, self._labels))
-                raise self._error(f"{label!r} is a third label, after {known}", "label", block, codes == code)
+                message = f"{label!r} is a third label, after {known}; {MORE}"
+                raise self._error(message, "label", block, codes == code)
             self._labels[label] = None
+
+    def _check_numbers(self, block: Block) -> None:
+        try:
+            self._kind.values(block.y)
+        except ValueError:
+            wrong = np.array([not self._kind.takes(label) for label in np.asarray(block.y)])
+            label = np.asarray(block.y)[np.argmax(wrong)]
+            raise self._error(f"{label!r} is no number that can be learned", "label", block, wrong) from None
 
     def _check_tasks(self, block: Block) -> None:
         distinct, codes = distinct_labels(block.tasks)
@@ -227,9 +261,9 @@ class _Stream:
 
 def _allowing(model: Any) -> list[Callable[[Hashable], Any]]:
     """What raises ValueError for a task that a model would refuse."""
-    checks: list[Callable[[Hashable], Any]] = []
-    if model.relation is not None:
-        checks.append(model.relation.path if model.relation.form == "levels" else model.relation.index)
+    learner = model.learner()
+    state = model.state_ if model.fitted else learner.init()
+    checks: list[Callable[[Hashable], Any]] = [lambda task: learner.check_tasks(state, [task])]
     if model.fitted and model.new_task == "raise":
         known = set(model.tasks_)
 

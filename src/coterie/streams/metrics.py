@@ -14,11 +14,14 @@ the tasks on which the measure has a meaning.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from coterie.streams.costs import RATES, Words, costs
 from coterie.streams.wording import none_for_nan
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ class Metrics:
         Each measure's mean over the tasks on which it has a meaning.
     defined : dict of str to int
         On how many tasks that is.
+    words : Words
+        How the measures are called and written.
     """
 
     tasks: tuple[Hashable, ...]
@@ -62,6 +67,7 @@ class Metrics:
     micro: dict[str, float]
     macro: dict[str, float]
     defined: dict[str, int]
+    words: Words = RATES
 
     def to_json(self) -> dict[str, Any]:
         """Micro and macro values for JSON, None where a measure has no meaning; O(1)."""
@@ -76,9 +82,9 @@ class ErrorCurve(NamedTuple):
     rounds : ndarray of int64, shape (p,)
         How many rounds had passed, increasing.
     cumulative : ndarray, shape (p,)
-        Mistakes per round since the start.
+        Mistakes per round since the start, or their mean cost.
     recent : ndarray, shape (p,)
-        Mistakes per round over the last ``window`` rounds (over all of them while there are fewer).
+        The same over the last ``window`` rounds (over all of them while there are fewer).
     window : int
         Length of that window in rounds.
     """
@@ -87,6 +93,25 @@ class ErrorCurve(NamedTuple):
     cumulative: Floats
     recent: Floats
     window: int
+
+
+class LabelCurve(NamedTuple):
+    """The error as labels were asked for, at p points.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (p,)
+        How many had been asked for, increasing.
+    rounds : ndarray of int64, shape (p,)
+        How many rounds had passed then.
+    cumulative, recent : ndarray, shape (p,)
+        As in :class:`ErrorCurve`.
+    """
+
+    labels: Ints
+    rounds: Ints
+    cumulative: Floats
+    recent: Floats
 
 
 class _Rounds(NamedTuple):
@@ -100,8 +125,9 @@ class _Rounds(NamedTuple):
     order: Ints
 
 
+@singledispatch
 def evaluate(trace: Trace) -> Metrics:
-    """Every measure of a trace, per task, macro and micro.
+    """Every measure of a trace, per task, macro and micro; for numbers those of :mod:`coterie.streams.amounts`.
 
     Parameters
     ----------
@@ -126,9 +152,15 @@ def evaluate(trace: Trace) -> Metrics:
     >>> metrics.micro["auc"], round(metrics.macro["f1"], 2), metrics.defined["log_loss"]
     (1.0, 0.5, 0)
     """
-    rounds, n_tasks = _rounds(trace), len(trace.tasks)
-    per_task = _measures(rounds, trace.task, n_tasks)
-    pooled = _measures(rounds, np.zeros_like(trace.task), 1)
+    rounds = _rounds(trace)
+    return metrics_of(trace, RATES, lambda task, n_tasks: _measures(rounds, task, n_tasks))
+
+
+def metrics_of(trace: Trace, words: Words, measures: Callable[[Ints, int], dict[str, Floats]]) -> Metrics:
+    """Measures, which are given for any assignment of the rounds to tasks, per task, macro and micro."""
+    n_tasks = len(trace.tasks)
+    per_task = measures(trace.task, n_tasks)
+    pooled = measures(np.zeros_like(trace.task), 1)
     return Metrics(
         tasks=tuple(trace.tasks),
         counts=np.bincount(trace.task, minlength=n_tasks),
@@ -136,6 +168,7 @@ def evaluate(trace: Trace) -> Metrics:
         micro={name: float(values[0]) for name, values in pooled.items()},
         macro={name: _mean(values) for name, values in per_task.items()},
         defined={name: int(np.isfinite(values).sum()) for name, values in per_task.items()},
+        words=words,
     )
 
 
@@ -171,12 +204,51 @@ def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: 
     ErrorCurve(rounds=array([2, 4, 6, 8]), cumulative=array([1.   , 0.5  , 0.5  , 0.375]),
                recent=array([1. , 0. , 0.5, 0. ]), window=2)
     """
-    n = len(trace.mistake)
+    cost = costs(trace)
+    n = len(cost)
     width = max(1, n // 20) if window is None else _at_least_one("window", window)
     rounds = _places(n, _at_least_one("points", points), spacing)
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(trace.mistake, dtype=np.int64)])
+    return ErrorCurve(rounds, *_errors(cost, rounds, width), width)
+
+
+def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> LabelCurve:
+    """Error since the start and of late when so many labels had been asked for.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of n rounds.
+    points : int
+        How many points at most, at equal steps of the number of labels.
+    window : int, optional
+        Rounds that "of late" means; a twentieth of all where it is not given.
+
+    Returns
+    -------
+    LabelCurve
+        In O(n) time; empty where no label was asked for.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> trace = SimpleNamespace(
+    ...     mistake=np.array([True, True, False, False]), queried=np.array([True, True, False, True]))
+    >>> label_curve(trace, points=3, window=2)
+    LabelCurve(labels=array([1, 2, 3]), rounds=array([1, 2, 4]), cumulative=array([1. , 1. , 0.5]),
+               recent=array([1., 1., 0.]))
+    """
+    asked = np.flatnonzero(trace.queried) + 1
+    width = max(1, len(trace.mistake) // 20) if window is None else _at_least_one("window", window)
+    labels = _places(len(asked), _at_least_one("points", points), "even")
+    rounds = asked[labels - 1]
+    return LabelCurve(labels, rounds, *_errors(costs(trace), rounds, width))
+
+
+def _errors(cost: NDArray[Any], rounds: Ints, width: int) -> tuple[Floats, Floats]:
+    """Mean cost since the start, and over the last ``width`` rounds, after so many rounds."""
+    total = np.concatenate([np.zeros(1), np.cumsum(cost, dtype=np.float64)])
     start = np.maximum(rounds - width, 0)
-    return ErrorCurve(rounds, total[rounds] / rounds, (total[rounds] - total[start]) / (rounds - start), width)
+    return total[rounds] / rounds, (total[rounds] - total[start]) / (rounds - start)
 
 
 def _rounds(trace: Trace) -> _Rounds:
@@ -190,7 +262,7 @@ def _measures(rounds: _Rounds, task: Ints, n_tasks: int) -> dict[str, Floats]:
     """Every measure on every task; O(n log n)."""
     counts = np.bincount(task, minlength=n_tasks)
     return {
-        "error": _ratio(np.bincount(task[rounds.mistake], minlength=n_tasks), counts),
+        "error": ratio(np.bincount(task[rounds.mistake], minlength=n_tasks), counts),
         "f1": _f1(rounds, task, n_tasks),
         "auc": _auc(rounds, task, n_tasks),
         "log_loss": _log_loss(rounds, task, n_tasks),
@@ -202,7 +274,7 @@ def _f1(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
     hits = np.bincount(task[rounds.positive & rounds.predicted], minlength=n_tasks)
     positive = np.bincount(task[rounds.positive], minlength=n_tasks)
     predicted = np.bincount(task[rounds.predicted], minlength=n_tasks)
-    return _ratio(2 * hits, positive + predicted)
+    return ratio(2 * hits, positive + predicted)
 
 
 def _auc(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
@@ -216,7 +288,7 @@ def _auc(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
     rank = _mid_ranks(owner, rounds.margin[order]) - (np.cumsum(counts) - counts)[owner]
     n_positive = np.bincount(owner[positive], minlength=n_tasks)
     rank_sum = np.bincount(owner[positive], weights=rank[positive], minlength=n_tasks)
-    return _ratio(rank_sum - n_positive * (n_positive + 1) / 2, n_positive * (counts - n_positive))
+    return ratio(rank_sum - n_positive * (n_positive + 1) / 2, n_positive * (counts - n_positive))
 
 
 def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
@@ -237,11 +309,11 @@ def _log_loss(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
     p = np.clip(rounds.probability[known], _EPS, 1 - _EPS)
     loss = -np.log(np.where(rounds.positive[known], p, 1 - p))
     owner = task[known]
-    return _ratio(np.bincount(owner, weights=loss, minlength=n_tasks), np.bincount(owner, minlength=n_tasks))
+    return ratio(np.bincount(owner, weights=loss, minlength=n_tasks), np.bincount(owner, minlength=n_tasks))
 
 
-def _ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
-    """``top / bottom``, nan where the bottom is zero."""
+def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
+    """``top / bottom``, nan where the bottom is not positive."""
     ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
     return ratio
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -27,7 +27,7 @@ class Predictions(NamedTuple):
     prediction : ndarray, shape (n,)
         The label predicted.
     margin : ndarray of float64, shape (n,)
-        Positive for the second of the model's classes.
+        Positive for the second of the model's classes; None where a number was predicted.
     probability : ndarray of float64, shape (n,), or None
         Of the second class, where the model has one.
     """
@@ -35,7 +35,7 @@ class Predictions(NamedTuple):
     place: NDArray[np.int64]
     task: NDArray[Any]
     prediction: NDArray[Any]
-    margin: NDArray[np.float64]
+    margin: NDArray[np.float64] | None
     probability: NDArray[np.float64] | None = None
 
 
@@ -67,19 +67,20 @@ def predict_records(model: Any, reader: Reader) -> Generator[Predictions]:
 
 def _predicted(model: Any, block: Block, reader: Reader) -> Predictions:
     try:
-        margin = model.decide_block(block)
+        told = model.decide_block(block)
     except ValueError as error:
-        raise _placed(model, block, reader, error) from None
-    return Predictions(block.place, block.tasks, model.labels_.labels(margin), margin)
+        raise placed(model.decide_block, block, reader, error) from None
+    labels, sure = model.labels_.labels(told), model.labels_.strength(told)
+    return Predictions(block.place, block.tasks, labels, sure, model.probabilities(told))
 
 
-def _placed(model: Any, block: Block, reader: Reader, error: ValueError) -> ValueError:
+def placed(decide: Callable[[Block], Any], block: Block, reader: Reader, error: ValueError) -> ValueError:
     """The same refusal with the place of the first record that meets it."""
     from coterie.streams.errors import InputError
 
     for i in range(len(block)):
         try:
-            model.decide_block(block.piece(i, i + 1))
+            decide(block.piece(i, i + 1))
         except ValueError as first:
             column = next((name for name, role in reader.columns.items() if role == "task"), None)
             return InputError(str(first), reader.path, int(block.place[i]), column)

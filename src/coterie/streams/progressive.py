@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class Trace:
     updated : ndarray of bool
         Whether the record moved the weights.
     queried : ndarray of bool
-        Whether the label was asked for.
+        Whether the label was asked for; all are, but by :class:`coterie.SelectiveSampling`.
     label : ndarray
         The true label.
     task : ndarray of int64
@@ -65,6 +65,11 @@ class Trace:
     def mistakes(self) -> int:
         """The number of mistakes."""
         return int(self.mistake.sum())
+
+    @property
+    def queries(self) -> int:
+        """The number of labels asked for."""
+        return int(self.queried.sum())
 
     @property
     def error(self) -> float:
@@ -144,7 +149,8 @@ class Told(NamedTuple):
 
     label: NDArray[Any] | None
     task: NDArray[Any]
-    margin: NDArray[np.float64]
+    margin: NDArray[Any]
+    asked: NDArray[np.bool_]
 
 
 def length_of(y: Any) -> int | None:
@@ -162,29 +168,39 @@ class Stream:
         self.told: list[Told] = []
         self.moved: list[NDArray[np.bool_]] = []
         self.waiting: Block | None = None
+        self.asked = np.zeros(0, bool)
 
     def go(self, block: Block) -> None:
         """Predict a block, learning the labels that come meanwhile."""
         joined = block if self.waiting is None else self.waiting.joined(block)
         before = len(joined) - len(block)
-        margin = np.zeros(len(joined))
-        if before < self.delay and self.model.fitted:  # no label has come yet in this stream
+        margin = self.model.blank(len(joined))
+        asked = self.asked
+        if before < self.delay:  # no label has come yet in this stream
             early = joined.piece(before, self.delay)
-            margin[before : before + len(early)] = self.model.decide_block(early) * self.model.orientation
+            met = self.model.meet_block(early)
+            if self.model.fitted:
+                margin[before : before + len(early)] = self.model.kept(met.margin, early.y)
+            asked = np.concatenate([asked, met.queried])
         learned = max(len(joined) - self.delay, 0)
         if learned:
-            rounds = self.model.learn_block(joined, late=self.delay, tasks=self.tasks, length=self.length)
-            margin[self.delay :] = rounds.margin[self.delay :] * self.model.orientation
+            rounds = self._learn(replace(joined, asked=asked), self.delay)
+            label = None if joined.y is None else joined.y[self.delay :]
+            margin[self.delay :] = self.model.kept(rounds.margin[self.delay :], label)
             self.moved.append(rounds.updated[:learned])
-            self.tasks = ()
-        self.told.append(Told(block.y, block.tasks, margin[before:]))
+            self.tasks, asked = (), rounds.queried
+        self.told.append(Told(block.y, block.tasks, margin[before:], asked[before:]))
+        self.asked = asked[learned:]
         self.waiting = joined.piece(learned, len(joined)) if self.delay else None
 
     def finish(self) -> None:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
-            self.moved.append(self.model.learn_block(self.waiting, tasks=self.tasks, length=self.length).updated)
-            self.waiting = None
+            self.moved.append(self._learn(replace(self.waiting, asked=self.asked)).updated)
+            self.waiting, self.asked = None, np.zeros(0, bool)
+
+    def _learn(self, block: Block, late: int = 0) -> Any:
+        return self.model.learn_block(block, late=late, tasks=self.tasks, length=self.length)
 
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""
@@ -197,27 +213,17 @@ class Stream:
 
 
 def _trace(model: Any, told: Sequence[Told], moved: Sequence[NDArray[np.bool_]]) -> Trace:
-    """The rounds as the user sees them; margins were kept with the sign of the model's inside."""
-    margin = model.orientation * np.concatenate([np.zeros(0), *(rounds.margin for rounds in told)])
+    """The rounds as the user sees them; what was kept of predictions is for the model to judge."""
+    margin = np.concatenate([model.blank(0), *(rounds.margin for rounds in told)])
     label = _joined([rounds.label for rounds in told])
     tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))
-    classes = model.classes_ if model.fitted else np.zeros(0)
-    sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(len(margin))
     updated = np.zeros(len(margin), bool)
     flags = np.concatenate([np.zeros(0, bool), *moved])[: len(margin)]
     updated[: len(flags)] = flags
-    return Trace(
-        margin=margin,
-        prediction=classes[np.where(margin >= 0, -1, 0)] if len(classes) else label,
-        mistake=sign * margin <= 0,
-        updated=updated,
-        queried=np.ones(len(margin), bool),
-        label=label,
-        task=task,
-        tasks=tuple(tasks),
-        classes=classes,
-        probability=model.probabilities(margin) if len(classes) else None,
-    )
+    queried = np.concatenate([np.zeros(0, bool), *(rounds.asked for rounds in told)])
+    rounds: dict[str, Any] = {"updated": updated, "queried": queried, "task": task, "tasks": tuple(tasks)}
+    made: Trace = model.judged(margin, label, rounds)
+    return made
 
 
 def _joined(arrays: Sequence[Any]) -> NDArray[Any]:

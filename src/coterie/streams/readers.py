@@ -71,7 +71,7 @@ def detect_format(path: str, given: str | None) -> str:
     return found
 
 
-def _open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> Table:
+def open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> Table:
     """Open a file of named columns; its format's module is loaded now."""
     if kind in ("csv", "tsv"):
         from coterie.streams.formats.csv import CsvTable
@@ -196,7 +196,7 @@ class Reader:
 
     def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
         self._require_kind(source.name, "columns")
-        table = _open_table(kind, source, self._faults, self._block_rows)
+        table = open_table(kind, source, self._faults, self._block_rows)
         require_distinct(table.names, source.name)
         if self.encoder is None:
             kinds = table.kinds()

@@ -29,12 +29,15 @@ class Sharing:
         Their rows and columns of the inverse interaction matrix, M.
     total : int
         How many tasks the model has.
+    shares : ndarray, shape (total,), or None
+        How much each of all tasks shares, 0 with none and 1 all, where the model learned that.
     """
 
     name: str
     tasks: tuple[Hashable, ...]
     matrix: NDArray[np.float64]
     total: int
+    shares: NDArray[np.float64] | None = None
 
     @property
     def relative(self) -> NDArray[np.float64]:
@@ -100,14 +103,23 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
     if not model.fitted:
         raise ValueError("the model has learned nothing yet, so it has no tasks")
     chosen = tuple(model.tasks_[:MOST] if tasks is None else tasks)
-    return Sharing(relation_name(model), chosen, model.relation_among(chosen), len(model.tasks_))
+    return Sharing(
+        relation_name(model), chosen, model.relation_among(chosen), len(model.tasks_), getattr(model, "sharing_", None)
+    )
 
 
 def relation_name(model: Any) -> str:
-    """The relation of a model in one word and its strength, whatever it holds of tasks left out."""
+    """How a model shares, in a few words: whatever its relation holds of tasks left out."""
+    model = getattr(model, "binary", model)  # of many classes: that of each
+    if "relation" not in model.get_params(deep=False):
+        return f"{type(model).__name__}({', '.join(model.members_)})"
     from coterie.relations import HalfUpdate
 
-    relation = model.relation if model.relation is not None else HalfUpdate()
-    named = {name: getattr(relation, name, None) for name in ("share", "b")}
-    held = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None)
-    return f"{type(relation).__name__}({held})"
+    return _named(model.relation if model.relation is not None else HalfUpdate())
+
+
+def _named(relation: Any) -> str:
+    inner = [_named(relation.relation)] if hasattr(relation, "relation") else []
+    said = {name: getattr(relation, name, None) for name in ("share", "b", "eta", "ridge", "epoch")}
+    held = [f"{name}={value!r}" for name, value in said.items() if value is not None]
+    return f"{type(relation).__name__}({', '.join(inner + held)})"

@@ -32,6 +32,8 @@ class Summary:
         Of each learner but ``"independent"`` against that one; empty where it did not run.
     against_pooled : Verdict or None
         Of ``learner`` against ``"pooled"``, where that is another and did run.
+    labels : dict of str to int
+        By learner, how many labels it asked for.
     """
 
     learner: str
@@ -39,6 +41,7 @@ class Summary:
     seconds: dict[str, float]
     verdicts: dict[str, Verdict]
     against_pooled: Verdict | None
+    labels: dict[str, int]
 
     @property
     def examples(self) -> int:
@@ -54,10 +57,25 @@ class Summary:
     def sentences(self) -> list[str]:
         """A few sentences that a person can act on."""
         if self.learner not in self.verdicts:
-            error = percent(self.metrics[self.learner].micro["error"])
+            metrics = self.metrics[self.learner]
+            error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
             over = f"{counted(self.examples, 'example')} of {counted(self.tasks, 'task')}"
-            return [f"{error} error over {over}. Nothing was learned beside it to compare with."]
-        return conclusions(self.learner, self.verdicts[self.learner], self.against_pooled)
+            return [f"{error} over {over}. Nothing was learned beside it to compare with.", *self._asked]
+        return [*conclusions(self.learner, self.verdicts[self.learner], self.against_pooled), *self._asked]
+
+    @property
+    def asks(self) -> bool:
+        """Whether some learner did without some of the labels."""
+        return any(number < self.examples for number in self.labels.values())
+
+    @property
+    def _asked(self) -> list[str]:
+        number = self.labels[self.learner]
+        if number == self.examples:
+            return []
+        rest = ", where the learners beside it had them all" if self.verdicts else ""
+        share = percent(number / self.examples)
+        return [f"It asked for {number:,} of the {self.examples:,} labels ({share}){rest}."]
 
     def examples_a_second(self, name: str) -> float | None:
         """Examples per CPU second of one learner; None where no time was measured."""
@@ -78,7 +96,7 @@ class Summary:
 
     def _measured(self, name: str) -> dict[str, Any]:
         speed = {"seconds": self.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
-        return self.metrics[name].to_json() | speed
+        return self.metrics[name].to_json() | speed | {"labels": self.labels[name]}
 
 
 def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
@@ -114,6 +132,7 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
         seconds=dict(comparison.seconds),
         verdicts={name: verdict(traces[name], traces[ALONE]) for name in judged},
         against_pooled=pooled,
+        labels={name: trace.queries for name, trace in traces.items()},
     )
 
 
@@ -139,5 +158,5 @@ def _pooled_is_best(against_alone: Verdict, against_pooled: Verdict) -> bool:
 def _chosen(comparison: Comparison, learner: str | None) -> str:
     if learner not in (None, ALONE) or len(comparison.traces) == 1:
         return learner or next(iter(comparison.traces))
-    others = {name: trace.mistakes for name, trace in comparison.traces.items() if name != ALONE}
+    others = {name: trace.error for name, trace in comparison.traces.items() if name != ALONE}
     return min(others, key=others.__getitem__)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from coterie.streams.costs import costs
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
@@ -22,7 +24,7 @@ class Totals(NamedTuple):
     examples, tasks : int
         How many have come.
     error : dict of str to float
-        Mistakes an example since the start, by learner.
+        Mistakes an example since the start, or their mean cost, by learner.
     since : dict of str to float
         The same since the totals told before.
     """
@@ -51,9 +53,9 @@ class RunningTotals:
         self._examples = 0
         self._next = 1
         self._tasks: set[Hashable] = set()
-        self._mistakes: dict[str, int] = {}
+        self._costs: dict[str, float] = {}
         self._told_at = 0
-        self._told: dict[str, int] = {}
+        self._told: dict[str, float] = {}
 
     def add(self, traces: Mapping[str, Trace]) -> Iterator[Totals]:
         """Take in the next stretch of every learner; yields the totals at each doubling within it.
@@ -65,18 +67,18 @@ class RunningTotals:
         """
         trace = next(iter(traces.values()))
         n, arrivals = len(trace.mistake), self._arrivals(trace)
-        sums = {name: np.cumsum(each.mistake, dtype=np.int64) for name, each in traces.items()}
+        sums = {name: np.cumsum(costs(each), dtype=np.float64) for name, each in traces.items()}
         while self._next <= self._examples + n:
             yield self._tell(self._next - self._examples, sums, arrivals)
             self._next *= 2
-        self._mistakes = {name: self._upto(name, counts, n) for name, counts in sums.items()}
+        self._costs = {name: self._upto(name, each, n) for name, each in sums.items()}
         self._tasks.update(trace.tasks)
         self._examples += n
 
     def now(self) -> Totals:
         """The totals of all that was added."""
-        zeros = np.zeros(0, np.int64)
-        return self._tell(0, dict.fromkeys(self._mistakes, zeros), zeros)
+        nothing: dict[str, NDArray[np.float64]] = dict.fromkeys(self._costs, np.zeros(0))
+        return self._tell(0, nothing, np.zeros(0, np.int64))
 
     def _arrivals(self, trace: Trace) -> NDArray[np.int64]:
         """The rounds at which a task comes for the first time, ascending."""
@@ -84,19 +86,19 @@ class RunningTotals:
         new = [task not in self._tasks for task in trace.tasks]
         return np.sort(first[np.array(new, bool)])
 
-    def _upto(self, name: str, counts: NDArray[np.int64], rounds: int) -> int:
-        return self._mistakes.get(name, 0) + (int(counts[rounds - 1]) if rounds else 0)
+    def _upto(self, name: str, sums: NDArray[np.float64], rounds: int) -> float:
+        return self._costs.get(name, 0.0) + (float(sums[rounds - 1]) if rounds else 0.0)
 
-    def _tell(self, rounds: int, sums: Mapping[str, NDArray[np.int64]], arrivals: NDArray[np.int64]) -> Totals:
+    def _tell(self, rounds: int, sums: Mapping[str, NDArray[np.float64]], arrivals: NDArray[np.int64]) -> Totals:
         examples, before = self._examples + rounds, self._told
         tasks = len(self._tasks) + int(np.searchsorted(arrivals, rounds))
-        mistakes = {name: self._upto(name, counts, rounds) for name, counts in sums.items()}
-        error = {name: _rate(count, examples) for name, count in mistakes.items()}
-        fresh = {name: count - before.get(name, 0) for name, count in mistakes.items()}
-        since = {name: _rate(count, examples - self._told_at) for name, count in fresh.items()}
-        self._told_at, self._told = examples, mistakes
+        total = {name: self._upto(name, each, rounds) for name, each in sums.items()}
+        error = {name: _rate(cost, examples) for name, cost in total.items()}
+        fresh = {name: cost - before.get(name, 0.0) for name, cost in total.items()}
+        since = {name: _rate(cost, examples - self._told_at) for name, cost in fresh.items()}
+        self._told_at, self._told = examples, total
         return Totals(examples, tasks, error, since)
 
 
-def _rate(count: int, n: int) -> float:
-    return count / n if n else float("nan")
+def _rate(cost: float, n: int) -> float:
+    return cost / n if n else float("nan")

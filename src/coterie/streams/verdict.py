@@ -22,12 +22,14 @@ independent, which predictions of a learner that goes on learning are only rough
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from coterie.streams.costs import RATES, Words, words_of
 from coterie.streams.paired import benjamini_hochberg, mcnemar, paired_interval
-from coterie.streams.wording import counted, digits_of, listed, none_for_nan, percent, points
+from coterie.streams.wording import counted, digits_of, listed, none_for_nan
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -86,6 +88,8 @@ class Verdict:
         ``"helped"``, ``"hurt"`` or ``"unclear"``.
     overall : Gain
         All rounds pooled.
+    words : Words
+        How errors are called and written.
     """
 
     tasks: tuple[Hashable, ...]
@@ -100,6 +104,7 @@ class Verdict:
     q_value: Floats
     outcome: NDArray[np.str_]
     overall: Gain
+    words: Words = RATES
 
     @property
     def helped(self) -> tuple[Hashable, ...]:
@@ -193,12 +198,12 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95) -> Verdict:
     _check_same_rounds(trace, against)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}: expected a number between 0 and 1")
-    cells = _cells(trace, against)
-    parts = _gains(cells, confidence)
-    q_value = _adjusted(parts.p_value, cells.won + cells.lost, 1 - confidence)
+    parts, pooled, could = compared(trace, against, confidence)
+    q_value = np.ones_like(parts.p_value)
+    q_value[could] = benjamini_hochberg(parts.p_value[could])
     outcome = _outcomes(q_value <= 1 - confidence, parts.low, parts.high)
-    overall = _pooled(_gains(_Cells(*(counts.sum(keepdims=True) for counts in cells)), confidence))
-    return Verdict(tuple(trace.tasks), confidence, **parts._asdict(), q_value=q_value, outcome=outcome, overall=overall)
+    judged: dict[str, Any] = {"q_value": q_value, "outcome": outcome, "overall": _pooled(pooled)}
+    return Verdict(tuple(trace.tasks), confidence, **parts._asdict(), **judged, words=words_of(trace))
 
 
 class _Cells(NamedTuple):
@@ -210,7 +215,7 @@ class _Cells(NamedTuple):
     both: Ints
 
 
-class _Gains(NamedTuple):
+class Gains(NamedTuple):
     """`Gain`, its fields arrays."""
 
     n: Ints
@@ -222,17 +227,34 @@ class _Gains(NamedTuple):
     p_value: Floats
 
 
+class Compared(NamedTuple):
+    """Two learners on every task and over all rounds, and which tasks could be told apart."""
+
+    parts: Gains
+    pooled: Gains
+    could: NDArray[np.bool_]
+
+
+@singledispatch
+def compared(trace: Any, against: Any, confidence: float) -> Compared:
+    """Two learners over the same rounds; for numbers see :mod:`coterie.streams.amounts`."""
+    cells = _cells(trace, against)
+    pooled = _Cells(*(counts.sum(keepdims=True) for counts in cells))
+    could = 2.0 ** (1.0 - (cells.won + cells.lost)) <= 1 - confidence
+    return Compared(_gains(cells, confidence), _gains(pooled, confidence), could)
+
+
 def _cells(trace: Trace, against: Trace) -> _Cells:
     ours, theirs, n_tasks = trace.mistake, against.mistake, len(trace.tasks)
     chosen = (np.ones_like(ours), theirs & ~ours, ours & ~theirs, ours & theirs)
     return _Cells(*(np.bincount(trace.task[rounds], minlength=n_tasks) for rounds in chosen))
 
 
-def _gains(cells: _Cells, confidence: float) -> _Gains:
+def _gains(cells: _Cells, confidence: float) -> Gains:
     n, won, lost, both = cells
     error, error_against, gain = (_per_round(count, n) for count in (both + lost, both + won, won - lost))
     low, high = paired_interval(n, won, lost, confidence)
-    return _Gains(n, error, error_against, gain, low, high, mcnemar(won, lost))
+    return Gains(n, error, error_against, gain, low, high, mcnemar(won, lost))
 
 
 def _per_round(count: Ints, n: Ints) -> Floats:
@@ -240,16 +262,8 @@ def _per_round(count: Ints, n: Ints) -> Floats:
     return rate
 
 
-def _pooled(parts: _Gains) -> Gain:
+def _pooled(parts: Gains) -> Gain:
     return Gain(int(parts.n[0]), *(float(values[0]) for values in parts[1:]))
-
-
-def _adjusted(p_value: Floats, differing: Ints, alpha: float) -> Floats:
-    """Benjamini-Hochberg over the tasks that could be told; 1 for the others."""
-    q_value = np.ones_like(p_value)
-    could = 2.0 ** (1.0 - differing) <= alpha
-    q_value[could] = benjamini_hochberg(p_value[could])
-    return q_value
 
 
 def _outcomes(called: NDArray[np.bool_], low: Floats, high: Floats) -> NDArray[np.str_]:
@@ -266,14 +280,15 @@ def _check_same_rounds(trace: Trace, against: Trace) -> None:
 def _overall(verdict: Verdict, name: str, against: str) -> str:
     gain = verdict.overall
     digits = digits_of(gain.gain, gain.low, gain.high)
-    before, after = percent(gain.error_against, digits), percent(gain.error, digits)
+    words = verdict.words
+    before, after = words.value(gain.error_against, digits), words.value(gain.error, digits)
     rounds = f"over {counted(gain.n, 'example')}"
-    interval = f"{points(gain.low, digits)} to {points(gain.high, digits)} points"
+    interval = f"{words.difference(gain.low, digits)} to {words.difference(gain.high, digits)}{words.unit}"
     level = f"{100 * verdict.confidence:g} % interval of the gain: {interval}"
-    if gain.low <= 0 <= gain.high:
-        return f"{_capital(name)} made no clear difference {rounds}: {after} error against {before} ({level})."
+    if not (gain.low > 0 or gain.high < 0):
+        return f"{_capital(name)} made no clear difference {rounds}: {after} {words.error} against {before} ({level})."
     verb = "cut" if gain.low > 0 else "raised"
-    return f"{_capital(name)} {verb} the error from {before} to {after} {rounds} ({level})."
+    return f"{_capital(name)} {verb} the {words.error} from {before} to {after} {rounds} ({level})."
 
 
 def _tasks(verdict: Verdict) -> str:

@@ -1,0 +1,237 @@
+"""Kernel Perceptrons on a budget: a record, a projection, sparse text, cost over B, and scikit-learn beside them.
+
+python -m bench.budgets [dense] [projection] [sparse] [over-b] [scikit-learn]
+
+BLAS has one thread throughout. The naive peer keeps its support vectors in one array and makes the kernel values of each
+record by numpy, from differences as one writes them down or from inner products with the norms kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import coterie as ct
+from bench import streams
+from bench.harness import Timing, cpu, header, row
+
+SIGMA = 1.0
+SIZES = (100, 1000, 5000)
+RECORDS = 8_000
+
+
+def main() -> None:
+    asked = sys.argv[1:] or list(PARTS)
+    with threadpool_limits(1):
+        header()
+        for name in asked:
+            PARTS[name]()
+
+
+def filled(budget: Any, block: Any, n: int, kernel: Any = None, relation: Any = None) -> Any:
+    """A model whose budget is full: it has learned n records, and what it calls is compiled."""
+    model = ct.MultitaskKernelPerceptron(kernel or ct.Gaussian(SIGMA), relation or ct.HalfUpdate(), budget)
+    model.learn_block(block.piece(0, n))
+    return model
+
+
+def timed(make: Callable[[], Any], work: Callable[[Any], Any], repeats: int = 3) -> Timing:
+    """CPU seconds of work on what is made anew for every run."""
+    seconds = []
+    for _ in range(repeats):
+        held = make()
+        seconds.append(cpu(lambda: work(held)))  # noqa: B023
+    return Timing(seconds)
+
+
+# -- a record, dense ---------------------------------------------------------------------------------------------------
+
+
+def dense() -> None:
+    for features, tasks in ((28, 139), (128, 1000)):
+        block = streams.dense(features, tasks, 40_000)
+        for size in SIZES:
+            start = max(4 * size, 4000)
+            part = block.piece(start, start + RECORDS)
+            for budget in (ct.RandomRemoval(size), ct.Forgetron(size)):
+                one_by_one(budget, block, start)
+                ours = timed(lambda: filled(budget, block, start), lambda model: model.learn_block(part))  # noqa: B023
+                few = max(200, 400_000 // size)
+                naive = {
+                    name: timed(lambda: Naive(block, size), lambda held: held.learn(few, values))  # noqa: B023
+                    for name, values in (("differences", differences), ("products", products))
+                }
+                for name, peer in naive.items():
+                    ratio = (peer.median / few) / (ours.median / RECORDS)
+                    what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over naive {name}"
+                    row(what, "≥ 15", f"{ours.per(RECORDS)} ns", f"{peer.per(few)} ns", ratio, ratio >= 15)
+
+
+def one_by_one(budget: Any, block: Any, start: int) -> None:
+    """The mistakes of a block are those of its records one by one."""
+    whole, single = filled(budget, block, start), filled(budget, block, start)
+    part = block.piece(start, start + 300)
+    updated = [single.learn_block(each).updated[0] for each in part.pieces(1)]
+    assert np.array_equal(whole.learn_block(part).updated, updated)
+
+
+class Naive:
+    """mtrbp with arrays, one record after the other."""
+
+    def __init__(self, block: Any, size: int) -> None:
+        self.block, self.size = block, size
+        self.S, self.beta = block.X[:size].copy(), block.y[:size].astype(float)
+        self.tasks, self.squares = block.task[:size].copy(), (block.X[:size] ** 2).sum(axis=1)
+        self.M = (np.eye(int(block.task.max()) + 1) + 1) / 2
+        self.rng = np.random.default_rng(0)
+
+    def learn(self, n: int, values: Callable[[Any, Any], Any]) -> None:
+        block = self.block
+        for t in range(self.size, self.size + n):
+            x, i = block.X[t], block.task[t]
+            margin = (self.beta * self.M[self.tasks, i]) @ values(self, x)
+            if block.y[t] * margin <= 0:
+                slot = int(self.rng.random() * self.size)
+                self.S[slot], self.beta[slot], self.tasks[slot] = x, block.y[t], i
+                self.squares[slot] = x @ x
+
+
+def differences(held: Naive, x: Any) -> Any:
+    return np.exp(-((held.S - x) ** 2).sum(axis=1) / (2 * SIGMA**2))
+
+
+def products(held: Naive, x: Any) -> Any:
+    return np.exp((2 * (held.S @ x) - held.squares - x @ x) / (2 * SIGMA**2))
+
+
+# -- a projection ------------------------------------------------------------------------------------------------------
+
+
+def noise(n: int, features: int = 128, tasks: int = 10) -> Any:
+    """Labels by the coin, so that half of the rounds are mistakes, and records that no others hold."""
+    block = streams.dense(features, tasks, n)
+    y = np.where(np.random.default_rng(1).random(n) < 0.5, 1, -1)
+    return type(block)(block.X, y, block.task, block.place)
+
+
+def projection() -> None:
+    block, size = noise(12_000), 1000
+    part = block.piece(4000, 8000)
+    for budget in (ct.Projection(size), ct.SharedProjection(size)):
+        mistakes = int(filled(budget, block, 4000).learn_block(part).updated.sum())
+        ours = timed(lambda: filled(budget, block, 4000), lambda model: model.learn_block(part))  # noqa: B023
+        peer = timed(lambda: filled(budget, block, 4000), lambda model: literal(model, 3), 3)  # noqa: B023
+        what = (
+            f"{type(budget).__name__}, B = {size}, microseconds a mistake, predictions included; peer: an inverse each"
+        )
+        each = ours.median / mistakes * 1e6
+        row(what, "≤ 250", ours.per(mistakes, 1e6), peer.per(3, 1e6), peer.median / 3 * 1e6 / each, each <= 250)
+
+
+def literal(model: Any, times: int) -> None:
+    """What a mistake costs that inverts the Gram matrix of B + 1 vectors, all that the definition asks for."""
+    X = model.state_.model.store.values
+    squares = (X**2).sum(axis=1)
+    for _ in range(times):
+        H = np.exp((2 * X @ X.T - squares - squares[:, None]) / (2 * SIGMA**2))
+        np.linalg.inv(H)
+
+
+# -- sparse text -------------------------------------------------------------------------------------------------------
+
+
+def sparse() -> None:
+    block, size = streams.text(100, 24_000), 5000
+    budget, kernel = ct.RandomRemoval(size), ct.Polynomial(2)
+    part = block.piece(16_000, 20_000)
+    ours = timed(lambda: filled(budget, block, 16_000, kernel), lambda model: model.learn_block(part))
+    few, X = 30, block.X
+    starts, features, values = X.indptr[: size + 1], X.indices[: X.indptr[size]], X.data[: X.indptr[size]]
+
+    def row_by_row(dense: np.ndarray) -> None:
+        """One record made dense, the products with every support vector in turn, all of them in one numpy call."""
+        for t in range(size, size + few):
+            entries = slice(X.indptr[t], X.indptr[t + 1])
+            dense[X.indices[entries]] = X.data[entries]
+            _ = (np.add.reduceat(values * dense[features], starts[:-1]) + 1.0) ** 2
+            dense[X.indices[entries]] = 0.0
+
+    peer = timed(lambda: np.zeros(X.shape[1]), row_by_row)
+    ratio = (peer.median / few) / (ours.median / 4000)
+    what = f"RandomRemoval, sparse text, B = {size}, a record, over row by row"
+    row(what, "≥ 5", f"{ours.per(4000)} ns", f"{peer.per(few)} ns", ratio, ratio >= 5)
+
+
+# -- cost over B -------------------------------------------------------------------------------------------------------
+
+
+def over_b() -> None:
+    """What a mistake costs beside the prediction, which is B kernel values for all; the exponent of B that fits."""
+    block = noise(20_000, 32)
+    sizes = np.array([125, 250, 500, 1000])
+    for name, claimed in (("RandomRemoval", 0), ("Forgetron", 1), ("Projection", 2), ("SharedProjection", 2)):
+        whole = np.array([per_mistake(getattr(ct, name)(int(size)), block, int(size)) for size in sizes])
+        exponent = float(np.polyfit(np.log(sizes), np.log(whole), 1)[0])
+        shown = ", ".join(f"{seconds * 1e6:.3g}" for seconds in whole)
+        what = f"{name}, microseconds a mistake at B = {', '.join(map(str, sizes))}, and the exponent of B (ratio)"
+        row(what, f"O(B^{claimed}) and O(B) kernel values", shown, "", exponent, exponent <= max(claimed, 1) + 0.15)
+
+
+def per_mistake(budget: Any, block: Any, size: int) -> float:
+    part = block.piece(8000, 12_000)
+    mistakes = int(filled(budget, block, 8000).learn_block(part).updated.sum())
+    return timed(lambda: filled(budget, block, 8000), lambda model: model.learn_block(part)).median / mistakes
+
+
+# -- scikit-learn ------------------------------------------------------------------------------------------------------
+
+
+def scikit_learn() -> None:
+    """Half of a stream to learn from, half to be tested on; tasks are balls around centres that are near each other."""
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import SVC
+
+    rng = np.random.default_rng(0)
+    n, d, tasks, sigma = 12_000, 8, 40, 2.0
+    X, task = rng.normal(size=(n, d)), rng.integers(tasks, size=n)
+    apart = ((X - 0.5 * rng.normal(size=(tasks, d))[task]) ** 2).sum(axis=1)
+    y = np.where(apart > np.median(apart), 1, -1)
+    first, rest = slice(0, n // 2), slice(n // 2, n)
+    coded = np.column_stack([X, sigma * np.eye(tasks)[task]])
+    gamma = 1 / (2 * sigma**2)
+    machines = {
+        "SVC, records and tasks as features": (SVC(gamma=gamma), coded),
+        "Nystroem of 300 + SGD, records and tasks": (
+            make_pipeline(Nystroem(gamma=gamma, n_components=300, random_state=0), SGDClassifier(random_state=0)),
+            coded,
+        ),
+    }
+    budgets = (ct.Unbounded(), ct.RandomRemoval(300), ct.Forgetron(300), ct.Projection(300), ct.SharedProjection(300))
+    print("\n| learner | CPU seconds for 6000 records | held-out error, % |\n|---|---|---|")
+    for name, (machine, features) in machines.items():
+        seconds = cpu(lambda: machine.fit(features[first], y[first]))  # noqa: B023
+        print(f"| {name} | {seconds:.2f} | {100 * np.mean(machine.predict(features[rest]) != y[rest]):.1f} |")
+    for budget in budgets:
+        held = ct.MultitaskKernelPerceptron(ct.Gaussian(sigma), ct.HalfUpdate(), budget)
+        held.fit(X[first], y[first], task[first])
+        seconds = cpu(lambda: held.fit(X[first], y[first], task[first]))  # noqa: B023
+        error = 100 * np.mean(held.predict(X[rest], task[rest]) != y[rest])
+        print(f"| ours, {budget!r}, {held.n_support_} vectors | {seconds:.2f} | {error:.1f} |", flush=True)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "dense": dense,
+    "projection": projection,
+    "sparse": sparse,
+    "over-b": over_b,
+    "scikit-learn": scikit_learn,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""How likely a record's label is asked for: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from . import spec
+from .numeric import asking as compiled
+
+
+@spec.part
+class Always:
+    """Ask for every label: with it, selective sampling is learning as it always was, bit for bit.
+
+    Examples
+    --------
+    >>> Always()
+    Always()
+    """
+
+    learned: ClassVar[bool] = False
+
+    def compiled(self, n_tasks: int) -> compiled.Constant:
+        """The chance as compiled code takes it."""
+        return compiled.Constant(1.0)
+
+
+@spec.part
+class Randomly:
+    """Ask for a label with the same chance whatever the record: what asking has to be better than.
+
+    Parameters
+    ----------
+    rate : float, 0 < rate <= 1
+        The share of labels.
+
+    Examples
+    --------
+    >>> Randomly(rate=0.2)
+    Randomly(rate=0.2)
+    """
+
+    rate: float
+
+    learned: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.rate) and 0 < self.rate <= 1):
+            raise ValueError(f"rate of Randomly must be a number above 0 and at most 1, got {self.rate!r}")
+
+    def compiled(self, n_tasks: int) -> compiled.Constant:
+        """The chance as compiled code takes it."""
+        return compiled.Constant(float(self.rate))
+
+
+@spec.part
+class Margin:
+    """Ask with chance c / (c + |margin|): surely where the model is undecided, seldom where it is sure.
+
+    Parameters
+    ----------
+    c : float > 0
+        The size of margin at which one label in two is asked for. 0.3 suits margins that are log-odds
+        (:class:`coterie.MultitaskLogistic`, :class:`coterie.AdaptiveSharingClassifier`) and those of
+        :class:`coterie.MultitaskAROW`. It goes with the margins: those of a Perceptron grow with the number of mistakes
+        and with the length of records. As c grows every label is asked for.
+
+    Examples
+    --------
+    >>> Margin(c=0.3)
+    Margin(c=0.3)
+    """
+
+    c: float = 0.3
+
+    learned: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "c")
+
+    def compiled(self, n_tasks: int) -> compiled.Inverse:
+        """The chance as compiled code takes it."""
+        return compiled.Inverse(float(self.c))
+
+
+@spec.part
+class Below:
+    """Ask wherever |margin| < threshold, and nowhere else: no chance is involved.
+
+    What a model is wrongly sure of it never learns, which :class:`Margin` avoids.
+
+    Parameters
+    ----------
+    threshold : float > 0
+        In the units of the margin.
+
+    Examples
+    --------
+    >>> Below(threshold=1.0)
+    Below(threshold=1.0)
+    """
+
+    threshold: float
+
+    learned: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "threshold")
+
+    def compiled(self, n_tasks: int) -> compiled.Step:
+        """The chance as compiled code takes it."""
+        return compiled.Step(float(self.threshold))
+
+
+@spec.part
+class RelationRow:
+    """Ask with chance b / (b + |margin|), b = scale · Σ_j |A_ij|, the diagonal of the task's row included (SRDV11 §4).
+
+    A is the interaction matrix of a learned relation as it stands in that round, the inverse of ``relation_matrix_``;
+    under fixed relations the paper takes a constant, which is :class:`Margin`. The row sums shrink as A⁻¹ grows,
+    whatever the task. O(K³) after every revision of the relation, for K tasks.
+
+    Parameters
+    ----------
+    scale : float > 0
+        1 is the paper's. A starts at I/K and moves are spread by A⁻¹, so that b starts at 1/K where margins have the
+        size K: K² makes the two alike.
+
+    Examples
+    --------
+    >>> RelationRow(scale=100.0)
+    RelationRow(scale=100.0)
+    """
+
+    scale: float = 1.0
+
+    learned: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "scale")
+
+    def compiled(self, n_tasks: int) -> compiled.Row:
+        """The chance as compiled code takes it, its sums not yet taken."""
+        return compiled.Row(np.zeros(n_tasks), np.full(1, -1), float(self.scale))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _check_positive(part: Any, name: str) -> None:
+    value = getattr(part, name)
+    if not (_is_number(value) and 0 < value < np.inf):
+        raise ValueError(f"{name} of {type(part).__name__} must be a finite number above 0, got {value!r}")

@@ -1,0 +1,300 @@
+"""How much to smooth and how much to share, by errors on rows that were not learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .filters import Tikhonov, changed, filter_of
+from .outputs import output_kernel
+from .problem import Problem, problem_of
+from .products import block, some
+from .ridge import MultitaskKernelRidge
+from .solvers import chosen
+
+Array = NDArray[Any]
+
+CRITERIA = ("rows", "tasks")
+
+
+@dataclass(frozen=True)
+class RidgePath:
+    """Squared errors on rows left out, for every relation and every value of the filter's parameter.
+
+    Attributes
+    ----------
+    model : MultitaskKernelRidge
+        The one asked about, unfitted.
+    relations : list
+        The relations tried.
+    varied : str
+        The parameter that varies: "alpha", "steps" or "threshold".
+    values : list
+        Its values.
+    tasks : list
+        The tasks.
+    errors : ndarray, shape (n_relations, n_values, n_tasks)
+        Mean squared error of each task on rows left out, NaN for a task without rows.
+    counts : ndarray, shape (n_tasks,)
+        The number of outputs of each task.
+    criterion : {"rows", "tasks"}
+        Whether every row or every task counts the same in ``curve`` and ``best``.
+    """
+
+    model: MultitaskKernelRidge
+    relations: list[Any]
+    varied: str
+    values: list[Any]
+    tasks: list[Hashable]
+    errors: Array
+    counts: NDArray[np.int64]
+    criterion: str
+
+    @property
+    def curve(self) -> Array:
+        """The mean squared error for each relation and value, shape (n_relations, n_values)."""
+        known = self.counts > 0
+        weights = self.counts[known] if self.criterion == "rows" else np.ones(known.sum())
+        return np.asarray(np.average(self.errors[:, :, known], axis=2, weights=weights))
+
+    @property
+    def best(self) -> tuple[Any, Any]:
+        """The relation and the value with the least error."""
+        place = np.unravel_index(np.argmin(self.curve), self.curve.shape)
+        return self.relations[place[0]], self.values[place[1]]
+
+    @property
+    def best_by_task(self) -> dict[Hashable, tuple[Any, Any]]:
+        """The relation and the value with the least error on each task that has rows."""
+        found = {}
+        for t in np.flatnonzero(self.counts):
+            place = np.unravel_index(np.argmin(self.errors[:, :, t]), self.curve.shape)
+            found[self.tasks[t]] = (self.relations[place[0]], self.values[place[1]])
+        return found
+
+    @property
+    def chosen(self) -> MultitaskKernelRidge:
+        """The model with the best relation and value, unfitted."""
+        relation, value = self.best
+        varied = {"alpha": value} if self.model.filter is None else {"filter": changed(self.model.filter, value)}
+        return type(self.model)(**{**self.model.get_params(), "relation": relation, **varied})
+
+    def plot(self, path: str | PathLike[str]) -> None:
+        """Draw the curve of each relation, the best point marked, as a .png, .svg or .pdf file.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        from .drawing import draw_path
+
+        draw_path(self, Path(path))
+
+
+def ridge_path(
+    model: MultitaskKernelRidge,
+    X: Any,
+    y: Any,
+    task: Any = None,
+    *,
+    tasks: Sequence[Hashable] | None = None,
+    values: Sequence[Any] | None = None,
+    relations: Sequence[Any] | None = None,
+    folds: Any = None,
+    criterion: str = "rows",
+    seed: int = 0,
+) -> RidgePath:
+    """Errors on rows left out along the values of alpha (or steps, or threshold), and for several relations.
+
+    A spectrum is computed once for each relation (of shared inputs: once in all) and serves every value. With G the
+    matrix Q + alpha I and c = G⁻¹y, the rows F that are left out are missed by (G⁻¹_FF)⁻¹ c_F; for single rows that is
+    c_i / (G⁻¹)_ii. Where each row holds the outputs of all tasks, all of them are left out together.
+
+    Parameters
+    ----------
+    model : MultitaskKernelRidge
+        Its kernel, filter, risk; alpha, or the varied parameter of its filter, is taken from ``values``.
+    X, y, task, tasks
+        As in :meth:`MultitaskKernelRidge.fit`.
+    values : sequence, optional
+        Of alpha by default 50 from 1e-4 to 1e4; of steps 1, 2, 4, ... 512. A threshold has no default.
+    relations : sequence, optional
+        The relations to try, as ``[MeanRegularized(b=b) for b in ...]``; the model's own without.
+    folds : None, int or array of shape (n,), optional
+        None leaves out one row at a time, with Tikhonov's filter only; a number deals the rows of each task out to so
+        many folds; an array names the fold of each row. For other filters every fold has a spectrum of its own.
+    criterion : {"rows", "tasks"}
+        Whether every row counts the same, or every task.
+    seed : int
+        For dealing out.
+
+    Returns
+    -------
+    RidgePath
+        Errors, the best values, and the model with them.
+
+    Raises
+    ------
+    ValueError
+        For values out of range, folds of which there are not two, or rows left out one by one with another filter.
+    MemoryError
+        If the spectrum would not fit in memory.
+
+    Notes
+    -----
+    With ``risk="tasks"`` the weights of rows are those of all rows, also while some are left out.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(80, 3)), np.arange(80) % 8
+    >>> y = X[:, 0] + 0.1 * task * X[:, 1] + 0.3 * rng.normal(size=80)
+    >>> relations = [ct.MixedEffect(omega=omega) for omega in (0.0, 0.5, 0.9)]
+    >>> path = ct.ridge_path(ct.MultitaskKernelRidge("linear"), X, y, task, relations=relations)
+    >>> path.best[0], path.chosen.fit(X, y, task=task).predict(X[:1], task=[0]).shape
+    (MixedEffect(omega=0.9), (1,))
+    """
+    if criterion not in CRITERIA:
+        raise ValueError(f"criterion must be 'rows' or 'tasks', got {criterion!r}")
+    problem = problem_of(model, X, y, task, tasks, model.risk)
+    used = filter_of(model.filter, model.alpha)
+    along = _values(used, values)
+    held_out = _folds(folds, problem, seed)
+    tried = [model.relation] if relations is None else list(relations)
+    errors = np.array([*_errors(problem, used, along, tried, held_out)])
+    return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem), criterion)
+
+
+def _errors(problem: Problem, used: Any, values: list[Any], relations: list[Any], folds: Any) -> Iterator[Array]:
+    """Mean squared errors by value and task for each relation."""
+    first: Any = None
+    for relation in relations:
+        if getattr(relation, "form", None) == "alternated":
+            raise ValueError(f"{relation!r} is learned by alternation, of which no row can be left out in closed form")
+        design: Any = problem.design(output_kernel(relation, problem.tasks.labels))
+        chosen(design, used, "spectrum")
+        missing: Iterable[Array]
+        if not _identity(used) and folds is not None:
+            missing = _refitted(problem, relation, used, values, folds)
+        else:
+            first = design.spectrum() if first is None or problem.codes is not None else first.beside(*design.tasks)
+            missing = _left_out(first, used, problem.Y, values, folds)
+        yield np.array([_by_task(problem, each) for each in missing])
+
+
+def _left_out(spectrum: Any, used: Any, Y: Array, values: list[Any], folds: Any) -> Iterator[Array]:
+    if folds is not None:
+        return iter(spectrum.folds_left_out(used, Y, values, folds))
+    if not _identity(used):
+        raise ValueError(
+            f"leaving out one row at a time has a closed form for Tikhonov's filter only: give folds for {used!r}"
+        )
+    return iter(spectrum.left_out(used, Y, values))
+
+
+def _identity(used: Any) -> bool:
+    """Whether c is the solution of one linear system, of which rows can be taken out."""
+    return type(used) is Tikhonov
+
+
+def _refitted(problem: Problem, relation: Any, used: Any, values: list[Any], folds: Sequence[Array]) -> list[Array]:
+    """What is missing at the rows of each fold, with a spectrum of the other rows."""
+    M = output_kernel(relation, problem.tasks.labels)
+    design, missing = problem.design(M), [np.empty_like(problem.Y) for _ in values]
+    for fold, kept, inner in _splits(problem, folds):
+        for place, C in enumerate(inner.design(M).spectrum().path(used, inner.Y, values)):
+            missing[place][fold] = problem.Y[fold] - _predicted(design, problem, fold, kept, C)
+    return missing
+
+
+def held_out(
+    problem: Problem, M: Array, folds: Any, strata: NDArray[np.int64], coefficients: Callable[[Problem, Array], Array]
+) -> Array:
+    """The outputs predicted for each row when its fold is not learned from, by learning once for each fold.
+
+    The rows of a stratum, such as a class, are dealt out to all folds.
+    """
+    made, design = np.empty_like(problem.Y), problem.design(M)
+    dealt = _dealt(folds, strata, len(made), seed=0)
+    parts = [np.flatnonzero(dealt == fold) for fold in range(int(folds))]
+    for fold, kept, inner in _splits(problem, parts):
+        made[fold] = _predicted(design, problem, fold, kept, coefficients(inner, M))
+    return np.asarray(made / problem.row_roots)
+
+
+def _splits(problem: Problem, folds: Sequence[Array]) -> Iterator[tuple[Array, Array, Problem]]:
+    """The rows of each fold, the others, and the problem of those."""
+    for fold in folds:
+        kept = np.setdiff1d(np.arange(len(problem.Y)), fold)
+        codes = None if problem.codes is None else problem.codes[kept]
+        yield fold, kept, replace(problem, points=some(problem.points, kept), codes=codes, Y=problem.Y[kept])
+
+
+def _predicted(design: Any, problem: Problem, fold: Array, kept: Array, C: Array) -> Array:
+    if problem.codes is not None:
+        return np.asarray(design.values(fold, kept) @ C)
+    K = block(design.kernel, some(problem.points, fold), some(problem.points, kept), design.dtype)
+    return np.asarray(K @ C @ design.M)
+
+
+def _by_task(problem: Problem, missing: Array) -> Array:
+    """The mean squared error of each task."""
+    squares = (missing / problem.row_roots) ** 2
+    if problem.codes is None:
+        return np.asarray(squares.mean(axis=0))
+    sums = np.bincount(problem.codes, squares.sum(axis=1), len(problem.tasks))
+    counts = _counts(problem)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _counts(problem: Problem) -> NDArray[np.int64]:
+    n, p = problem.Y.shape
+    if problem.codes is None:
+        return np.full(p, n, np.int64)
+    return np.asarray(np.bincount(problem.codes, minlength=len(problem.tasks)) * p, np.int64)
+
+
+def _values(used: Any, values: Sequence[Any] | None) -> list[Any]:
+    defaults = {"alpha": np.logspace(-4, 4, 50).tolist(), "steps": [2**k for k in range(10)]}
+    if values is None and used.varied not in defaults:
+        raise ValueError(f"give values of {used.varied} to try: it is in the units of the eigenvalues of Q")
+    along = list(defaults[used.varied] if values is None else values)
+    if not along:
+        raise ValueError(f"values must hold one {used.varied} at least, got none")
+    for value in along:
+        changed(used, value)
+    return along
+
+
+def _folds(folds: Any, problem: Problem, seed: int) -> list[NDArray[np.int64]] | None:
+    """The rows of each fold."""
+    if folds is None:
+        return None
+    n = len(problem.Y)
+    codes = _dealt(folds, problem.codes, n, seed) if np.ndim(folds) == 0 else np.asarray(folds)
+    if codes.shape != (n,):
+        raise ValueError(f"folds must name one fold a row, shape ({n},), got shape {codes.shape}")
+    names = np.unique(codes)
+    if len(names) < 2:
+        raise ValueError(f"folds must be two at least, got {len(names)}")
+    return [np.flatnonzero(codes == name) for name in names]
+
+
+def _dealt(folds: Any, codes: NDArray[np.int64] | None, n: int, seed: int) -> NDArray[np.int64]:
+    """The fold of each row, the rows of a task dealt out one after the other in an order drawn."""
+    if isinstance(folds, bool) or folds != int(folds) or not 2 <= folds <= n:
+        raise ValueError(f"folds must be a number from 2 to the {n} rows, or name the fold of each row, got {folds!r}")
+    order = np.random.default_rng(seed).permutation(n)
+    if codes is not None:
+        order = order[np.argsort(codes[order], kind="stable")]
+    dealt = np.empty(n, np.int64)
+    dealt[order] = np.arange(n) % int(folds)
+    return dealt

@@ -1,0 +1,243 @@
+"""The two forms of a batch problem: every row of a task of its own, or every row with one output a task.
+
+Both are ridge regression in the space of the kernel Q((x, s), (z, t)) = k(x, z) M_st. A design knows how to make Q in
+parts, and what a solver would need; the solvers know nothing of rows and tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.points import Points
+
+from . import products
+from .products import block, joint_product, pieces, some
+from .spectra import JointSpectrum, KroneckerSpectrum, Part
+
+Array = NDArray[Any]
+Codes = NDArray[np.int64]
+
+#: Landmarks of a preconditioner for each square root of the number of rows.
+LANDMARKS = 10.0
+
+
+@dataclass(frozen=True)
+class Separate:
+    """One output a row, that of its task: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
+
+    kernel: Any
+    points: Points
+    codes: Codes
+    M: Array
+    dtype: str
+
+    what: ClassVar[str] = "a kernel matrix of {n} x {n} rows"
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.codes)
+
+    @cached_property
+    def parts(self) -> list[Codes]:
+        """Rows that share with each other and no others: Q has a block for each."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        labels = connected_components(csr_array(self.M != 0), directed=False)[1][self.codes]
+        order = np.argsort(labels, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+
+    def values(self, rows: Codes, columns: Codes) -> Array:
+        """A block of Q."""
+        from coterie.numeric.joint import scale_by_tasks
+
+        made = block(self.kernel, some(self.points, rows), some(self.points, columns), self.dtype)
+        scale_by_tasks(made, self.M, self.codes[rows], self.codes[columns])
+        return made
+
+    def product(self, c: Array) -> Array:
+        """Q c: O(n²) kernel values and O(n) memory, or by features where the kernel is linear."""
+        return joint_product(self.kernel, self.points, self.codes, self.M, c, self.dtype)
+
+    def factored(self, alpha: float) -> Callable[[Array], Array]:
+        """What solves (Q + alpha I) c = y for any y: one Cholesky factor for each part, O(Σ n_p³ / 3)."""
+        solvers = [(rows, positive_factor(self.values(rows, rows), alpha)) for rows in self.parts]
+
+        def solve(y: Array) -> Array:
+            c = np.empty_like(y)
+            for rows, factor in solvers:
+                c[rows] = factor(y[rows])
+            return c
+
+        return solve
+
+    def spectrum(self) -> JointSpectrum:
+        """Eigenvalues and eigenvectors of Q: O(Σ n_p³)."""
+        return JointSpectrum([Part(rows, *eigen(self.values(rows, rows))) for rows in self.parts], self.n)
+
+    def preconditioner(self, alpha: float, rank: int) -> Callable[[Array], Array]:
+        """Nearly the inverse of Q + alpha I, from the columns of some rows (Nyström): O(n rank²)."""
+        landmarks = np.sort(np.random.default_rng(0).permutation(self.n)[:rank])
+        B = nystrom(self.values(np.arange(self.n), landmarks), landmarks)
+        G = positive_factor(B.T @ B, alpha)
+        return lambda r: (r - B @ G(B.T @ r)) / alpha
+
+    def bytes(self, solver: str) -> float:
+        """About what a solver needs at once."""
+        largest = max(len(rows) for rows in self.parts)
+        size = np.dtype(self.dtype).itemsize
+        kept = sum(float(len(rows)) ** 2 for rows in self.parts)
+        return {
+            "cholesky": 1.1 * size * kept,
+            "spectrum": size * (kept + 3.2 * float(largest) ** 2),
+            "conjugate gradients": size * (2.0 * self.n * rank_for(self.n) + 2.0 * products.BLOCK_ENTRIES),
+        }[solver]
+
+    def preferred(self) -> str:
+        """The quickest exact solver of Tikhonov systems."""
+        return "cholesky"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One output a task in every row: Q = M ⊗ K, which has the eigenvalues s_i l_j (ROS11 §5.2)."""
+
+    kernel: Any
+    points: Points
+    M: Array
+    dtype: str
+
+    what: ClassVar[str] = "a kernel matrix of {n} x {n} inputs"
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.points.squares)
+
+    def gram(self) -> Array:
+        """K."""
+        return block(self.kernel, self.points, self.points, self.dtype)
+
+    @cached_property
+    def tasks(self) -> tuple[Array, Array]:
+        """The eigenvalues of M, none negative, equal ones made exactly so, and its eigenvectors."""
+        lams, U = eigen(np.array(self.M, self.dtype))
+        for lam, places in distinct(lams):
+            lams[places] = lam
+        return lams, U
+
+    def product(self, C: Array) -> Array:
+        """K C M, K made by blocks."""
+        out, CM = np.empty_like(C), C @ self.M
+        for rows, X in pieces(self.points, self.n):
+            out[rows] = block(self.kernel, X, self.points, self.dtype) @ CM
+        return out
+
+    def factored(self, alpha: float) -> Callable[[Array], Array]:
+        """What solves K C M + alpha C = Y: one Cholesky factor for each distinct eigenvalue of M."""
+        lams, U = self.tasks
+        K = self.gram()
+        solvers = [(columns, positive_factor(lam * K, alpha)) for lam, columns in distinct(lams)]
+
+        def solve(Y: Array) -> Array:
+            turned = Y @ U
+            for columns, factor in solvers:
+                turned[:, columns] = factor(turned[:, columns])
+            return np.asarray(turned @ U.T)
+
+        return solve
+
+    def spectrum(self) -> KroneckerSpectrum:
+        """The eigenvalues and eigenvectors of K and of M: O(n³ + T³)."""
+        return KroneckerSpectrum(*eigen(self.gram()), *self.tasks)
+
+    def preconditioner(self, alpha: float, rank: int) -> Callable[[Array], Array]:
+        """Nearly the inverse of M ⊗ K + alpha I, from some columns of K (Nyström): O(n rank²)."""
+        landmarks = np.sort(np.random.default_rng(0).permutation(self.n)[:rank])
+        B = nystrom(block(self.kernel, self.points, some(self.points, landmarks), self.dtype), landmarks)
+        lams, U = self.tasks
+        theta, W = eigen(B.T @ B)
+        V = B @ W
+        shrink = lams / (alpha + theta[:, None] * lams)
+
+        def apply(R: Array) -> Array:
+            turned = R @ U
+            return np.asarray((turned - V @ (shrink * (V.T @ turned))) @ U.T / alpha)
+
+        return apply
+
+    def bytes(self, solver: str) -> float:
+        """About what a solver needs at once."""
+        size = np.dtype(self.dtype).itemsize
+        outputs = 6.0 * self.n * len(self.M)
+        square = float(self.n) ** 2
+        factors = len(distinct(self.tasks[0])) if solver == "cholesky" else 0
+        return (
+            size * outputs
+            + {
+                "cholesky": size * (1.1 + factors) * square,
+                "spectrum": size * 4.2 * square,
+                "conjugate gradients": size * (3.0 * self.n * rank_for(self.n) + 2.0 * products.BLOCK_ENTRIES),
+            }[solver]
+        )
+
+    def preferred(self) -> str:
+        """The quickest exact solver of Tikhonov systems: a spectrum costs as much as some twenty Cholesky factors."""
+        return "cholesky" if len(distinct(self.tasks[0])) <= 4 else "spectrum"
+
+
+def rank_for(n: int) -> int:
+    """The number of landmarks of a preconditioner."""
+    return int(min(n, max(LANDMARKS * np.sqrt(n), 50)))
+
+
+def eigen(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a positive semidefinite matrix, those that are rounding made 0, and eigenvectors; A is used up."""
+    from scipy.linalg import eigh
+
+    values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
+    values[values < 4 * np.finfo(values.dtype).eps * values[-1]] = 0.0
+    return values, vectors
+
+
+def distinct(values: Array) -> list[tuple[float, Codes]]:
+    """Values that differ by more than rounding, ascending, each with its places."""
+    order = np.argsort(values, kind="stable")
+    gap = 64 * np.finfo(values.dtype).eps * max(float(values.max(initial=0.0)), np.finfo(np.float64).tiny)
+    groups = np.split(order, np.flatnonzero(np.diff(values[order]) > gap) + 1)
+    return [(float(values[group].mean()), group) for group in groups]
+
+
+def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
+    """What solves (A + alpha I) x = b; A is used up.
+
+    Raises
+    ------
+    ValueError
+        If A + alpha I is not positive definite, so that the kernel is none or alpha drowns in rounding.
+    """
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    A.flat[:: len(A) + 1] += A.dtype.type(alpha)
+    try:
+        factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError(
+            f"the kernel matrix plus alpha = {alpha:g} is not positive definite: the kernel is none, or alpha is too "
+            "small beside it"
+        ) from None
+    return lambda b: cast(Array, cho_solve(factor, b, check_finite=False))
+
+
+def nystrom(columns: Array, landmarks: Codes) -> Array:
+    """B with B B' = Q_nm Q_mm⁻¹ Q_mn, what some columns of a positive semidefinite Q say of all of it."""
+    values, W = eigen(columns[landmarks].copy())
+    kept = values > 1e-12 * values[-1] if values.dtype == np.float64 else values > 1e-5 * values[-1]
+    return np.asarray(columns @ (W[:, kept] / np.sqrt(values[kept])))

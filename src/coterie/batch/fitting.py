@@ -1,0 +1,276 @@
+"""Files to a fitted batch model: what it is by names and numbers, how much to smooth and to share by rows left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import relations
+from coterie.kernels import Gaussian, Linear, Polynomial, median_distance
+from coterie.streams.choices import Choice, require_one_of
+from coterie.streams.errors import InputError
+from coterie.streams.kinds import RELATIONS
+from coterie.streams.reading import Reading
+
+from .choice import RidgePath, ridge_path
+from .classifier import MultitaskKernelClassifier
+from .coding import labels_of
+from .learning import OptimalOutputKernel
+from .linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
+from .ridge import MultitaskKernelRidge
+from .svm import MultitaskSVC, MultitaskSVR
+
+if TYPE_CHECKING:
+    from coterie.streams.readers import Reader
+
+Array = NDArray[Any]
+
+METHODS = ("ridge", "classifier", "svc", "svr", "linear-svc", "linear-svr")
+NUMERIC = ("ridge", "svr", "linear-svr")
+WITH_KERNEL = ("ridge", "classifier", "svc", "svr")
+KERNELS = ("gaussian", "linear", "polynomial")
+#: Relations of the batch: the fixed ones of streams, one that is chosen and one that is learned.
+CHOSEN, LEARNED = "mixed", "optimal"
+FIXED = ("half", "independent", "pooled", "mean", "clusters", "hierarchy", "graph", "matrix")
+SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+BASELINES = {"independent": relations.MixedEffect(omega=0.0), "pooled": relations.MixedEffect(omega=1.0)}
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A batch model by names and numbers.
+
+    Parameters
+    ----------
+    method : str, optional
+        One of `METHODS`; ridge regression where labels are numbers of which there are more than two, else the
+        classifier.
+    kernel : str
+        One of `KERNELS`.
+    sigma : float, optional
+        Of the Gaussian kernel; the median distance of records without.
+    degree : int
+        Of the polynomial kernel.
+    alpha : float, optional
+        Of ridge regression and its classifier; the one with the least error on rows left out without.
+    C : float
+        Of the support vector machines.
+    relation : str, optional
+        ``"mixed"`` (`MixedEffect`, its omega the ``share`` or chosen by rows left out), ``"optimal"``
+        (`OptimalOutputKernel`), or one of `FIXED`; without, what else is given implies, else ``"mixed"``.
+    share, b, groups, parents, graph, matrix
+        As in `coterie.streams.choices.Choice`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, or arguments that do not go together.
+
+    Examples
+    --------
+    >>> Fitting(kernel="linear", share=0.5).relation_of(str)
+    MixedEffect(omega=0.5)
+    """
+
+    method: str | None = None
+    kernel: str = "gaussian"
+    sigma: float | None = None
+    degree: int = 2
+    alpha: float | None = None
+    C: float = 1.0
+    relation: str | None = None
+    share: Any = None
+    b: Any = None
+    groups: str | None = None
+    parents: str | None = None
+    graph: str | None = None
+    matrix: str | None = None
+
+    def __post_init__(self) -> None:
+        require_one_of("method", self.method, METHODS)
+        require_one_of("kernel", self.kernel, KERNELS)
+        require_one_of("relation", self.relation, (CHOSEN, LEARNED, *FIXED))
+        if self.relation == LEARNED and self._said(("share", "b", "groups", "parents", "graph", "matrix")):
+            raise ValueError("relation 'optimal' is learned: nothing else is said of it")
+        if self.relation not in (CHOSEN, LEARNED):
+            self._choice()
+
+    @property
+    def kind(self) -> str:
+        """The relation's name."""
+        if self.relation is not None:
+            return self.relation
+        more = self._said(("b", "groups", "parents", "graph", "matrix"))
+        return self._choice().kind if more else CHOSEN
+
+    def relation_of(self, naming: Callable[[str], Any]) -> Any:
+        """The relation, None where it is to be chosen."""
+        if self.kind == LEARNED:
+            return OptimalOutputKernel()
+        if self.kind == CHOSEN:
+            return None if self.share is None else relations.MixedEffect(omega=float(self.share))
+        return RELATIONS[self.kind].make(self._choice(), naming)
+
+    def kernel_of(self, X: Any) -> Any:
+        """The kernel."""
+        if self.kernel == "gaussian":
+            return Gaussian(median_distance(X) if self.sigma is None else self.sigma)
+        return Linear() if self.kernel == "linear" else Polynomial(self.degree)
+
+    def _choice(self) -> Choice:
+        return Choice(self.relation, **self._said(("share", "b", "groups", "parents", "graph", "matrix")))
+
+    def _said(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: held for name in names if (held := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came of it.
+
+    Attributes
+    ----------
+    model : batch estimator
+        Fitted, with the encoder of its files, ready to be saved.
+    reading : Reading
+        What was read.
+    tasks : int
+        How many tasks there are.
+    explained : dict of str to float
+        The explained variance (of outputs, or of the codes of classes) on rows left out one by one, together and for
+        one model a task and one for all; empty where it was not computed.
+    path : RidgePath or None
+        All errors behind it.
+    """
+
+    model: Any
+    reading: Reading
+    tasks: int
+    explained: dict[str, float]
+    path: RidgePath | None
+
+
+def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
+    """Read all records, choose what is to be chosen, and fit.
+
+    Parameters
+    ----------
+    read : callable
+        ``read()`` gives a reader, ``read(encoder=..., update=False)`` one that encodes by what the first has seen, so
+        that scales are those of all records.
+    fitting : Fitting
+        Which model.
+
+    Raises
+    ------
+    InputError
+        For files that cannot be read, no labels, or a relation that does not know a task.
+    ValueError
+        For labels that do not fit the method, and what the model refuses.
+    """
+    X, y, task, reader = _records(read)
+    method = fitting.method or ("ridge" if _numeric(y) else "classifier")
+    target = _target(y, method, reader.path)
+    relation = fitting.relation_of(int if task.dtype.kind in "iu" else str)
+    kernel = fitting.kernel_of(X) if method in WITH_KERNEL else None
+    search = None
+    if method in ("ridge", "classifier"):
+        search = _Search(kernel, relation, fitting.alpha, X, _codes(target, method), task)
+        model: Any = _RIDGES[method](kernel, search.relation, search.alpha)
+        model.set_params(**({"center": True} if method == "ridge" else {}))
+    else:
+        used = relations.MixedEffect(omega=0.5) if relation is None else relation
+        model = _MACHINES[method](**({} if kernel is None else {"kernel": kernel}), relation=used, C=fitting.C)
+    model.fit(X, target, task)
+    model.encoder_ = reader.encoder
+    explained, path = ({}, None) if search is None else (search.explained, search.path)
+    return Fitted(model, Reading.of(reader), len(model.tasks_), explained, path)
+
+
+class _Search:
+    """The relation and alpha with the least error on rows left out, beside one model a task and one for all."""
+
+    path: RidgePath | None = None
+
+    def __init__(self, kernel: Any, relation: Any, alpha: float | None, X: Any, Y: Array, task: Array) -> None:
+        if getattr(relation, "form", None) == "alternated":
+            if alpha is None:
+                raise ValueError(
+                    "alpha is chosen by rows left out, which a relation that is learned has not: give alpha"
+                )
+            self.relation, self.alpha = relation, alpha
+            return
+        tried = [relation] if relation is not None else [relations.MixedEffect(omega=omega) for omega in SHARES]
+        model = MultitaskKernelRidge(kernel, center=True)
+        values = None if alpha is None else [alpha]
+        self.path = ridge_path(model, X, Y, task, values=values, relations=[*tried, *BASELINES.values()])
+        self.curve = self.path.curve
+        place = np.unravel_index(np.argmin(self.curve[: len(tried)]), self.curve[: len(tried)].shape)
+        self.relation, self.alpha = self.path.relations[place[0]], self.path.values[place[1]]
+        self.least, self.spread = float(self.curve[place]), float(np.mean((Y - Y.mean(axis=0)) ** 2))
+
+    @property
+    def explained(self) -> dict[str, float]:
+        """The explained variance on rows left out."""
+        if self.path is None:
+            return {}
+        others = self.curve[-len(BASELINES) :].min(axis=1)
+        errors = {"together": self.least} | dict(zip(BASELINES, others.tolist(), strict=True))
+        return {name: 1 - error / self.spread for name, error in errors.items()}
+
+
+_RIDGES: dict[str, Any] = {"ridge": MultitaskKernelRidge, "classifier": MultitaskKernelClassifier}
+_MACHINES: dict[str, Any] = {
+    "svc": MultitaskSVC,
+    "svr": MultitaskSVR,
+    "linear-svc": MultitaskLinearSVC,
+    "linear-svr": MultitaskLinearSVR,
+}
+
+
+def _records(read: Callable[..., Reader]) -> tuple[Any, Array, Array, Reader]:
+    """All records: read once to learn scales, and where these moved along once more."""
+    reader = read()
+    block = _joined(reader)
+    if reader.encoder is not None and reader.encoder.scale in ("standard", "auto"):
+        reader = read(encoder=reader.encoder, update=False)
+        block = _joined(reader)
+    if block.y is None:
+        raise InputError("has no labels to learn from: name their column as the label", reader.path)
+    return block.X, np.asarray(block.y), np.asarray(block.tasks), reader
+
+
+def _joined(reader: Reader) -> Any:
+    blocks = list(reader)
+    if not blocks:
+        raise InputError("no record could be used", reader.path)
+    whole = blocks[0]
+    for block in blocks[1:]:
+        whole = whole.joined(block)
+    return whole
+
+
+def _numeric(y: Array) -> bool:
+    """Whether labels are numbers, more than two different ones."""
+    try:
+        return len(np.unique(np.asarray(y, np.float64))) > 2
+    except (TypeError, ValueError):
+        return False
+
+
+def _target(y: Array, method: str, path: str) -> Array:
+    if method not in NUMERIC:
+        return y
+    try:
+        return np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"has labels that are no numbers, which method {method!r} needs", path) from None
+
+
+def _codes(target: Array, method: str) -> Array:
+    """The numbers that are regressed."""
+    return target if method in NUMERIC else labels_of(target, "one-vs-all")[1]

@@ -1,0 +1,70 @@
+"""How much memory a solver needs, and how much the machine has: asked before any of it is taken."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")
+_GROUPS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.stat"), "anon"),
+    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.stat"), "total_rss"),
+)
+
+#: What may be taken of what is free.
+PART = 0.9
+
+
+class OutOfMemoryError(MemoryError, ValueError):
+    """More memory would be needed than there is; nothing was asked for yet."""
+
+
+def available_bytes() -> float:
+    """Memory that can be had without swapping, inf where the machine does not say."""
+    return min(_free(), _left_in_group())
+
+
+def fits(needed: float) -> bool:
+    """Whether so many bytes can be had."""
+    return needed <= PART * available_bytes()
+
+
+def require(needed: float, what: str, instead: str) -> None:
+    """Refuse to ask for more than there is.
+
+    Raises
+    ------
+    OutOfMemoryError
+        With what is needed, what there is, and what would fit.
+    """
+    if not fits(needed):
+        raise OutOfMemoryError(
+            f"{what} would take {gibibytes(needed)}, and {gibibytes(available_bytes())} are free: {instead}"
+        )
+
+
+def gibibytes(count: float) -> str:
+    """A number of bytes in words."""
+    return f"{count / 2**30:.3g} GiB"
+
+
+def _free() -> float:
+    with suppress(OSError, ValueError, StopIteration):
+        return 1024.0 * _entry(_MEMINFO, "MemAvailable:")
+    with suppress(OSError, ValueError, AttributeError):
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return float("inf")
+
+
+def _left_in_group() -> float:
+    """What a container may still take; files that the system keeps in memory do not count."""
+    for limit, statistics, name in _GROUPS:
+        with suppress(OSError, ValueError, StopIteration):
+            return float(limit.read_text()) - _entry(statistics, name)
+    return float("inf")
+
+
+def _entry(path: Path, name: str) -> float:
+    lines = (line.split() for line in path.read_text().splitlines())
+    return float(next(words[1] for words in lines if words[0] == name))

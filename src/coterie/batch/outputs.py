@@ -1,0 +1,46 @@
+"""Relations as output kernels: the matrix M = A⁻¹ among tasks, and its rows for tasks nobody has learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.relations import HalfUpdate
+
+Matrix = NDArray[np.float64]
+
+
+def relation_of(relation: Any) -> Any:
+    """The relation, :class:`HalfUpdate` where none is given.
+
+    Raises
+    ------
+    TypeError
+        If it is no relation.
+    ValueError
+        If it is one that is learned online, which has no matrix before it has seen a stream.
+    """
+    if relation is None:
+        return HalfUpdate()
+    if getattr(relation, "form", None) == "learned":
+        raise ValueError(
+            f"relation {relation!r} is learned online; give relation=OptimalOutputKernel(), which is learned in batch"
+        )
+    if not hasattr(relation, "relation_matrix"):
+        raise TypeError(f"relation must be one of coterie.relations, got {relation!r}")
+    return relation
+
+
+def output_kernel(relation: Any, tasks: Sequence[Hashable]) -> Matrix:
+    """M for these tasks, shape (T, T)."""
+    return np.ascontiguousarray(relation_of(relation).relation_matrix(list(tasks)), np.float64)
+
+
+def prior_rows(relation: Any, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
+    """What tasks not learned from have of those learned from, shape (len(new), T)."""
+    if not new:
+        return np.zeros((0, len(tasks)))
+    return np.asarray(relation_of(relation).prior_rows(list(new), list(tasks)), np.float64)

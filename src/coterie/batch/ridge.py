@@ -1,0 +1,210 @@
+"""Kernel ridge regression for many tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import persistence
+from coterie.online.tabular import split_task, task_labels
+from coterie.views import distinct_labels
+
+from .filters import check_positive, filter_of
+from .kernel_base import KernelEstimator
+from .learning import alternate
+from .outputs import output_kernel
+from .problem import Problem, problem_of
+from .solvers import solve
+
+Array = NDArray[Any]
+
+
+@persistence.register
+class MultitaskKernelRidge(KernelEstimator):
+    """Kernel ridge regression of many tasks that share through M = A⁻¹ (ROS11 §3-5).
+
+    With the kernel Q((x, s), (z, t)) = k(x, z) M_st it minimises, over functions f = (f_1, ..., f_T),
+
+        Σ_i (y_i - f_(t_i)(x_i))² + alpha Σ_st A_st ⟨f_s, f_t⟩,
+
+    so f_t(x) = Σ_i k(x, x_i) M_(t t_i) c_i with (Q + alpha I) c = y. Where A has no inverse (``Pooled``, or a penalty
+    with a null space) the functions that M cannot make are excluded.
+
+    Parameters
+    ----------
+    kernel : kernel, str or callable, optional
+        One of :mod:`coterie.kernels`, a name (``"linear"``, ``"gaussian"``, any of scikit-learn's, ``"precomputed"``),
+        or a function of two arrays of records; ``Gaussian(sigma=1.0)`` without.
+    relation : relation, optional
+        How tasks share; :class:`HalfUpdate` without. :class:`OptimalOutputKernel` learns it.
+    alpha : float > 0
+        As in scikit-learn's ``KernelRidge``; the lecture's lambda is alpha / n. Not used where a filter is given.
+    filter : filter, optional
+        Another way to smooth: :class:`Landweber`, :class:`NuMethod`, :class:`CutOff`, :class:`IteratedTikhonov`.
+    risk : {"rows", "tasks"}
+        Whether every row counts the same (the 1/n risk), or every task: then a row of a task of n_t counts n / (T n_t)
+        (the risk Σ_t 1/n_t, scaled so that both agree for tasks of one size; (Q + lambda diag(n_t)) c = y with
+        lambda = alpha T / n).
+    center : bool
+        Whether the mean of y is subtracted and added again to predictions: one mean for all tasks of rows (and each
+        output), or one a column.
+    solver : {"auto", "cholesky", "spectrum", "conjugate gradients"}
+        "auto" takes an exact one where its matrices fit in memory, and else conjugate gradients with a Nyström
+        preconditioner, which keep no n x n array.
+    tol : float > 0
+        Residual, relative to y, at which conjugate gradients end.
+    dtype : {"float64", "float32"}
+        Of the kernel matrix and the coefficients.
+    task_column : hashable, optional
+        The column of X, by name or index, or the key of a dictionary, that holds the task.
+    new_task : {"grow", "raise"}
+        Whether a task that was not fitted is predicted by what the relation says of it, or refused.
+
+    Attributes
+    ----------
+    tasks_, dual_coef_, relation_matrix_, n_features_in_
+        As in every batch estimator: ``dual_coef_`` has the shape of y.
+    center_ : ndarray, shape (p,)
+        What was subtracted of y, 0 without ``center``.
+    objective_ : ndarray
+        The objective after each round, where the relation is learned.
+
+    Notes
+    -----
+    y of shape (n,): each row has one task, ``task=``. y of shape (n, T) without ``task=``: each column is a task,
+    named by ``tasks=``, and all have the same inputs; one eigendecomposition of k and one of M then solve everything,
+    O(n³ + T³ + n T (n + T)). y of shape (n, p) with ``task=``: p outputs of each row, learned side by side.
+
+    Otherwise Cholesky takes O(n³ / 3), less where tasks fall apart into parts that do not share, and conjugate
+    gradients O(n²) a step. There is no intercept: take ``center=True``, or a kernel with a constant part.
+
+    Raises
+    ------
+    ValueError
+        For alpha <= 0, NaN or infinity, wrong shapes, a precomputed kernel matrix that is not square and symmetric, or
+        a kernel that is not positive definite.
+    MemoryError
+        If the solver asked for would not fit in memory; the message names the one that would.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> hours = np.array([[0.0], [1.0], [2.0], [3.0], [0.0], [2.0]])
+    >>> blood = np.array([0.0, 2.1, 1.2, 0.6, 0.1, 1.0])
+    >>> patient = ["ann", "ann", "ann", "ann", "bob", "bob"]
+    >>> model = ct.MultitaskKernelRidge(ct.Gaussian(sigma=1.0), ct.MixedEffect(omega=0.9), alpha=0.01)
+    >>> model.fit(hours, blood, task=patient).predict([[1.0]], task=["bob"]).round(1)
+    array([1.8])
+
+    Vector-valued outputs at shared inputs:
+
+    >>> Y = np.column_stack([blood, -blood])[:4]
+    >>> ct.MultitaskKernelRidge(ct.Gaussian(), ct.Independent(), alpha=0.1).fit(hours[:4], Y).predict(hours[:1]).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        relation: Any = None,
+        alpha: float = 1.0,
+        filter: Any = None,  # noqa: A002
+        *,
+        risk: Literal["rows", "tasks"] = "rows",
+        center: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        dtype: Literal["float64", "float32"] = "float64",
+        task_column: Hashable | None = None,
+        new_task: Literal["grow", "raise"] = "grow",
+    ) -> None:
+        self.kernel = kernel
+        self.relation = relation
+        self.alpha = alpha
+        self.filter = filter
+        self.risk = risk
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.dtype = dtype
+        self.task_column = task_column
+        self.new_task = new_task
+
+    def fit(self, X: Any, y: Any, task: Any = None, *, tasks: Sequence[Hashable] | None = None) -> Self:
+        """Forget everything and learn.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
+            The records; the (n, n) kernel matrix where the kernel is precomputed.
+        y : array, shape (n,) or (n, p)
+            One output a row, or several; see the notes.
+        task : array, shape (n,), optional
+            The task of each row, any hashable labels.
+        tasks : sequence of labels, optional
+            The tasks that the columns of y are; with ``task``, tasks to know whether they have rows or not.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, task, tasks)
+
+    def predict(self, X: Any, task: Any = None) -> Array:
+        """The outputs of each record: for its task, or for all tasks where y had a column for each.
+
+        Raises
+        ------
+        ValueError
+            For a task never fitted, if ``new_task="raise"`` or the relation knows nothing of it.
+        """
+        made = self._evaluate(X, task)
+        if made.ndim == 2:
+            return np.asarray(made + self.center_)
+        if self.expansion_.codes is None and self.center:
+            return np.asarray(made + self._center_at(X, task, len(made)))
+        return np.asarray(made + self.center_[0]) if self.center else made
+
+    def _center_at(self, X: Any, task: Any, n: int) -> Array:
+        """The mean of the column of each record's task; of all columns for a task that is new."""
+        distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))
+        known = self.expansion_.tasks.numbers
+        means = [self.center_[known[label]] if label in known else self.center_.mean() for label in distinct]
+        return np.array(means)[places]
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """The explained variance R², its mean over outputs."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
+
+    @property
+    def penalty_(self) -> float:
+        """Σ_st A_st ⟨f_s, f_t⟩ of what was learned: O(n²) kernel values."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.penalty()
+
+    center_: Array
+    objective_: Array
+    _kept = ("n_features_in_", "feature_names_in_", "center_", "objective_")
+
+    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
+        self._solve(problem_of(self, X, y, task, tasks, self.risk))
+
+    def _solve(self, problem: Problem) -> None:
+        check_positive("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        self.center_ = problem.center
+        if getattr(self.relation, "form", None) == "alternated":
+            learned = alternate(problem, self.relation, self.alpha, self.filter, self._coefficients)
+            self.expansion_, self.objective_ = learned
+            return
+        M = output_kernel(self.relation, problem.tasks.labels)
+        self.expansion_ = problem.expansion(self._coefficients(problem, M), M)
+
+    def _coefficients(self, problem: Problem, M: Array) -> Array:
+        used = filter_of(self.filter, self.alpha)
+        return np.asarray(solve(problem.design(M), used, problem.Y, self.solver, self.tol))

@@ -1,0 +1,273 @@
+"""Support vector machines with the joint kernel of inputs and tasks, on scikit-learn's solver (LIBSVM)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import persistence
+from coterie.relations.matrices import labels_of as task_tuple
+from coterie.views import Index
+
+from . import memory
+from .base import Records, numbers
+from .classification import BatchClassifier, check_rows
+from .coding import machines_of
+from .designs import Separate
+from .expansion import Expansion
+from .filters import check_positive
+from .kernel_base import KernelEstimator
+from .outputs import output_kernel
+from .products import some
+
+Array = NDArray[Any]
+
+
+class _Machine(KernelEstimator):
+    """A kernel expansion over support vectors, and an intercept for each output, the same for all tasks."""
+
+    intercept_: Array
+    duality_gap_: Array
+    support_: NDArray[np.int64]
+    C: float
+    tol: float
+    _kept = ("n_features_in_", "feature_names_in_", "intercept_", "duality_gap_", "support_")
+    _several_outputs = False
+
+    def _design(self, records: Records, tasks: Any) -> tuple[Separate, Index]:
+        """The joint kernel of the rows; refused where its matrix would not fit."""
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        if records.tasks is None or records.codes is None:
+            raise ValueError("rows of a support vector machine have one task each")
+        known = Index([*(() if tasks is None else task_tuple(tasks)), *records.tasks.labels])
+        codes = np.array([known.numbers[label] for label in records.tasks.labels], np.int64)[records.codes]
+        n = len(codes)
+        what = f"a kernel matrix of {n} x {n} rows"
+        memory.require(2 * 8.0 * n**2, what, "take a linear machine (MultitaskLinearSVC), or fewer rows")
+        return Separate(
+            self._kernel(), records.points, codes, output_kernel(self.relation, known.labels), "float64"
+        ), known
+
+    def _keep(self, design: Separate, known: Index, C: Array, flat: bool) -> None:
+        """Keep the rows that have a coefficient, one at least."""
+        rows = np.flatnonzero(np.abs(C).sum(axis=1) > 0)
+        rows = rows if len(rows) else np.zeros(1, np.int64)
+        points = some(design.points, rows)
+        self.support_ = rows
+        held = np.ascontiguousarray(C[rows], self.dtype)
+        self.expansion_ = Expansion(design.kernel, points, known, design.codes[rows], held, design.M, flat)
+
+
+@persistence.register
+class MultitaskSVC(BatchClassifier, _Machine):
+    """A support vector machine for many tasks: hinge loss and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
+
+    For two classes it minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, 1 - y_i (f_(t_i)(x_i) + intercept)); several
+    classes, and rows with several labels, are one machine each against all others.
+
+    Parameters
+    ----------
+    kernel, relation
+        As in :class:`MultitaskKernelRidge`.
+    C : float > 0
+        Weight of the losses.
+    tol : float > 0
+        Of LIBSVM: how far its optimality conditions may be off.
+    dtype, task_column, new_task
+        As in :class:`MultitaskKernelRidge`.
+
+    Attributes
+    ----------
+    support_ : ndarray of int64
+        The rows that are support vectors of any machine.
+    dual_coef_ : ndarray
+        Their coefficients y_i alpha_i, one column a machine (or a vector).
+    intercept_ : ndarray, shape (n_machines,)
+        Not penalised and the same for all tasks; a kernel with a constant part gives tasks intercepts of their own.
+    duality_gap_ : ndarray, shape (n_machines,)
+        How far the objective is above its dual, relative to it: a certificate of what was solved.
+
+    Notes
+    -----
+    O(n²) memory for the kernel matrix, O(n²) to O(n³) time. For linear kernels and relations of groups
+    :class:`MultitaskLinearSVC` takes O(entries of X).
+
+    Raises
+    ------
+    ValueError
+        For C <= 0, one class only, NaN or infinity, wrong shapes.
+    MemoryError
+        If the kernel matrix would not fit in memory.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, users = rng.normal(size=(200, 2)), rng.integers(3, size=200)
+    >>> y = np.where((X**2).sum(axis=1) > 1 + 0.3 * users, "far", "near")
+    >>> model = ct.MultitaskSVC(ct.Gaussian(1.0), ct.MixedEffect(omega=0.5), C=10.0).fit(X, y, task=users)
+    >>> model.predict([[0.0, 0.0], [2.0, 2.0]], task=[0, 2])
+    array(['near', 'far'], dtype='<U4')
+    >>> bool(model.duality_gap_[0] < 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        relation: Any = None,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-5,
+        dtype: Literal["float64", "float32"] = "float64",
+        task_column: Hashable | None = None,
+        new_task: Literal["grow", "raise"] = "grow",
+    ) -> None:
+        self.kernel = kernel
+        self.relation = relation
+        self.C = C
+        self.tol = tol
+        self.dtype = dtype
+        self.task_column = task_column
+        self.new_task = new_task
+
+    def _outputs(self, X: Any, task: Any) -> Array:
+        return np.asarray(self._evaluate(X, task) + self.intercept_)
+
+    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
+        records = self._records(X, task, shared=False)
+        self.labels_, signs = machines_of(y)
+        check_rows(signs, len(records.points.squares))
+        design, known = self._design(records, tasks)
+        Q = design.values(np.arange(design.n), np.arange(design.n))
+        made = [self._one(Q, each) for each in signs.T]
+        self.intercept_ = np.array([intercept for _, intercept in made])
+        self.duality_gap_ = np.array([_hinge_gap(Q, y, c, b, self.C) for y, (c, b) in zip(signs.T, made, strict=True)])
+        self._keep(design, known, np.column_stack([c for c, _ in made]), flat=False)
+
+    def _one(self, Q: Array, signs: Array) -> tuple[Array, float]:
+        """The coefficients and the intercept of one machine."""
+        from sklearn.svm import SVC
+
+        c = np.zeros(len(Q))
+        if (signs == signs[0]).all():  # a label that all rows have, or none
+            return c, float(signs[0])
+        machine = SVC(C=self.C, kernel="precomputed", tol=self.tol).fit(Q, signs)
+        c[machine.support_] = machine.dual_coef_[0]
+        return c, float(machine.intercept_[0])
+
+
+@persistence.register
+class MultitaskSVR(_Machine):
+    """Support vector regression for many tasks: the epsilon-insensitive loss and the kernel k(x, z) M_st.
+
+    It minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, |y_i - f_(t_i)(x_i) - intercept| - epsilon).
+
+    Parameters
+    ----------
+    kernel, relation
+        As in :class:`MultitaskKernelRidge`.
+    C : float > 0
+        Weight of the losses.
+    epsilon : float >= 0
+        Errors up to it cost nothing.
+    tol, dtype, task_column, new_task
+        As in :class:`MultitaskSVC`.
+
+    Attributes
+    ----------
+    support_, dual_coef_, intercept_, duality_gap_
+        As in :class:`MultitaskSVC`.
+
+    Raises
+    ------
+    ValueError
+        For C <= 0, epsilon < 0, NaN or infinity, wrong shapes.
+    MemoryError
+        If the kernel matrix would not fit in memory.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, sensors = rng.uniform(-2, 2, size=(120, 1)), rng.integers(2, size=120)
+    >>> y = np.sin(X[:, 0]) + 0.2 * sensors
+    >>> model = ct.MultitaskSVR(ct.Gaussian(1.0), ct.MixedEffect(omega=0.5), C=10.0, epsilon=0.01)
+    >>> model.fit(X, y, task=sensors).predict([[0.0], [0.0]], task=[0, 1]).round(1)
+    array([0. , 0.2])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        relation: Any = None,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        *,
+        tol: float = 1e-5,
+        dtype: Literal["float64", "float32"] = "float64",
+        task_column: Hashable | None = None,
+        new_task: Literal["grow", "raise"] = "grow",
+    ) -> None:
+        self.kernel = kernel
+        self.relation = relation
+        self.C = C
+        self.epsilon = epsilon
+        self.tol = tol
+        self.dtype = dtype
+        self.task_column = task_column
+        self.new_task = new_task
+
+    def fit(self, X: Any, y: Any, task: Any = None, *, tasks: Sequence[Hashable] | None = None) -> Self:
+        """Forget everything and learn; X, y of shape (n,), task and tasks as in :meth:`MultitaskKernelRidge.fit`."""
+        return self._fit(X, y, task, tasks)
+
+    def predict(self, X: Any, task: Any = None) -> Array:
+        """The output of each record for its task."""
+        return np.asarray(self._evaluate(X, task) + self.intercept_[0])
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """The explained variance R²."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
+
+    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
+        from sklearn.svm import SVR
+        from sklearn.utils import column_or_1d
+
+        if not (isinstance(self.epsilon, (int, float)) and 0 <= self.epsilon < np.inf):
+            raise ValueError(f"epsilon must be a finite number, at least 0, got {self.epsilon!r}")
+        records = self._records(X, task, shared=False)
+        target = column_or_1d(numbers(y, len(records.points.squares)), warn=True)
+        design, known = self._design(records, tasks)
+        Q = design.values(np.arange(design.n), np.arange(design.n))
+        machine = SVR(C=self.C, epsilon=self.epsilon, kernel="precomputed", tol=self.tol).fit(Q, target)
+        c = np.zeros(len(Q))
+        c[machine.support_] = machine.dual_coef_[0]
+        self.intercept_ = np.asarray(machine.intercept_, np.float64)
+        self.duality_gap_ = np.array([_tube_gap(Q, target, c, self.intercept_[0], self.C, self.epsilon)])
+        self._keep(design, known, c[:, None], flat=True)
+
+
+def _hinge_gap(Q: Array, y: Array, c: Array, intercept: float, C: float) -> float:
+    """Primal minus dual over primal: ½ c'Qc + C Σ max(0, 1 - y f) against Σ |c| - ½ c'Qc, c_i = y_i alpha_i."""
+    f = Q @ c
+    losses = C * np.maximum(0.0, 1.0 - y * (f + intercept)).sum()
+    return _relative(float(c @ f), float(losses), float(np.abs(c).sum()))
+
+
+def _tube_gap(Q: Array, y: Array, c: Array, intercept: float, C: float, epsilon: float) -> float:
+    """The same for the epsilon-insensitive loss, whose dual is y'c - epsilon Σ |c| - ½ c'Qc."""
+    f = Q @ c
+    losses = C * np.maximum(0.0, np.abs(y - f - intercept) - epsilon).sum()
+    return _relative(float(c @ f), float(losses), float(y @ c - epsilon * np.abs(c).sum()))
+
+
+def _relative(norm: float, losses: float, linear: float) -> float:
+    primal, dual = norm / 2 + losses, linear - norm / 2
+    return (primal - dual) / max(abs(primal), np.finfo(np.float64).tiny)

@@ -1,0 +1,169 @@
+"""``coterie fit``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.failures import UsageError
+from coterie.cli.options import Columns, Files, Json, Model, Quiet
+from coterie.cli.outputs import naming
+from coterie.cli.spreading import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coterie.batch.fitting import Fitted
+
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="OUT.png|.svg|.pdf", help="Draw the errors on rows left out, for every alpha and relation tried."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Which model."""
+
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="ridge (the default for labels that are numbers), classifier (for all others), svc, svr, linear-svc "
+            "or linear-svr.",
+        ),
+    ] = None
+    kernel: Annotated[str, typer.Option(metavar="NAME", help="gaussian, linear or polynomial.")] = "gaussian"
+    sigma: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Width of the Gaussian kernel; without, the median distance of records."),
+    ] = None
+    degree: Annotated[int, typer.Option(metavar="N", help="Of the polynomial kernel.")] = 2
+    alpha: Annotated[
+        float | None,
+        typer.Option(metavar="A", help="How much ridge regression smooths; without, chosen by rows left out."),
+    ] = None
+    C: Annotated[float, typer.Option("--C", metavar="C", help="Weight of the losses of support vector machines.")] = 1.0
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How tasks share: mixed (the default: one function of all and one of each, how much of either chosen "
+            "by rows left out), optimal (learned), half, mean, clusters, hierarchy, graph, matrix, independent or "
+            "pooled.",
+        ),
+    ] = None
+    share: Annotated[
+        str | None,
+        typer.Option(metavar="S", help="How much is shared, 0 to 1; a hierarchy may have S,S,... by level."),
+    ] = None
+    b: Annotated[str | None, typer.Option("--b", metavar="B", help="The same as the strength b of the papers.")] = None
+    groups: Annotated[
+        str | None, typer.Option(metavar="FILE", help="CSV of task,group: tasks share inside their group.")
+    ] = None
+    parents: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|CHAR", help="CSV of node,parent, or the character that separates levels in a name."),
+    ] = None
+    graph: Annotated[
+        str | None, typer.Option(metavar="FILE", help="CSV of task,task or task,task,weight: neighbours share.")
+    ] = None
+    matrix: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="CSV of an interaction matrix, its first line the tasks of the rows."),
+    ] = None
+
+
+@spread
+def fit(
+    files: Files,
+    columns: Columns,
+    batch: Batch,
+    model: Model = None,
+    plot: Plot = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit all records at once, by kernels: for what fits in memory, and for numbers to predict.
+
+    Labels that are numbers are predicted as numbers, all others as classes, two or more of them. How much to smooth and
+    how much to share are chosen by errors on rows that were left out one by one; the summary sets them beside those of
+    one model per task and one for all. The files are read twice where numbers are scaled.
+
+    For example:
+      coterie fit pupils.csv --task school --label score --model score.coterie
+      coterie fit blood.csv --task patient --label concentration --features hours --sigma 2 --plot path.png
+      coterie fit mail.jsonl --task user --label folder --text subject --method linear-svc --model folders.coterie
+    """
+    from coterie.batch.fitting import fit_files
+
+    if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
+        raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
+    for name, path in (("model", model), ("plot", plot)):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")
+    fitting = _fitting(batch)
+    columns.require_named(files)
+    fitted = fit_files(partial(columns.reader, files), fitting)
+    _write(fitted, model, plot)
+    _tell(fitted, model, plot, json, quiet)
+
+
+def _fitting(batch: Batch) -> Any:
+    from coterie.batch.fitting import Fitting
+    from coterie.cli.specs import numbers
+
+    said = asdict(batch)
+    return Fitting(**said | {name: numbers(name, said[name]) for name in ("share", "b") if said[name] is not None})
+
+
+def _write(fitted: Fitted, model: Path | None, plot: Path | None) -> None:
+    if plot is not None:
+        if fitted.path is None:
+            raise UsageError("--plot draws errors on rows left out, which this model has none of")
+        with naming(plot):
+            fitted.path.plot(plot)
+    if model is not None:
+        with naming(model):
+            fitted.model.save(model)
+
+
+def _tell(fitted: Fitted, model: Path | None, plot: Path | None, json: bool, quiet: bool) -> None:
+    from coterie.cli.printing import print_json, print_lines, reading_lines
+
+    if json:
+        print_json(_as_json(fitted, model, plot))
+    elif not quiet:
+        print_lines(_summary(fitted), reading_lines(fitted.reading), _written(fitted, model, plot))
+
+
+def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str, Any]:
+    from coterie import __version__
+
+    told: dict[str, Any] = {"command": "fit", "version": __version__, "parameters": repr(fitted.model)}
+    told |= {"rows": fitted.reading.rows, "tasks": fitted.tasks, "explained": fitted.explained}
+    written = {"model": model, "plot": plot}
+    return told | {"reading": fitted.reading.to_json()} | {k: None if v is None else str(v) for k, v in written.items()}
+
+
+def _summary(fitted: Fitted) -> Iterator[str]:
+    from coterie.cli.printing import paragraph, table
+
+    yield from paragraph(f"Fitted {fitted.reading.rows:,} records of {fitted.tasks:,} tasks: {fitted.model!r}.")
+    if fitted.explained:
+        yield ""
+        rows = [[name, f"{100 * value:.1f} %"] for name, value in fitted.explained.items()]
+        yield from table(["learner", "explained variance on rows left out"], rows)
+
+
+def _written(fitted: Fitted, model: Path | None, plot: Path | None) -> Iterator[str]:
+    if plot is not None:
+        yield f"Plot: {plot}"
+    if model is not None:
+        yield f"Model: {model} ({fitted.tasks:,} tasks). Next: coterie predict FILE --model {model}"

@@ -1,0 +1,386 @@
+"""Kernels: inner products of records in a space of another kind.
+
+A kernel fills an array with its values for all pairs of two sets of records, ``values(X, Z, out)``. Those made of inner
+products take one matrix product for a block of records, or an inverted index where records are sparse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import spec
+from .numeric.points import Points, as_matrix, divided, exponents, piece, products
+
+Values = NDArray[np.float64]
+
+#: Records whose kernel values with each other are asked for at once, where only k(x, x) is wanted.
+_AT_ONCE = 64
+
+
+@spec.part
+class LinearKernel:
+    """k(x, z) = x · z, ``kernels.Linear`` for short; the hypothesis of that name is another part.
+
+    Examples
+    --------
+    >>> gram(Linear(), [[1.0, 2.0], [3.0, 4.0]])
+    array([[ 5., 11.],
+           [11., 25.]])
+    """
+
+    trusted: ClassVar[bool] = True
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs: O(n m d), or O(common entries) where sparse."""
+        products(X, Z, out)
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.asarray(X.squares, np.float64)
+
+
+Linear = LinearKernel
+
+
+@spec.part
+class Polynomial:
+    """k(x, z) = (x · z + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int >= 1
+        The degree.
+    coef0 : float >= 0
+        How much lower degrees count; below 0 it would be no kernel.
+
+    Raises
+    ------
+    ValueError
+        For a degree that is no whole number from 1 on, or a negative coef0.
+
+    Examples
+    --------
+    >>> gram(Polynomial(degree=2), [[1.0, 0.0], [1.0, 1.0]])
+    array([[4., 4.],
+           [4., 9.]])
+    """
+
+    trusted: ClassVar[bool] = True
+
+    degree: int = 2
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.degree, bool) or self.degree != int(self.degree) or self.degree < 1:
+            raise ValueError(f"degree must be a whole number, at least 1, got {self.degree!r}")
+        if not (self.coef0 >= 0 and np.isfinite(self.coef0)):
+            raise ValueError(f"coef0 must be finite and at least 0, or the kernel is none, got {self.coef0!r}")
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        products(X, Z, out)
+        out += self.coef0
+        if self.degree == 2:
+            np.multiply(out, out, out=out)
+        elif self.degree > 2:
+            np.power(out, int(self.degree), out=out)
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.asarray((X.squares + self.coef0) ** int(self.degree))
+
+
+@spec.part
+class Gaussian:
+    """k(x, z) = exp(-‖x - z‖² / (2 sigma²)).
+
+    Parameters
+    ----------
+    sigma : float > 0
+        The width, in the units of the records; :func:`median_distance` is a value to start from.
+
+    Raises
+    ------
+    ValueError
+        If sigma is not positive and finite.
+
+    Examples
+    --------
+    >>> gram(Gaussian(sigma=1.0), [[0.0], [1.0]]).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
+    """
+
+    trusted: ClassVar[bool] = True
+
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (self.sigma > 0 and np.isfinite(self.sigma)):
+            raise ValueError(f"sigma must be positive and finite, got {self.sigma!r}")
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        products(X, Z, out)
+        exponents(out, X.squares, Z.squares, 0.5 / self.sigma**2)
+        np.exp(out, out=out)
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.ones(len(X.squares))
+
+
+@spec.part
+class Normalised:
+    """k(x, z) / sqrt(k(x, x) k(z, z)): every record has length one, which the mistake bounds of CC12 suppose.
+
+    A record of no length is at right angles to all others.
+
+    Parameters
+    ----------
+    kernel : kernel
+        Which kernel.
+
+    Examples
+    --------
+    >>> gram(Normalised(Polynomial(degree=2)), [[1.0, 0.0], [1.0, 1.0]]).round(3)
+    array([[1.   , 0.667],
+           [0.667, 1.   ]])
+    """
+
+    kernel: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", as_kernel(self.kernel))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it is known to be positive semidefinite."""
+        return bool(self.kernel.trusted)
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        self.kernel.values(X, Z, out)
+        divided(out, self.kernel.diagonal(X), self.kernel.diagonal(Z))
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record: 1, or 0 where it has no length."""
+        return np.asarray(self.kernel.diagonal(X) > 0, np.float64)
+
+
+@spec.part
+class Pairwise:
+    """Any kernel of scikit-learn by its name, as ``sklearn.metrics.pairwise.pairwise_kernels`` knows it.
+
+    Parameters
+    ----------
+    metric : str
+        Such as ``"rbf"``, ``"laplacian"``, ``"chi2"``, ``"cosine"``.
+    parameters : mapping, optional
+        Its parameters, such as ``{"gamma": 0.1}``.
+
+    Raises
+    ------
+    ValueError
+        For a name that scikit-learn does not know.
+
+    Examples
+    --------
+    >>> gram(Pairwise("laplacian", {"gamma": 1.0}), [[0.0], [1.0]]).round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
+    """
+
+    trusted: ClassVar[bool] = False
+
+    metric: str
+    parameters: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+
+        if self.metric not in PAIRWISE_KERNEL_FUNCTIONS:
+            known = ", ".join([*sorted(PAIRWISE_KERNEL_FUNCTIONS), "gaussian", "precomputed"])
+            raise ValueError(f"kernel {self.metric!r} is none of those known: {known}")
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        from sklearn.metrics.pairwise import pairwise_kernels
+
+        out[:] = pairwise_kernels(as_matrix(X), as_matrix(Z), metric=self.metric, **dict(self.parameters or {}))
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return _diagonal(self, X)
+
+
+@spec.part
+class Precomputed:
+    """Records that are kernel values themselves: column s of a record is its value with the record of round s.
+
+    So X is the (n, n) Gram matrix of the stream, in the order of the stream, to learn from, and has the values with
+    these n records to predict from. A further pass begins with column 0 again.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), [0, 1, 0, 1]
+    >>> model = ct.MultitaskKernelPerceptron(Precomputed()).fit(gram(Gaussian(0.5), X), y)
+    >>> model.predict(gram(Gaussian(0.5), [[0.8]], X))
+    array([1])
+    """
+
+    trusted: ClassVar[bool] = False
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs: the columns of Z's rounds."""
+        out[:] = as_matrix(X)[:, Z.rounds % X.features]
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.asarray(as_matrix(X)[np.arange(len(X.squares)), X.rounds % X.features], np.float64)
+
+
+class Function:
+    """A kernel given as a function of two arrays of records, (n, d) and (m, d), that returns the (n, m) values.
+
+    That is what scikit-learn's own kernels are, and what its support vector machines take. A model with one can be
+    pickled, if the function can, but not be saved to a file: there is no code in a model file.
+    """
+
+    trusted: ClassVar[bool] = False
+
+    def __init__(self, function: Callable[[Any, Any], ArrayLike]) -> None:
+        self.function = function
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        made = np.asarray(self.function(as_matrix(X), as_matrix(Z)), np.float64)
+        if made.shape != out.shape:
+            raise ValueError(
+                f"the kernel {self.function!r} must return one value a pair, shape {out.shape}, got shape {made.shape}"
+            )
+        out[:] = made
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return _diagonal(self, X)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+_NAMES: dict[str, Callable[[], Any]] = {"linear": Linear, "gaussian": Gaussian, "precomputed": Precomputed}
+
+
+def as_kernel(kernel: Any) -> Any:
+    """A kernel part for a part, a name (``"linear"``, ``"gaussian"``, one of scikit-learn's) or a function.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name.
+    TypeError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> as_kernel("linear"), as_kernel("chi2")
+    (LinearKernel(), Pairwise(metric='chi2'))
+    """
+    if isinstance(kernel, str):
+        return _NAMES[kernel]() if kernel in _NAMES else Pairwise(kernel)
+    if hasattr(kernel, "values") and hasattr(kernel, "diagonal") and hasattr(kernel, "trusted"):
+        return kernel
+    if callable(kernel) and not isinstance(kernel, type):
+        return Function(kernel)
+    raise TypeError(f"kernel must be a kernel, a name or a function of two arrays of records, got {kernel!r}")
+
+
+def gram(kernel: Any, X: ArrayLike, Z: ArrayLike | None = None) -> Values:
+    """The kernel's values for all pairs of rows of X and Z (of X where Z is not given), shape (n, m).
+
+    Examples
+    --------
+    >>> gram("linear", [[1.0], [2.0]], [[3.0]])
+    array([[3.],
+           [6.]])
+    """
+    rows = _points(X)
+    others = rows if Z is None else _points(Z)
+    out = np.zeros((len(rows.squares), len(others.squares)))
+    as_kernel(kernel).values(rows, others, out)
+    return out
+
+
+def median_distance(X: ArrayLike, pairs: int = 10_000, seed: int = 0) -> float:
+    """The median distance of two different records: a start value for the width of a :class:`Gaussian`.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, shape (n, d)
+        Records.
+    pairs : int
+        So many pairs are drawn, or all are taken where there are fewer.
+    seed : int
+        For drawing.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two records, or more than half of the pairs are equal.
+
+    Examples
+    --------
+    >>> median_distance([[0.0], [1.0], [3.0]])
+    2.0
+    """
+    rows: Any = X if hasattr(X, "indptr") else np.asarray(X, np.float64)
+    n = int(rows.shape[0])
+    if n < 2:
+        raise ValueError(f"X must hold two records at least, got {n}")
+    first, second = _pairs(n, pairs, seed)
+    apart = rows[first] - rows[second]
+    squares = apart.multiply(apart) if hasattr(apart, "multiply") else apart * apart
+    median = float(np.median(np.sqrt(np.asarray(squares.sum(axis=1)).ravel())))
+    if not median > 0:
+        raise ValueError("X must hold records that differ: the median distance is 0")
+    return median
+
+
+def _pairs(n: int, most: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if n * (n - 1) // 2 <= most:
+        first, second = np.triu_indices(n, 1)
+        return first.astype(np.int64), second.astype(np.int64)
+    rng = np.random.default_rng(seed)
+    first = rng.integers(n, size=most)
+    return first, (first + rng.integers(1, n, size=most)) % n
+
+
+def _points(X: Any) -> Points:
+    from .numeric.points import points
+    from .numeric.records import Csr, Dense
+
+    if hasattr(X, "indptr"):
+        rows: Any = Csr(X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int64))
+    else:
+        rows = Dense(np.ascontiguousarray(X, np.float64))
+    return points(rows, np.arange(X.shape[0] if hasattr(X, "shape") else len(rows.values)), _width(X, rows))
+
+
+def _width(X: Any, rows: Any) -> int:
+    return int(X.shape[1] if hasattr(X, "shape") else rows.values.shape[1])
+
+
+def _diagonal(kernel: Any, X: Points) -> Values:
+    found = np.zeros(len(X.squares))
+    for first in range(0, len(found), _AT_ONCE):
+        some = piece(X, first, min(first + _AT_ONCE, len(found)))
+        values = np.zeros((len(some.squares), len(some.squares)))
+        kernel.values(some, some, values)
+        found[first : first + _AT_ONCE] = values.diagonal()
+    return found

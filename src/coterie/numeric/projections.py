@@ -1,0 +1,456 @@
+"""Budgets that give away what leaves: projections by an inverse Gram matrix that is bordered and cut down.
+
+With C the inverse of the Gram matrix H of the support vectors, k the kernel values of a new one with them and κ that
+with itself, a = C k are the coefficients of its projection and s = κ - k·a the squared norm of what is left. The
+inverse with it is C⁺ = [C + aa'/s, -a/s; -a'/s, 1/s]; what is left of vector j beside the others then has the squared
+norm 1/C⁺_jj and the projection -C⁺_:j / C⁺_jj. O(B²) a mistake, nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .expansion import (
+    EVICTED,
+    PROJECTED,
+    ROOM,
+    SINCE,
+    SIZE,
+    WORN,
+    absorb,
+    own_share,
+    place,
+    wanted,
+    weigh,
+)
+from .generic import compiled, generic, when
+from .models import Columns, Levels, SparseColumns
+
+#: Instead of a slot: the vector is not to be stored; the inverse is worn out.
+NOWHERE, WORN_OUT = -1, -2
+
+
+class Projected(NamedTuple):
+    """mtbprj (CC12 Algorithm 1): H is that of the multitask kernel.
+
+    ``limit`` is eta², ``inverse`` is C, ``spare`` has room for four vectors.
+    """
+
+    size: int
+    limit: float
+    inverse: Any
+    spare: Any
+
+
+class Projectron(NamedTuple):
+    """The same on margin errors too, y·margin < 1 (Projectron++; Orabona, Keshet and Caputo 2008, FOR09 §2.2)."""
+
+    size: int
+    limit: float
+    inverse: Any
+    spare: Any
+
+
+class SharedByGroups(NamedTuple):
+    """mtbprj-2 (CC12 Algorithm 2) for M of nested groups: H is that of the kernel alone, beta = M raw.
+
+    ``raw`` has a row for every task that has moved, ``row`` the place of a task's, -1 for none, ``owner`` the task of a
+    row, ``taken`` how many there are; ``sums`` has a row for every group with the sum of its tasks' raw rows,
+    ``scaled`` that of the rows times the task's own weight, and ``squares`` the sum over all tasks of the square of the
+    latter. ``above`` is the group that a group lies in, -1 for none.
+    """
+
+    size: int
+    limit: float
+    inverse: Any
+    spare: Any
+    raw: Any
+    row: Any
+    owner: Any
+    taken: Any
+    sums: Any
+    scaled: Any
+    squares: Any
+    above: Any
+
+
+class SharedByTasks(NamedTuple):
+    """mtbprj-2 for any M: ``beta`` has a row for every task."""
+
+    size: int
+    limit: float
+    inverse: Any
+    spare: Any
+    beta: Any
+
+
+@generic
+def gather(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> Any:
+    """Add y times the coefficients ``along`` to what task i has moved; False if there is no room for the task."""
+
+
+@generic
+def costs(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+    """For every slot, the norm of the coefficients over all tasks."""
+
+
+@generic
+def hand_over(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+    """Give the coefficients in slot r to the others by ``along``, and put in its place those of a new vector."""
+
+
+@generic
+def roomy(memory: Any, sharing: Any, i: Any) -> Any:
+    """Whether there is room for coefficients of task i."""
+
+
+when(wanted, Projectron)(lambda memory, agreement: agreement < 1.0)
+when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
+
+
+# -- the inverse ------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def project(inverse: Any, k: Any, n: Any, along: Any) -> Any:
+    """A = C k; returns k·a."""
+    along[:n] = 0.0
+    for j in range(n):
+        row, x = inverse[j], k[j]
+        for each in range(n):
+            along[each] += x * row[each]
+    total = 0.0
+    for j in range(n):
+        total += k[j] * along[j]
+    return total
+
+
+@compiled
+def border(inverse: Any, n: Any, along: Any, left: Any) -> None:
+    """The inverse with one more vector, in slot n."""
+    for j in range(n):
+        row, x = inverse[j], along[j] / left
+        for each in range(n):
+            row[each] += x * along[each]
+        row[n] = -x
+        inverse[n, j] = -x
+    inverse[n, n] = 1.0 / left
+
+
+@compiled
+def replace(inverse: Any, n: Any, r: Any, along: Any, left: Any, column: Any) -> Any:
+    """The inverse with one more vector and without that of slot r, whose place the new one takes.
+
+    ``column`` comes to hold gamma, the projection of the one that leaves on the others; that on the new one, which is
+    returned, stands in slot r.
+    """
+    u, v = along / np.sqrt(left), column
+    pivot = inverse[r, r] + u[r] * u[r]
+    for j in range(n):
+        v[j] = (inverse[r, j] + u[r] * u[j]) / np.sqrt(pivot)
+    last = -u[r] / np.sqrt(left) / np.sqrt(pivot)
+    for j in range(n):
+        row, x, z = inverse[j], u[j], v[j]
+        for each in range(n):
+            row[each] += x * u[each] - z * v[each]
+        row[r] = -x / np.sqrt(left) - last * z
+    for j in range(n):
+        inverse[r, j] = -u[j] / np.sqrt(left) - last * v[j]
+    inverse[r, r] = 1.0 / left - last * last
+    for j in range(n):
+        v[j] /= -np.sqrt(pivot)
+    return -last / np.sqrt(pivot)
+
+
+@compiled
+def cheapest(inverse: Any, n: Any, along: Any, left: Any, sizes: Any, births: Any) -> Any:
+    """The slot whose |coefficient| times what is left of its vector is least, the oldest of several; -1 if worn out."""
+    best, least = -1, np.inf
+    for j in range(n):
+        pivot = inverse[j, j] + along[j] * along[j] / left
+        if not pivot > 0.0:
+            return -1
+        cost = sizes[j] / np.sqrt(pivot)
+        if cost < least or (cost == least and births[j] < births[best]):
+            best, least = j, cost
+    return best
+
+
+# -- one coefficient a support vector ---------------------------------------------------------------------------------
+
+
+@when(absorb, Projected)
+def _absorb_projected(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    left = _residual(m, model, work, t, i)
+    if _worn(model.support, left, work.values[t, work.width + t] * own_share(model.sharing, i)):
+        return WORN
+    return _mistake(m, model, work, t, i, y, left, turns, s)
+
+
+@when(absorb, Projectron)
+def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    left, whole = _residual(m, model, work, t, i), work.values[t, work.width + t] * own_share(model.sharing, i)
+    if _worn(model.support, left, whole):
+        return WORN
+    if agree <= 0.0:
+        return _mistake(m, model, work, t, i, y, left, turns, s)
+    loss, short = 1.0 - agree, np.sqrt(max(left, 0.0) / m.limit)
+    length = whole - max(left, 0.0)
+    if loss > short and length > 0.0:
+        tau = min(loss / length, 2.0 * (loss - short) / length, 1.0)
+        for j in range(model.support.counts[SIZE]):
+            model.support.coefficients[j] += tau * y * work.along[j]
+        turns.taus[s] = tau
+    return 0
+
+
+@compiled
+def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
+    """The squared norm of what the projection of the multitask instance leaves; its coefficients in ``along``."""
+    n, k = model.support.counts[SIZE], memory.spare[0]
+    for j in range(n):
+        k[j] = work.shares[j] * work.values[t, j]
+    whole = work.values[t, work.width + t] * own_share(model.sharing, i)
+    return whole - project(memory.inverse, k, n, work.along)
+
+
+@compiled
+def _worn(support: Any, left: Any, whole: Any) -> Any:
+    """Whether rounding shows, or the kernel is none, and the inverse has not just been made."""
+    return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
+
+
+@compiled
+def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: Any, turns: Any, s: Any) -> Any:
+    support, beta, n = model.support, model.support.coefficients, model.support.counts[SIZE]
+    r = _slot(memory, support, work, left, beta)
+    if r == WORN_OUT:
+        return WORN
+    if r == NOWHERE:
+        for j in range(n):
+            beta[j] += y * work.along[j]
+        support.counts[PROJECTED] += 1
+        return 0
+    if r == n:
+        border(memory.inverse, n, work.along, left)
+        support.counts[SIZE] += 1
+        coefficient = y
+    else:
+        gamma, given = memory.spare[2], beta[r]
+        last = replace(memory.inverse, n, r, work.along[:n], left, gamma)
+        for j in range(n):
+            beta[j] += given * gamma[j]
+        coefficient = y + given * last
+        turns.evicted[s] = support.tasks[r]
+        support.counts[EVICTED] += 1
+    place(model, work, r, t, i, coefficient)
+    support.counts[SINCE] += 1
+    turns.stored[s] = True
+    return 0
+
+
+@compiled
+def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> Any:
+    """Where a new vector goes of which ``left`` is left: nowhere, behind the others, or into the place of one."""
+    n = support.counts[SIZE]
+    if not left > memory.limit:
+        return NOWHERE
+    if n < memory.size:
+        return n
+    for j in range(n):
+        memory.spare[1, j] = abs(sizes[j])
+    r = cheapest(memory.inverse, n, work.along, left, memory.spare[1], support.births)
+    if r >= 0:
+        return r
+    return WORN_OUT if support.counts[SINCE] > 0 else NOWHERE
+
+
+# -- a coefficient for every task and support vector ------------------------------------------------------------------
+
+
+@when(absorb, SharedByGroups)
+def _absorb_by_groups(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    return _absorb_shared(m, model, work, t, i, y, turns, s)
+
+
+@when(absorb, SharedByTasks)
+def _absorb_by_tasks(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    return _absorb_shared(m, model, work, t, i, y, turns, s)
+
+
+@compiled
+def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
+    support, sharing = model.support, model.sharing
+    if not roomy(memory, sharing, i):
+        return ROOM
+    n, whole, gamma = support.counts[SIZE], work.values[t, work.width + t], memory.spare[2]
+    left = whole - project(memory.inverse, work.values[t], n, work.along)
+    if _worn(support, left, whole):
+        return WORN
+    if n == memory.size and left > memory.limit:
+        costs(memory, sharing, n, memory.spare[3])
+    r = _slot(memory, support, work, left, memory.spare[3])
+    if r == WORN_OUT:
+        return WORN
+    if r == NOWHERE:
+        gather(memory, sharing, i, y, n, work.along)
+        support.counts[PROJECTED] += 1
+        return 0
+    if r < n:
+        turns.evicted[s] = support.tasks[r]
+    place(model, work, r, t, i, y)
+    if r == n:
+        border(memory.inverse, n, work.along, left)
+        support.counts[SIZE] += 1
+        gamma[:n] = 0.0
+        gamma[n] = 1.0
+        gather(memory, sharing, i, y, n + 1, gamma)
+    else:
+        support.counts[EVICTED] += 1
+        last = replace(memory.inverse, n, r, work.along[:n], left, gamma)
+        hand_over(memory, sharing, n, r, gamma, last, i, y)
+    support.counts[SINCE] += 1
+    turns.stored[s] = True
+    return 0
+
+
+@compiled
+def _passed_on(row: Any, n: Any, r: Any, along: Any, last: Any) -> None:
+    given = row[r]
+    for j in range(n):
+        row[j] += given * along[j]
+    row[r] = given * last
+
+
+@when(weigh, SharedByGroups)
+def _weigh_by_groups(memory: Any, model: Any, i: Any, work: Any) -> None:
+    n, sharing = model.support.counts[SIZE], model.sharing
+    work.weights[:n] = 0.0
+    row = memory.row[i] if i < memory.row.size and sharing.own[i] != 0.0 else -1
+    if row >= 0:
+        for j in range(n):
+            work.weights[j] = sharing.own[i] * memory.raw[row, j]
+    for level in range(sharing.paths.shape[1]):
+        group = sharing.paths[i, level]
+        if group >= 0:
+            weight, sums = sharing.weight[group], memory.sums[group]
+            for j in range(n):
+                work.weights[j] += weight * sums[j]
+
+
+when(roomy, SharedByGroups, Levels)(
+    lambda memory, sharing, i: memory.row[i] >= 0 or memory.taken[0] < memory.raw.shape[0] or sharing.own[i] == 0.0
+)
+when(roomy, SharedByTasks)(lambda memory, sharing, i: True)
+
+
+@when(gather, SharedByGroups, Levels)
+def _gather_by_groups(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> None:
+    own = sharing.own[i]
+    if own != 0.0:
+        _gather_own(memory, i, own, y, n, along)
+    for level in range(sharing.paths.shape[1]):
+        group = sharing.paths[i, level]
+        if group >= 0:
+            for j in range(n):
+                memory.sums[group, j] += y * along[j]
+                memory.scaled[group, j] += own * y * along[j]
+
+
+@compiled
+def _gather_own(memory: Any, i: Any, own: Any, y: Any, n: Any, along: Any) -> None:
+    if memory.row[i] < 0:
+        memory.row[i], memory.owner[memory.taken[0]] = memory.taken[0], i
+        memory.taken[0] += 1
+    row = memory.raw[memory.row[i]]
+    for j in range(n):
+        before = row[j]
+        row[j] += y * along[j]
+        memory.squares[j] += own * own * (row[j] * row[j] - before * before)
+
+
+@when(costs, SharedByGroups, Levels)
+def _costs_by_groups(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+    out[:n] = memory.squares[:n]
+    above = memory.above
+    for group in range(above.size):
+        weight, members, sums = sharing.weight[group], sharing.members[group], memory.sums[group]
+        scaled = memory.scaled[group]
+        for j in range(n):
+            out[j] += weight * sums[j] * (2.0 * scaled[j] + members * weight * sums[j])
+        wider = above[group]
+        while wider >= 0:
+            factor, others = 2.0 * members * weight * sharing.weight[wider], memory.sums[wider]
+            for j in range(n):
+                out[j] += factor * sums[j] * others[j]
+            wider = above[wider]
+    for j in range(n):
+        out[j] = np.sqrt(max(out[j], 0.0))
+
+
+@when(hand_over, SharedByGroups, Levels)
+def _hand_over_by_groups(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+    memory.squares[:n] = 0.0
+    for held in range(memory.taken[0]):
+        row, own = memory.raw[held], sharing.own[memory.owner[held]]
+        _passed_on(row, n, r, along, last)
+        for j in range(n):
+            memory.squares[j] += own * own * row[j] * row[j]
+    for group in range(memory.above.size):
+        _passed_on(memory.sums[group], n, r, along, last)
+        _passed_on(memory.scaled[group], n, r, along, last)
+    along[:n] = 0.0
+    along[r] = 1.0
+    gather(memory, sharing, i, y, n, along)
+
+
+@when(weigh, SharedByTasks)
+def _weigh_by_tasks(memory: Any, model: Any, i: Any, work: Any) -> None:
+    n = model.support.counts[SIZE]
+    work.weights[:n] = memory.beta[i, :n]
+
+
+@generic
+def column_entry(sharing: Any, i: Any, task: Any) -> Any:
+    """M_(task i) of column i, which is at hand."""
+
+
+when(column_entry, Columns)(lambda sharing, i, task: sharing.values[sharing.slot[i], task])
+
+
+@when(column_entry, SparseColumns)
+def _sparse_entry(sharing: Any, i: Any, task: Any) -> Any:
+    first, last = sharing.starts[sharing.slot[i]], sharing.starts[sharing.slot[i] + 1]
+    spot = first + np.searchsorted(sharing.rows[first:last], task)
+    return sharing.values[spot] if spot < last and sharing.rows[spot] == task else 0.0
+
+
+@when(gather, SharedByTasks)
+def _gather_by_tasks(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> None:
+    for task in range(memory.beta.shape[0]):
+        share, row = y * column_entry(sharing, i, task), memory.beta[task]
+        if share != 0.0:
+            for j in range(n):
+                row[j] += share * along[j]
+
+
+@when(costs, SharedByTasks)
+def _costs_by_tasks(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+    out[:n] = 0.0
+    for task in range(memory.beta.shape[0]):
+        row = memory.beta[task]
+        for j in range(n):
+            out[j] += row[j] * row[j]
+    for j in range(n):
+        out[j] = np.sqrt(out[j])
+
+
+@when(hand_over, SharedByTasks)
+def _hand_over_by_tasks(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+    for task in range(memory.beta.shape[0]):
+        _passed_on(memory.beta[task], n, r, along, last)
+    along[:n] = 0.0
+    along[r] = 1.0
+    gather(memory, sharing, i, y, n, along)

@@ -1,0 +1,77 @@
+"""The walk through a block of records of which all kernel values are at hand: weigh, decide, absorb."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import memories, projections  # noqa: F401 - they give the functions below bodies for every budget
+from .expansion import COLUMN, DONE, SIZE, absorb, at_hand, margin, patch, scale, shares, wanted, weigh
+from .generic import compiled, when
+
+
+class Turns(NamedTuple):
+    """What a run of rounds did, one entry a record: as :class:`coterie.numeric.stream.Moves`, and what became of it.
+
+    ``stored`` says whether the record became a support vector, ``evicted`` is the task of the one that left, or -1.
+    """
+
+    margins: Any
+    own: Any
+    taus: Any
+    stored: Any
+    evicted: Any
+
+
+@when(weigh, object)
+def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
+    support = model.support
+    n, factor = support.counts[SIZE], scale(memory)
+    shares(model.sharing, support, n, i, work.shares)
+    for j in range(n):
+        work.weights[j] = support.coefficients[j] * work.shares[j] * factor
+
+
+@compiled
+def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
+    """Learn the n records of a block that begins at ``first``, from where the cursor stands; why it stopped."""
+    memory, support, cursor = model.memory, model.support, work.cursor
+    for t in range(cursor[0], n):
+        s, i = first + t, tasks[first + t]
+        cursor[0] = t
+        if not at_hand(model.sharing, i):
+            cursor[4] = i
+            return COLUMN
+        patch(work.values[t], work)
+        if delay > 0 and s + delay < tasks.size:
+            other = tasks[s + delay]
+            if not at_hand(model.sharing, other):
+                cursor[4] = other
+                return COLUMN
+            patch(work.told[t], work)
+            weigh(memory, model, other, work)
+            turns.margins[s + delay] = margin(work.weights, work.told[t], support.counts[SIZE])
+        weigh(memory, model, i, work)
+        turns.own[s] = margin(work.weights, work.values[t], support.counts[SIZE])
+        if delay == 0:
+            turns.margins[s] = turns.own[s]
+        if wanted(memory, y[s] * turns.own[s]):
+            lacking = absorb(memory, model, work, t, i, y[s], y[s] * turns.own[s], turns, s)
+            if lacking != 0:
+                return lacking
+            if y[s] * turns.own[s] <= 0.0:
+                turns.taus[s] = 1.0
+    cursor[0] = n
+    return DONE
+
+
+@compiled
+def tell(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> Any:
+    """Margins of records of which the kernel values are at hand, from where the cursor stands; nothing is learned."""
+    for t in range(work.cursor[0], tasks.size):
+        work.cursor[0] = t
+        if not at_hand(model.sharing, tasks[t]):
+            work.cursor[4] = tasks[t]
+            return COLUMN
+        weigh(model.memory, model, tasks[t], work)
+        margins[t] = margin(work.weights, values[t], model.support.counts[SIZE])
+    return DONE

@@ -1,0 +1,142 @@
+"""Which labels have been asked for so far, and how many more may be."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.arrays import grown, roomy
+from coterie.numeric.asking import Asker, Ever, Sliding, Unlimited
+from coterie.views import Index, distinct_labels
+
+_NO_LIMIT = int(np.iinfo(np.int64).max)
+
+
+class Budget(NamedTuple):
+    """At most ``labels`` in any ``window`` rounds, ``per_task`` of them for a task; None where there is no limit."""
+
+    labels: int | None
+    window: int | None
+    per_task: int | float | None
+
+    def check(self) -> None:
+        """Refuse limits that are none.
+
+        Raises
+        ------
+        ValueError
+            The message names the parameter.
+        """
+        _require_count("budget", self.labels)
+        _require_count("window", self.window)
+        if isinstance(self.per_task, float):
+            _require_share(self.per_task, self.labels)
+        else:
+            _require_count("per_task", self.per_task, "or a share of the budget between 0 and 1")
+        if self.window is not None and self.labels is None and self.per_task is None:
+            raise ValueError(f"window={self.window!r} limits nothing: give the budget or per_task that it is for")
+
+    @property
+    def each(self) -> int:
+        """The most labels of a task."""
+        if self.per_task is None:
+            return _NO_LIMIT
+        if isinstance(self.per_task, float):
+            return max(int(self.per_task * (self.labels or 0)), 1)
+        return int(self.per_task)
+
+    def limits(self) -> Any:
+        """Nothing asked for yet, as compiled code takes it."""
+        total, held = _NO_LIMIT if self.labels is None else int(self.labels), np.zeros(0, np.int64)
+        if self.labels is None and self.per_task is None:
+            return Unlimited(_NO_LIMIT)
+        if self.window is None:
+            return Ever(total, self.each, np.zeros(1, np.int64), held)
+        ring = np.zeros(0, np.int64)
+        return Sliding(total, self.each, int(self.window), ring, ring.copy(), np.zeros(2, np.int64), held)
+
+
+class Questions:
+    """The questions so far: a clock of rounds, and labels asked for by task where there are limits.
+
+    Parameters
+    ----------
+    budget : Budget
+        The limits.
+    seed : int
+        Of the one uniform number a round.
+    """
+
+    def __init__(self, budget: Budget, seed: int) -> None:
+        self.seed = seed
+        self.tasks = Index()
+        self.clock = np.zeros(1, np.int64)
+        self.limits = budget.limits()
+
+    def asker(self, chance: Any, tasks: Sequence[Hashable] | NDArray[Any], asked: Any = None) -> Asker:
+        """What decides about a run of records of these tasks; the first may have been decided before."""
+        distinct, places = distinct_labels(tasks)
+        return self.asker_of(chance, self._numbers(distinct)[places], asked)
+
+    def asker_of_one(self, chance: Any, task: Hashable) -> Asker:
+        """What decides about one record."""
+        return self.asker_of(chance, self._numbers([task]))
+
+    def asker_of(self, chance: Any, owner: NDArray[np.int64], asked: Any = None) -> Asker:
+        """What decides about a run of records whose tasks have these numbers here."""
+        self.limits = _make_room(self.limits, len(self.tasks), len(owner))
+        answer = np.full(len(owner), -1, np.int8)
+        if asked is not None:
+            answer[: len(asked)] = asked
+        return Asker(chance, self.limits, self.seed, self.clock, owner, answer)
+
+    def _numbers(self, distinct: Sequence[Hashable]) -> NDArray[np.int64]:
+        self.tasks.add(distinct)
+        return np.array([self.tasks.numbers[task] for task in distinct], np.int64)
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The tasks as JSON data, and the arrays."""
+        held = {name: array for name, array in self.limits._asdict().items() if isinstance(array, np.ndarray)}
+        return {"tasks": self.tasks.labels}, {"clock": self.clock, **held}
+
+    def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Undo :meth:`dump`."""
+        self.tasks = Index(data["tasks"])
+        self.clock = arrays["clock"].copy()
+        held = {name: arrays[name].copy() for name in self.limits._fields if name in arrays}
+        self.limits = self.limits._replace(**held)
+
+
+def _make_room(limits: Any, tasks: int, rounds: int) -> Any:
+    """The limits with room to count so many tasks, and the labels of so many more rounds."""
+    if not hasattr(limits, "held"):
+        return limits
+    limits = limits._replace(held=grown(limits.held, tasks))
+    if not hasattr(limits, "rounds"):
+        return limits
+    need = max(min(int(limits.ends[1]) + rounds, limits.total, limits.width), 1)
+    return limits if need <= len(limits.rounds) else _with_ring(limits, roomy(len(limits.rounds), need))
+
+
+def _with_ring(limits: Sliding, size: int) -> Sliding:
+    first, length = (int(end) for end in limits.ends)
+    order = (first + np.arange(length)) % max(len(limits.rounds), 1)
+    rounds, owners = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    rounds[:length], owners[:length] = limits.rounds[order], limits.owners[order]
+    return limits._replace(rounds=rounds, owners=owners, ends=np.array([0, length]))
+
+
+def _require_count(name: str, value: Any, more: str = "or None") -> None:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= 1):
+        raise ValueError(f"{name} must be a whole number of 1 or more, {more}, got {value!r}")
+
+
+def _require_share(share: float, labels: int | None) -> None:
+    if not 0 < share <= 1:
+        raise ValueError(f"per_task must be a whole number of labels or a share of the budget in (0, 1], got {share!r}")
+    if labels is None:
+        raise ValueError(f"per_task={share!r} is a share of the budget, and there is no budget")

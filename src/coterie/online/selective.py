@@ -1,0 +1,322 @@
+"""Learning from the labels that are worth asking for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import persistence, spec
+from coterie.asking import Margin
+from coterie.numeric.asking import settle
+from coterie.numeric.trees import below
+from coterie.streams.block import Block
+
+from .parameters import Parameters
+from .questions import Budget, Questions
+from .rounds import Rounds
+from .tabular import split_task, task_labels
+
+Flags = NDArray[np.bool_]
+
+
+@persistence.register
+class SelectiveSampling(Parameters):
+    """An online classifier that says which labels it wants, and learns from these alone.
+
+    In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
+    is uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no move, no
+    revision of a learned relation; only clocks go on (the mean of averaged weights is over all rounds, EPOCH counts
+    them). Mistakes are counted in all rounds, wherever labels are known to whoever evaluates (SRDV11 §4).
+
+    Everything else is the model's: predictions, their types, its attributes. Labels that are given, by ``fit``,
+    ``partial_fit`` or ``learn_one``, are learned, asked for or not. Questions arise in three places:
+
+    * :meth:`wants_label`, for a record at hand;
+    * :meth:`wants_labels`, for many records that wait for somebody to label some of them;
+    * :func:`coterie.progressive_validation` and :func:`coterie.compare`, which withhold the labels not asked for;
+      ``Trace.queried`` has the answers.
+
+    Parameters
+    ----------
+    model : online classifier
+        It is taught in place; it may have learned before.
+    ask : part, optional
+        How likely a label is asked for: :class:`coterie.Margin` (c = 0.3, without), :class:`coterie.RelationRow`,
+        :class:`coterie.Below`, :class:`coterie.Randomly` or :class:`coterie.Always`.
+    budget : int >= 1, optional
+        At most so many labels in any ``window`` consecutive rounds.
+    window : int >= 1, optional
+        Rounds that the limits are for; without, all rounds there will ever be.
+    per_task : int >= 1, or float in (0, 1], optional
+        At most so many labels of a task in the window, or at most that share of the budget (one label at least).
+    seed : int >= 0
+        Of the uniform numbers.
+
+    Raises
+    ------
+    ValueError
+        At first use, for a budget, window, per_task or seed out of range.
+    TypeError
+        At first use, if the model is no online classifier or ``RelationRow`` meets a model without a learned relation.
+
+    Notes
+    -----
+    A question costs O(1) beside the prediction, and memory for the labels asked for in the window. Mixtures
+    (:class:`coterie.AdaptiveSharingClassifier`) are asked and taught record by record: some 50 µs each, where a
+    compiled round takes less than one.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.standard_normal((4000, 10)), rng.integers(5, size=4000)
+    >>> y = X[:, 0] + 0.5 * X[:, 1] > 0
+    >>> model = ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.Margin(c=0.3))
+    >>> trace = ct.progressive_validation(model, X, y, task=task)
+    >>> bool(trace.queries < 1000), bool(trace.error < 0.1)
+    (True, True)
+
+    Where labels cost a person's time, one record after the other:
+
+    >>> model = ct.SelectiveSampling(ct.MultitaskLogistic(), budget=100, window=10_000, per_task=10)
+    >>> record = {"word=free": 1.0, "length": 0.3}
+    >>> if model.wants_label(record, task="ann"):
+    ...     model.learn_one(record, "spam", task="ann")
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        ask: Any = None,
+        budget: int | None = None,
+        window: int | None = None,
+        per_task: int | float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.model = model
+        self.ask = ask
+        self.budget = budget
+        self.window = window
+        self.per_task = per_task
+        self.seed = seed
+
+    # -- questions ------------------------------------------------------------------------------------------------
+
+    def wants_label(self, x: Mapping[str, Any], task: Hashable = None) -> bool:
+        """Whether the label of a record is wanted; a round passes, unless this is the question asked last.
+
+        The latest question stays open until :meth:`learn_one` brings its label, :meth:`pass_by` ends it, labels come by
+        ``fit`` or ``partial_fit``, or the label of a different record is asked for. While it is open, asking for an
+        equal record of the same task is the same question: it has the same answer, and costs neither a round nor
+        budget. (Where equal records may follow each other, call :meth:`pass_by` between them.)
+        """
+        self.check()
+        key = _key(x, self.model.task_of(x, task))
+        held = self.__dict__.get("_open")
+        if held is None or held[0] != key:
+            self._open = held = (key, self._answer(x, task))
+        return bool(held[1])
+
+    def wants_labels(self, X: Any, task: Any = None) -> Flags:
+        """Which labels of many records are wanted, none of them known meanwhile; every record is a round."""
+        self.check()
+        records, tasks = split_task(X, task, self.model.task_column)
+        labels = task_labels(tasks, records.shape[0] if hasattr(records, "shape") else len(records))
+        margins = self.model.decision_function(X, task) if self.model.fitted else np.zeros(len(labels))
+        return self._ended(self._decided(labels, margins))
+
+    def wants_block(self, block: Block) -> Flags:
+        """As :meth:`wants_labels`, for a block that has been validated."""
+        return self._ended(self.meet_block(block).queried)
+
+    def pass_by(self) -> None:
+        """End the question that is open: its label will not come."""
+        self.__dict__.pop("_open", None)
+
+    @property
+    def rounds_(self) -> int:
+        """The rounds in which was decided whether to ask."""
+        return int(self._questions().clock[0])
+
+    def _answer(self, x: Mapping[str, Any], task: Hashable) -> bool:
+        margin = np.array([self.model.decision_function_one(x, task)])
+        whose = self.model.task_of(x, task)
+        asker = self._questions().asker_of_one(self._chance(), whose)
+        settle(asker, self._codes([whose]), margin, 0, 1)
+        return bool(self._ended(asker.answer > 0)[0])
+
+    def _decided(self, tasks: NDArray[Any], margins: NDArray[np.float64], asked: Flags | None = None) -> Flags:
+        asker = self._questions().asker(self._chance(), tasks, asked)
+        settle(asker, self._codes(tasks), margins, 0, len(margins))
+        return np.asarray(asker.answer > 0)
+
+    def _ended(self, asked: Flags) -> Flags:
+        """The answers; rounds without a question are over, those with one will be when the label is learned."""
+        self.model.pass_by(int(len(asked) - asked.sum()))
+        return asked
+
+    def _codes(self, tasks: Any) -> NDArray[np.int64]:
+        if not self.model.fitted:
+            return np.full(len(tasks), -1)
+        return np.asarray(self.model.state_.tasks.codes(tasks))
+
+    def _chance(self) -> Any:
+        """The chance for the tasks known, up to date with a relation that is learned."""
+        ask = self._ask
+        chance = ask.compiled(len(self.model.state_.tasks) if self.model.fitted else 0)
+        if ask.learned and self.model.fitted:
+            self.model.inform(chance)
+        return chance
+
+    def _questions(self) -> Questions:
+        if "questions_" not in self.__dict__:
+            self.questions_ = Questions(self._budget, self.seed)
+        return self.questions_
+
+    # -- learning -------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, task: Any = None, *, n_passes: int = 1) -> Self:
+        """Forget everything, questions too, and learn from X, y: all labels given are learned."""
+        self.check()
+        self.model.fit(X, y, task, n_passes=n_passes)
+        self.pass_by()
+        self.__dict__.pop("questions_", None)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, task: Any = None, *args: Any, **kwargs: Any) -> Self:
+        """Go on learning from X, y as the model does: all labels given are learned."""
+        self.check()
+        self.model.partial_fit(X, y, task, *args, **kwargs)
+        self.pass_by()
+        return self
+
+    def learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable = None) -> None:
+        """Learn one record, its label asked for or not; a question that is open about it is then answered."""
+        self.check()
+        self.model.learn_one(x, y, task)
+        held = self.__dict__.get("_open")
+        if held is not None and held[0] == _key(x, self.model.task_of(x, task)):
+            self.pass_by()
+
+    def learn_block(
+        self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
+    ) -> Rounds:
+        """Predict the records of a block, and learn those whose labels are asked for.
+
+        Raises
+        ------
+        ValueError
+            For a block without labels.
+        """
+        self.check()
+        if block.y is None:
+            raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
+        made: Rounds = self.model.learn_block(
+            block, late, tasks, length, lambda state: self._questions().asker(self._chance(), block.tasks, block.asked)
+        )
+        return made
+
+    def meet_block(self, block: Block) -> Rounds:
+        """Predict a block whose labels come later, and decide which of them to ask for."""
+        self.check()
+        met = self.model.meet_block(block)
+        return Rounds(met.margin, met.updated, self._decided(block.tasks, met.margin))
+
+    # -- the model's ----------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
+        """The predicted labels, as the model gives them."""
+        return np.asarray(self.model.predict(X, task))
+
+    def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
+        """The label of one record, as the model gives it."""
+        return self.model.predict_one(x, task)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "model" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.model, name)
+
+    @property
+    def passive(self) -> Any:
+        """The classifier that learns every label there is: the model."""
+        return self.model
+
+    @property
+    def encoder_(self) -> Any:
+        """How the records of files became rows."""
+        return self.model.encoder_
+
+    @encoder_.setter
+    def encoder_(self, encoder: Any) -> None:
+        self.model.encoder_ = encoder
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return bool(self.model.fitted)
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy with the same parameters."""
+        return type(self)(**self.get_params() | {"model": self.model.__sklearn_clone__()})
+
+    # -- keeping --------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write model and questions to one file, completely or not at all; see :func:`coterie.load`."""
+        self.check()
+        persistence.save(self, path)
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything there is to keep, as data with a JSON form and named arrays."""
+        model, arrays = self.model.dump()
+        questions, counts = self._questions().dump()
+        held = {f"model.{name}": array for name, array in arrays.items()}
+        held |= {f"questions.{name}": array for name, array in counts.items()}
+        return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, held
+
+    def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Undo :meth:`dump`."""
+        self.model.restore(data["model"], below(arrays, "model."))
+        self._questions().restore(data["questions"], below(arrays, "questions."))
+        if data["open"] is not None:
+            self._open = data["open"]
+        return self
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _ask(self) -> Any:
+        return Margin() if self.ask is None else self.ask
+
+    @property
+    def _budget(self) -> Budget:
+        return Budget(self.budget, self.window, self.per_task)
+
+    def check(self) -> None:
+        """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""
+        of_two = getattr(self.model, "kind", None) == "classifier" and not self.model.many_classes
+        if not of_two or not hasattr(self.model, "meet_block") or hasattr(self.model, "wants_label"):
+            raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
+        if not hasattr(self._ask, "compiled") or not hasattr(self._ask, "learned"):
+            raise TypeError(f"ask must be a part such as Margin(c=0.3), got {self.ask!r}")
+        relation = getattr(self.model, "relation", None)
+        if self._ask.learned and getattr(relation, "form", None) != "learned":
+            raise TypeError(
+                f"RelationRow() asks by the row of a learned relation (LogDet, Covariance, ...), and {self.model!r} "
+                "has none: use Margin(c)"
+            )
+        self._budget.check()
+        whole = isinstance(self.seed, (int, np.integer)) and not isinstance(self.seed, bool)
+        if not (whole and 0 <= self.seed < 2**63):
+            raise ValueError(f"seed must be a whole number from 0 to 2**63 - 1, got {self.seed!r}")
+
+
+def _key(x: Mapping[Any, Any], task: Hashable) -> str:
+    """What is the same for equal records of the same task, in whatever order their features stand."""
+    held = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
+    return hashlib.blake2b(msgspec.json.encode([held, spec.to_json(task)]), digest_size=16).hexdigest()

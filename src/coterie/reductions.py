@@ -1,0 +1,175 @@
+"""Many classes by reduction: one learner of two classes for each of them, that class against all others.
+
+A class may appear while the stream goes. Until then it has been no record's label, and that is how it is treated: a
+*spare* learner goes along whose every label is negative, and a new class begins as its copy. So the learners are the
+same, bit for bit, as if all classes had been known from the start.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .learner import Margins
+from .numeric.asking import EVERY
+from .numeric.records import Csr
+from .numeric.stream import Moves
+from .numeric.trees import Arrays, below
+from .views import Index
+
+
+@dataclass
+class ManyState:
+    """The states of the learners, one a class in the order of their appearance, and that of the spare one."""
+
+    members: list[Any]
+    spare: Any
+
+    @property
+    def tasks(self) -> Index:
+        """The tasks, which all learners number alike."""
+        return self.spare.tasks  # type: ignore[no-any-return]
+
+    @property
+    def features(self) -> int:
+        """The width of the records."""
+        return int(self.spare.features)
+
+    @property
+    def rounds(self) -> int:
+        """The rounds learned."""
+        return int(self.spare.rounds)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(int(each.nbytes) for each in self.all)
+
+    @property
+    def all(self) -> list[Any]:
+        """The states of the learners and of the spare one."""
+        return [*self.members, self.spare]
+
+
+class ManyLearners:
+    """A learner of two classes as one of any number, with the same methods; margins are of shape (n, classes).
+
+    Parameters
+    ----------
+    learner : Learner or Mixture
+        What is made once for each class.
+
+    Notes
+    -----
+    Costs and memory are those of the learner times the number of classes and one.
+    """
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+
+    @property
+    def log_odds(self) -> float | None:
+        """What margins are to be multiplied with to be log-odds; None where they are no such thing."""
+        return self.learner.log_odds  # type: ignore[no-any-return]
+
+    def init(
+        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
+    ) -> ManyState:
+        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
+        return ManyState([], self.learner.init(tasks, features, dense, length))
+
+    def check_tasks(self, state: ManyState, tasks: Sequence[Hashable]) -> None:
+        """Refuse tasks that the relation does not know: ValueError naming the first."""
+        self.learner.check_tasks(state.spare, tasks)
+
+    def fit_tasks(self, state: ManyState, tasks: Sequence[Hashable], features: int) -> None:
+        """Make room for the labels that are new, and for so many features; all or nothing."""
+        self.check_tasks(state, tasks)
+        for each in state.all:
+            self.learner.fit_tasks(each, tasks, features)
+
+    def update_many(
+        self,
+        state: ManyState,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.bool_],
+        last: int | None = None,
+        asker: Any = EVERY,
+    ) -> Moves:
+        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
+
+        ``y`` of shape (n, classes) says which classes each record is in; there may be more of them than before.
+
+        Raises
+        ------
+        TypeError
+            For an asker: one margin decides whether it asks, and here there are several.
+        """
+        if asker is not EVERY:
+            raise TypeError(
+                "labels of many classes cannot be asked for by the margin: the model must be of two classes"
+            )
+        while len(state.members) < y.shape[1]:
+            state.members.append(copy.deepcopy(state.spare))
+        signs = np.where(y, 1.0, -1.0).T
+        made = [self._one(each, rows, codes, sign, last) for each, sign in zip(state.members, signs, strict=True)]
+        made.append(self._one(state.spare, rows, codes, np.full(len(y), -1.0), last))
+        margins, own, taus = (np.array(each).T for each in zip(*made, strict=True))
+        return Moves(margins[:, :-1], own[:, :-1], taus.max(axis=1))
+
+    def _one(self, state: Any, rows: Any, codes: NDArray[np.int64], signs: Margins, last: int | None) -> Moves:
+        made: Moves = self.learner.update_many(state, rows, codes, np.ascontiguousarray(signs), last)
+        return made
+
+    def update_one(self, state: ManyState, rows: Csr, i: int, y: NDArray[np.bool_]) -> None:
+        """Learn one record of the known task i, which is in these classes."""
+        self.update_many(state, rows, np.array([i]), y[None])
+
+    def score_one(self, state: ManyState, rows: Csr, i: int) -> Margins:
+        """Margins of one record of the known task i, one a class."""
+        return np.array([self.learner.score_one(member, rows, i) for member in state.members])
+
+    def pass_by(self, state: ManyState, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
+        for each in state.all:
+            self.learner.pass_by(each, rounds)
+
+    def score(self, state: ManyState, rows: Any, codes: NDArray[np.int64]) -> Margins:
+        """Margins of records of known tasks; nothing is written."""
+        return self.score_any(state, rows, codes, ())
+
+    def score_any(self, state: ManyState, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
+        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        each = [self.learner.score_any(member, rows, codes, unseen) for member in state.members]
+        return np.array(each).reshape(len(each), len(codes)).T
+
+    def weights(self, state: ManyState) -> NDArray[np.floating[Any]]:
+        """The weights that predictions use, shape (classes, tasks, features)."""
+        return np.array([self.learner.weights(member) for member in state.members])
+
+    def share(self, state: ManyState) -> NDArray[np.float64]:
+        """How much of each task's moves is shared with others, in the mean over the classes."""
+        return np.asarray(np.mean([self.learner.share(member) for member in state.members], axis=0))
+
+    def relation_matrix(self, state: ManyState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """The mean of the A⁻¹ of all classes, which are one where the relation is fixed."""
+        return np.asarray(np.mean([self.learner.relation_matrix(each, among) for each in state.members], axis=0))
+
+    def dump(self, state: ManyState) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays, without the labels of the tasks."""
+        dumped = [self.learner.dump(each) for each in state.all]
+        arrays = {f"classes.{c}.{name}": array for c, (_, held) in enumerate(dumped) for name, array in held.items()}
+        return {"classes": [data for data, _ in dumped]}, arrays
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> ManyState:
+        """Undo :meth:`dump`."""
+        *members, spare = [
+            self.learner.restore(each, below(arrays, f"classes.{c}."), tasks) for c, each in enumerate(data["classes"])
+        ]
+        return ManyState(members, spare)

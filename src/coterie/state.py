@@ -1,0 +1,41 @@
+"""What a learner has learned: a model of named arrays, and the tasks it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .views import Index
+
+
+@dataclass
+class State:
+    """All that is learned: a tree of named arrays, and the labels that number its rows."""
+
+    model: Any
+    tasks: Index
+    sharing: Any
+    features: int
+    dense: bool
+    rounds: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays; a piece of memory that two of them show counts once."""
+        return sum({id(_owner(array)): _owner(array).nbytes for array in _arrays(self.model)}.values())
+
+
+def _arrays(model: Any) -> Iterator[NDArray[Any]]:
+    for held in model:
+        if isinstance(held, tuple):
+            yield from _arrays(held)
+        elif isinstance(held, np.ndarray):
+            yield held
+
+
+def _owner(array: NDArray[Any]) -> NDArray[Any]:
+    return _owner(array.base) if isinstance(array.base, np.ndarray) else array

@@ -1,0 +1,61 @@
+"""Kernel learners chosen by names and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from coterie import budgets, kernels
+from coterie.online import MultitaskKernelPerceptron
+
+if TYPE_CHECKING:
+    from coterie.streams.choices import Choice
+
+KERNELS = ("linear", "polynomial", "gaussian")
+BUDGETS: dict[str, Callable[[int], Any]] = {
+    "random": budgets.RandomRemoval,
+    "forgetron": budgets.Forgetron,
+    "projection": budgets.Projection,
+    "shared": budgets.SharedProjection,
+}
+#: What says something of a kernel learner, and is not said without a kernel.
+OF_KERNELS = ("sigma", "degree", "budget", "budget_size")
+
+
+def check(choice: Choice) -> None:
+    """Refuse what does not go together.
+
+    Raises
+    ------
+    ValueError
+        The message names what.
+    """
+    said = [name for name in OF_KERNELS if getattr(choice, name) is not None]
+    if choice.kernel is None:
+        if said:
+            raise ValueError(f"{' and '.join(said)} cannot be given without a kernel")
+        return
+    for name in ("regression", "half_life"):
+        if getattr(choice, name):
+            raise ValueError(f"{name} cannot be given with a kernel")
+    if choice.by != "perceptron" or choice.storage != "auto":
+        raise ValueError("rule and storage cannot be given with a kernel: it learns by the Perceptron's rule")
+    for name, needed in (("sigma", "gaussian"), ("degree", "polynomial")):
+        if getattr(choice, name) is not None and choice.kernel != needed:
+            raise ValueError(f"{name} goes with the kernel {needed!r}, not with {choice.kernel!r}")
+    if (choice.budget is None) != (choice.budget_size is None):
+        raise ValueError("budget and budget_size must be given together")
+
+
+def make(choice: Choice, relation: Any) -> MultitaskKernelPerceptron:
+    """The learner, ready for its first record."""
+    budget = None if choice.budget is None else BUDGETS[choice.budget](choice.budget_size)  # type: ignore[arg-type]
+    return MultitaskKernelPerceptron(_kernel(choice), relation, budget)
+
+
+def _kernel(choice: Choice) -> Any:
+    if choice.kernel == "gaussian":
+        return kernels.Gaussian(1.0 if choice.sigma is None else choice.sigma)
+    if choice.kernel == "polynomial":
+        return kernels.Polynomial(2 if choice.degree is None else choice.degree)
+    return kernels.Linear()

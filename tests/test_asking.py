@@ -1,0 +1,433 @@
+"""Asking for labels: equal to the definition, within its budget, and bit for bit what it was after loading."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import coterie as ct
+from coterie.numeric.asking import settle
+from coterie.online.questions import Budget, Questions
+from reference import omtl
+from reference.asking import Asking, selective_omtl, uniform
+from streams import CASES, K, linear_stream
+
+NAMES = ("a", "b", "c", "d", "e")
+ASKS = {
+    "margin": (ct.Margin(c=0.8), lambda margin, row: 0.8 / (0.8 + abs(margin))),
+    "below": (ct.Below(threshold=0.7), lambda margin, row: float(abs(margin) < 0.7)),
+    "randomly": (ct.Randomly(rate=0.3), lambda margin, row: 0.3),
+    "always": (ct.Always(), lambda margin, row: 1.0),
+    "row": (ct.RelationRow(), lambda margin, row: np.abs(row).sum() / (np.abs(row).sum() + abs(margin))),
+    "scaled row": (
+        ct.RelationRow(scale=9.0),
+        lambda margin, row: 9 * np.abs(row).sum() / (9 * np.abs(row).sum() + abs(margin)),
+    ),
+}
+LIMITS = {
+    "free": ({}, {}),
+    "ever": ({"budget": 60, "per_task": 15}, {"total": 60, "each": 15}),
+    "sliding": ({"budget": 7, "window": 20, "per_task": 3}, {"total": 7, "each": 3, "window": 20}),
+}
+RULE = {"rule": ct.Perceptron()}
+MODELS = {
+    "logistic": lambda: ct.MultitaskLogistic(ct.MeanRegularized(share=0.3)),
+    "AROW": lambda: ct.MultitaskAROW(),
+    "passive-aggressive": lambda: ct.MultitaskPerceptron(CASES["tree b"].relation, ct.PassiveAggressive()),
+    "graph": lambda: ct.MultitaskPerceptron(CASES["graph factor"].relation, storage="sparse"),
+    "mixture": lambda: ct.AdaptiveSharingClassifier(),
+    "signed": lambda: ct.AdaptiveSharingClassifier("signed"),
+    "LogDet": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-4)),
+    "averaged LogDet": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-4), 50), average=True),
+    "averaged": lambda: ct.MultitaskPerceptron(average=True),
+}
+
+
+def same(trace, run, y):
+    np.testing.assert_array_equal(trace.queried, run.asked)
+    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-11)
+    np.testing.assert_array_equal(trace.mistake, y * run.margins <= 0)
+
+
+# -- equal to the definition ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "ask", "limit", "average"),
+    [
+        ("half", "margin", "free", False),
+        ("half", "margin", "sliding", True),
+        ("mean b", "below", "ever", False),
+        ("clusters share", "randomly", "sliding", False),
+        ("tree b", "margin", "ever", True),
+        ("graph factor", "margin", "sliding", False),
+        ("interaction", "always", "ever", False),
+    ],
+)
+def test_fixed_relations_ask_as_defined(name, ask, limit, average):
+    case, stream = CASES[name], linear_stream(3, n=300)
+    part, chance = ASKS[ask]
+    mine, literal = LIMITS[limit]
+    model = ct.SelectiveSampling(ct.MultitaskPerceptron(case.relation, average=average), part, seed=11, **mine)
+    trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(case.tasks), tasks=case.tasks)
+    asking = Asking(chance, seed=11, **literal)
+    run = selective_omtl(
+        stream.X, stream.y, stream.task, asking, lambda A, W: A, A=np.linalg.inv(case.M), average=average
+    )
+    same(trace, run, stream.y)
+    assert 0 < trace.queries < 300
+    np.testing.assert_allclose(model.coef_[np.argsort(np.argsort(case.tasks))].shape, (K, stream.X.shape[1]))
+
+
+@pytest.mark.parametrize(
+    ("relation", "update", "ask", "limit", "average"),
+    [
+        (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "row", "free", False),
+        (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "scaled row", "sliding", True),
+        (ct.VonNeumann(eta=1e-4), omtl.von_neumann(1e-4), "scaled row", "free", False),
+        (ct.Covariance(ridge=0.5), omtl.covariance(0.5), "row", "ever", False),
+        (ct.BatchOptimal(ridge=0.1), omtl.batch_optimal(0.1), "row", "free", False),
+    ],
+    ids=["LogDet", "averaged LogDet", "VonNeumann", "Covariance", "BatchOptimal"],
+)
+def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit, average):
+    stream = linear_stream(5, n=150)
+    part, chance = ASKS[ask]
+    mine, literal = LIMITS[limit]
+    primed = ct.Primed(relation, epoch=40)
+    model = ct.SelectiveSampling(ct.MultitaskPerceptron(primed, average=average), part, seed=2, **mine)
+    trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
+    asking = Asking(chance, seed=2, **literal)
+    run = selective_omtl(stream.X, stream.y, stream.task, asking, update, A=np.eye(K) / K, epoch=40, average=average)
+    same(trace, run, stream.y)
+    assert 0 < trace.queries < 150
+
+
+def literally(model, stream, names, asking):
+    """Round by round through the verbs of the model itself, which has no clock."""
+    margins = []
+    for x, y, i in zip(stream.X, stream.y, stream.task, strict=True):
+        margins.append(float(model.decision_function([x], task=[names[i]])[0]) if model.fitted else 0.0)
+        if asking(margins[-1], np.zeros(0), i):
+            model.partial_fit([x], [y], task=[names[i]], classes=[-1.0, 1.0], tasks=names)
+    return np.array(margins), np.array(asking.asked)
+
+
+@pytest.mark.parametrize("name", ["logistic", "AROW", "passive-aggressive", "graph", "mixture", "signed"])
+def test_any_model_asks_as_if_it_were_taught_only_what_it_asked_for(name):
+    stream = linear_stream(8, n=250)
+    margins, asked = literally(MODELS[name](), stream, NAMES, Asking(ASKS["margin"][1], seed=4, total=9, window=30))
+    model = ct.SelectiveSampling(MODELS[name](), ct.Margin(c=0.8), budget=9, window=30, seed=4)
+    trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
+    np.testing.assert_array_equal(trace.queried, asked)
+    np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-12)
+    assert trace.updated[~trace.queried].sum() == 0
+
+
+@pytest.mark.parametrize("delay", [0, 1, 13])
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("ask", [ct.Always(), ct.Margin(c=1e300)], ids=["always", "c to infinity"])
+def test_asking_for_everything_is_the_passive_learner_bit_for_bit(name, delay, ask):
+    stream = linear_stream(9, n=120)
+    task = stream.named(NAMES)
+    passive = MODELS[name]()
+    asking = ct.SelectiveSampling(MODELS[name](), ask)
+    expected = ct.progressive_validation(passive, stream.X, stream.y, task=task, delay=delay)
+    trace = ct.progressive_validation(asking, stream.X, stream.y, task=task, delay=delay)
+    np.testing.assert_array_equal(trace.margin, expected.margin)
+    np.testing.assert_array_equal(trace.updated, expected.updated)
+    np.testing.assert_array_equal(asking.coef_, passive.coef_)
+    assert trace.queries == expected.queries == 120
+
+
+@pytest.mark.parametrize("delay", [1, 13, 500])
+@pytest.mark.parametrize("name", ["logistic", "mixture"])
+def test_late_labels_are_asked_for_when_their_record_is_predicted(name, delay):
+    stream = linear_stream(10, n=200)
+    task = stream.named(NAMES)
+    model, asking = MODELS[name](), Asking(ASKS["margin"][1], seed=0, total=12, window=40)
+    margins = []
+    for t in range(len(stream) + delay):
+        if t < len(stream):
+            margin = model.decision_function(stream.X[[t]], task=[task[t]])[0] if model.fitted else 0.0
+            margins.append(float(margin))
+            asking(margins[t], np.zeros(0), stream.task[t])
+        if 0 <= t - delay < len(stream) and asking.asked[t - delay]:
+            s = t - delay
+            model.partial_fit(stream.X[[s]], stream.y[[s]], task=[task[s]], classes=[-1.0, 1.0], tasks=NAMES)
+    selective = ct.SelectiveSampling(MODELS[name](), ct.Margin(c=0.8), budget=12, window=40)
+    trace = ct.progressive_validation(selective, stream.X, stream.y, task=task, tasks=NAMES, delay=delay)
+    np.testing.assert_array_equal(trace.queried, asking.asked)
+    np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(selective.coef_, model.coef_, rtol=1e-9, atol=1e-12)
+
+
+# -- one record at a time ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["logistic", "mixture", "averaged LogDet", "averaged"])
+def test_asking_one_at_a_time_equals_progressive_validation(name):
+    stream = linear_stream(12, n=150)
+    task, names = stream.named(NAMES), [f"f{j}" for j in range(stream.X.shape[1])]
+    kept = {"budget": 8, "window": 25, "per_task": 0.4, "seed": 5}
+    records = [dict(zip(names, x.tolist(), strict=True)) for x in stream.X]
+    each = ct.SelectiveSampling(MODELS[name](), ct.Margin(c=0.8), **kept)
+    whole = ct.SelectiveSampling(MODELS[name](), ct.Margin(c=0.8), **kept)
+    for model in (each, whole):
+        model.partial_fit(records[:40], stream.y[:40], task[:40], tasks=NAMES)
+    asked = []
+    for x, y, i in zip(records[40:], stream.y[40:], task[40:], strict=True):
+        asked.append(each.wants_label(x, task=i))
+        if asked[-1]:
+            each.learn_one(x, y, task=i)
+    trace = ct.progressive_validation(whole, records[40:], stream.y[40:], task=task[40:])
+    assert asked == trace.queried.tolist()
+    assert 0 < sum(asked) < 110
+    np.testing.assert_allclose(each.coef_, whole.coef_, rtol=1e-12)
+    assert each.rounds_ == whole.rounds_ == 110
+
+
+def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_over():
+    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Randomly(rate=0.5), budget=2)
+    drawn = [uniform(0, t) < 0.5 for t in range(20)]
+    first = model.wants_label({"p": 1.0, "q": 2.0}, task="ann")
+    assert [model.wants_label({"q": 2.0, "p": 1.0}, task="ann") for _ in range(5)] == [first] * 5 == [drawn[0]] * 5
+    assert model.rounds_ == 1
+    model.learn_one({"p": 3.0}, True, task="ann")  # the label of another record: the question stays open
+    assert model.wants_label({"p": 1.0, "q": 2.0}, task="ann") == first
+    assert model.rounds_ == 1
+    model.learn_one({"p": 1.0, "q": 2.0}, False, task="ann")
+    model.wants_label({"p": 1.0, "q": 2.0}, task="ann")
+    assert model.rounds_ == 2
+    model.pass_by()
+    model.wants_label({"p": 1.0, "q": 2.0}, task="ann")
+    model.wants_label({"p": 1.0, "q": 2.0}, task="bob")
+    assert model.rounds_ == 4
+
+
+def test_labels_that_are_given_are_learned_whether_asked_for_or_not():
+    stream = linear_stream(1, n=60)
+    plain = ct.MultitaskLogistic().partial_fit(stream.X, stream.y, stream.task)
+    asking = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Margin(c=1e-9), budget=1)
+    asking.partial_fit(stream.X, stream.y, stream.task)
+    np.testing.assert_array_equal(asking.coef_, plain.coef_)
+    assert asking.rounds_ == 0
+
+
+def test_predictions_have_the_types_of_the_model():
+    stream = linear_stream(1, n=60)
+    model = ct.MultitaskLogistic().fit(stream.X, stream.y, stream.task)
+    asking = ct.SelectiveSampling(model)
+    np.testing.assert_array_equal(asking.predict(stream.X, stream.task), model.predict(stream.X, stream.task))
+    np.testing.assert_array_equal(
+        asking.predict_proba(stream.X, stream.task), model.predict_proba(stream.X, stream.task)
+    )
+    assert asking.score(stream.X, stream.y, stream.task) == model.score(stream.X, stream.y, stream.task)
+    assert not hasattr(ct.SelectiveSampling(ct.MultitaskPerceptron()), "predict_proba")
+    mixture = ct.SelectiveSampling(ct.AdaptiveSharingClassifier()).fit(stream.X, stream.y, stream.task)
+    assert mixture.sharing_.shape == (K,)
+    records = [{"p": 1.0}, {"p": -1.0}]
+    one = ct.SelectiveSampling(ct.MultitaskLogistic())
+    assert one.predict_one(records[0]) is None
+    one.learn_one(records[0], "spam")
+    one.learn_one(records[1], "ham")
+    assert one.predict_one(records[0]) == "spam"
+    assert set(one.predict_proba_one(records[0])) == {"ham", "spam"}
+
+
+def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
+    stream, new = linear_stream(1, n=60), linear_stream(2, n=300)
+    model = ct.MultitaskLogistic().fit(stream.X, stream.y, stream.named(NAMES))
+    asking = ct.SelectiveSampling(model, ct.Margin(c=0.5), budget=20, per_task=6, seed=3)
+    wanted = asking.wants_labels(new.X, task=new.named(NAMES))
+    literal = Asking(lambda margin, row: 0.5 / (0.5 + abs(margin)), seed=3, total=20, each=6)
+    margins = model.decision_function(new.X, new.named(NAMES))
+    assert wanted.tolist() == [literal(m, np.zeros(0), i) for m, i in zip(margins, new.task, strict=True)]
+    assert wanted.sum() == 20
+    assert asking.rounds_ == 300
+
+
+def test_a_model_that_knows_nothing_asks():
+    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Margin(c=1e-6), budget=3)
+    assert model.wants_labels(np.ones((5, 2)), task=list("abcde")).tolist() == [True] * 3 + [False] * 2
+
+
+# -- one uniform a round, budgets -------------------------------------------------------------------------------------
+
+
+def test_one_uniform_a_round_so_that_one_answer_does_not_move_the_others():
+    """Whatever was asked before, the random part of the answer depends on the round alone."""
+    stream = linear_stream(1, n=400)
+    asking = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Randomly(rate=0.4), seed=9)
+    trace = ct.progressive_validation(asking, stream.X, stream.y, task=stream.task)
+    assert trace.queried.tolist() == [uniform(9, t) < 0.4 for t in range(400)]
+    limited = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Randomly(rate=0.4), budget=50, window=200, seed=9)
+    fewer = ct.progressive_validation(limited, stream.X, stream.y, task=stream.task)
+    assert not (fewer.queried & ~trace.queried).any()
+
+
+@given(
+    st.integers(0, 2**62),
+    st.one_of(st.none(), st.integers(1, 12)),
+    st.one_of(st.none(), st.integers(1, 30)),
+    st.one_of(st.none(), st.integers(1, 5), st.floats(0.05, 1.0)),
+    st.lists(st.integers(1, 25), min_size=1, max_size=6),
+    st.floats(0.05, 1.0),
+)
+def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, per_task, runs, rate):
+    if isinstance(per_task, float) and budget is None:
+        per_task = None
+    if budget is None and per_task is None:
+        window = None
+    limits = Budget(budget, window, per_task)
+    limits.check()
+    questions, chance = Questions(limits, seed), ct.Randomly(rate=rate).compiled(0)
+    each = per_task if isinstance(per_task, int) else max(int(per_task * budget), 1) if per_task else np.inf
+    literal = Asking(lambda margin, row: rate, seed, budget or np.inf, each, window or np.inf)
+    tasks = np.random.default_rng(seed % 1000).integers(4, size=sum(runs))
+    asked, first = [], 0
+    for n in runs:
+        asker = questions.asker(chance, tasks[first : first + n])
+        settle(asker, np.zeros(n, np.int64), np.zeros(n), 0, n)
+        asked += (asker.answer > 0).tolist()
+        first += n
+    assert asked == [literal(0.0, np.zeros(0), task) for task in tasks]
+    flags, width = np.array(asked), window or len(asked)
+    for t in range(len(flags)):
+        recent = flags[max(t - width + 1, 0) : t + 1]
+        assert recent.sum() <= (budget or np.inf)
+        mine = recent & (tasks[max(t - width + 1, 0) : t + 1] == tasks[t])
+        assert mine.sum() <= each
+
+
+# -- keeping ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["logistic", "mixture", "averaged LogDet"])
+@pytest.mark.parametrize("limit", LIMITS)
+def test_saving_in_the_middle_equals_never_having_stopped(name, limit, tmp_path):
+    stream = linear_stream(6, n=160)
+    task, kept = stream.named(NAMES), LIMITS[limit][0]
+    ask = ct.RelationRow() if "LogDet" in name else ct.Margin(c=0.8)
+    whole = ct.SelectiveSampling(MODELS[name](), ask, seed=1, **kept)
+    first = ct.progressive_validation(whole, stream.X[:70], stream.y[:70], task=task[:70], tasks=NAMES)
+    whole.save(tmp_path / "model")
+    loaded = ct.load(tmp_path / "model")
+    assert repr(loaded) == repr(whole)
+    runs = [ct.progressive_validation(m, stream.X[70:], stream.y[70:], task=task[70:]) for m in (whole, loaded)]
+    np.testing.assert_array_equal(runs[0].queried, runs[1].queried)
+    np.testing.assert_array_equal(runs[0].margin, runs[1].margin)
+    np.testing.assert_array_equal(whole.coef_, loaded.coef_)
+    assert first.queries > 0
+
+
+def test_an_open_question_is_saved(tmp_path):
+    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Randomly(rate=0.5), budget=5, window=9, seed=3)
+    answer = model.wants_label({"p": 1.0}, task="ann")
+    model.save(tmp_path / "model")
+    loaded = ct.load(tmp_path / "model")
+    assert loaded.wants_label({"p": 1.0}, task="ann") == answer
+    assert loaded.rounds_ == 1
+
+
+def test_fit_and_clone_forget_questions():
+    from sklearn.base import clone
+
+    stream = linear_stream(1, n=60)
+    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Margin(), budget=10)
+    ct.progressive_validation(model, stream.X, stream.y, task=stream.task)
+    assert model.rounds_ == 60
+    fresh = clone(model)
+    assert not fresh.fitted
+    assert fresh.rounds_ == 0
+    assert fresh.get_params()["budget"] == 10
+    assert model.fit(stream.X, stream.y, stream.task).rounds_ == 0
+    assert copy.deepcopy(model).coef_.tolist() == model.coef_.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:Estimator SelectiveSampling:UserWarning")
+def test_the_checks_of_scikit_learn_but_that_the_model_is_taught_in_place():
+    from sklearn.utils.estimator_checks import check_estimator
+
+    found = check_estimator(ct.SelectiveSampling(ct.MultitaskPerceptron()), on_fail=None, on_skip=None)
+    failed = [each["check_name"] for each in found if each["status"] == "failed"]
+    assert failed == ["check_estimators_overwrite_params"]
+    assert len(found) > 40
+
+
+def test_compare_withholds_labels_from_the_one_that_asks_only():
+    stream = linear_stream(1, n=200)
+    found = ct.compare({"asking": ct.SelectiveSampling(ct.MultitaskLogistic())}, stream.X, stream.y, task=stream.task)
+    assert found.traces["independent"].queries == found.traces["pooled"].queries == 200
+    assert 0 < found.traces["asking"].queries < 200
+
+
+# -- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ct.Margin(c=0), "c of Margin must be a finite number above 0, got 0"),
+        (lambda: ct.Margin(c=float("nan")), "c of Margin must be a finite number above 0, got nan"),
+        (lambda: ct.Below(threshold=-1), "threshold of Below must be a finite number above 0, got -1"),
+        (lambda: ct.RelationRow(scale=0), "scale of RelationRow must be a finite number above 0, got 0"),
+        (lambda: ct.Randomly(rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
+    ],
+)
+def test_parts_out_of_range_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"budget": 0}, "budget must be a whole number of 1 or more, or None, got 0"),
+        ({"budget": 2.5}, "budget must be a whole number of 1 or more, or None, got 2.5"),
+        ({"budget": 5, "window": 0}, "window must be a whole number of 1 or more, or None, got 0"),
+        ({"window": 5}, "window=5 limits nothing: give the budget or per_task that it is for"),
+        ({"per_task": 0}, "per_task must be a whole number of 1 or more, or a share of the budget between 0 and 1"),
+        ({"per_task": 0.5}, "per_task=0.5 is a share of the budget, and there is no budget"),
+        ({"budget": 9, "per_task": 1.5}, r"per_task must be .* a share of the budget in \(0, 1\], got 1.5"),
+        ({"seed": -1}, "seed must be a whole number from 0 to"),
+        ({"seed": None}, "seed must be a whole number from 0 to"),
+    ],
+)
+def test_limits_out_of_range_are_refused_before_anything_changes(parameters, message):
+    model = ct.SelectiveSampling(ct.MultitaskLogistic(), **parameters)
+    with pytest.raises(ValueError, match=message):
+        model.wants_label({"p": 1.0})
+    with pytest.raises(ValueError, match=message):
+        ct.progressive_validation(model, [[1.0], [2.0]], [0, 1])
+    assert not model.model.fitted
+
+
+@pytest.mark.parametrize(
+    ("model", "ask", "message"),
+    [
+        (ct.MultitaskPerceptron(), ct.RelationRow(), "learned relation .* has none: use Margin"),
+        (ct.AdaptiveSharingClassifier(), ct.RelationRow(), "learned relation .* has none: use Margin"),
+        (ct.SelectiveSampling(ct.MultitaskPerceptron()), ct.Margin(), "model must be an online classifier"),
+        (ct.Margin(), None, "model must be an online classifier"),
+        (ct.MultitaskPerceptron(), 0.3, r"ask must be a part such as Margin\(c=0.3\), got 0.3"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_by_name(model, ask, message):
+    with pytest.raises(TypeError, match=message):
+        ct.SelectiveSampling(model, ask).wants_label({"p": 1.0})
+
+
+def test_a_stream_without_labels_has_nothing_to_ask():
+    from coterie.streams.block import Block
+
+    model = ct.SelectiveSampling(ct.MultitaskLogistic())
+    block = Block(np.ones((2, 2)), None, np.array(["a", "b"]), np.arange(2))
+    with pytest.raises(ValueError, match="there is no source of labels to ask"):
+        ct.progressive_validation(model, [block])
+    assert model.rounds_ == 0
+    assert not model.fitted

@@ -1,0 +1,251 @@
+"""The batch estimators among scikit-learn's tools: its checks, every form of input, saving, tasks, single precision."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import coterie as ct
+
+CHECKED = [
+    ct.MultitaskKernelRidge(),
+    ct.MultitaskKernelRidge("linear", ct.MixedEffect(omega=0.5), filter=ct.Landweber(20), center=True),
+    ct.MultitaskKernelRidge(solver="conjugate gradients"),
+    ct.MultitaskKernelRidge(relation=ct.OptimalOutputKernel(steps=3), dtype="float32"),
+    ct.MultitaskKernelClassifier(),
+    ct.MultitaskKernelClassifier(alpha=0.1, calibration=3),
+    ct.MultitaskSVC(),
+    ct.MultitaskSVR(),
+    ct.MultitaskLinearSVC(),
+    ct.MultitaskLinearSVR(),
+    ct.VectorFieldRidge(ct.Separable()),
+]
+
+# scikit-learn's mixins are not inherited: importing scikit-learn would triple the time that `import coterie` takes
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
+    of_scikit_learn = parametrize_with_checks(CHECKED)
+
+
+@of_scikit_learn
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of them is skipped
+    check(estimator)
+
+
+RNG = np.random.default_rng(13)
+N, D, T = 60, 3, 4
+X = np.where(RNG.random((N, D)) < 0.2, 0.0, RNG.normal(size=(N, D)))
+TASK = np.r_[np.arange(T), RNG.integers(T, size=N - T)]
+NAMES = [f"user {t}" for t in TASK]
+COLUMNS = [f"f{j}" for j in range(D)]
+NUMBER = X[:, 0] + 0.4 * TASK + 0.1 * RNG.normal(size=N)
+LABEL = np.where(NUMBER > 0.6, "high", "low")
+WITH_TASKS = CHECKED[:10]
+
+
+def target(model):
+    return LABEL if is_classifier(model) else NUMBER
+
+
+def outcome(model, rows, task=None):
+    return (model.decision_function if is_classifier(model) else model.predict)(rows, task)
+
+
+@pytest.mark.parametrize("model", WITH_TASKS, ids=repr)
+def test_clone_pickle_copy_and_file_predict_the_same(model, tmp_path):
+    assert is_classifier(model) != is_regressor(model)
+    fitted = clone(model).fit(X, target(model), NAMES)
+    assert not clone(fitted).fitted
+    expected = outcome(fitted, X, NAMES)
+    fitted.save(tmp_path / "model.coterie")
+    loaded = ct.load(tmp_path / "model.coterie")
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), loaded):  # noqa: S301
+        np.testing.assert_array_equal(outcome(other, X, NAMES), expected)
+        np.testing.assert_array_equal(other.predict(X, NAMES), fitted.predict(X, NAMES))
+        assert other.tasks_ == fitted.tasks_
+        assert other.predict(X, NAMES).dtype == fitted.predict(X, NAMES).dtype
+    assert repr(loaded) == repr(fitted)
+
+
+FORMS = {
+    "list": np.ndarray.tolist,
+    "fortran": np.asfortranarray,
+    "csr": sp.csr_array,
+    "csc": sp.csc_matrix,
+    "coo": sp.coo_array,
+    "single precision": lambda rows: rows.astype(np.float32).astype(np.float64),
+    "pandas": lambda rows: pd.DataFrame(rows, columns=COLUMNS),
+    "polars": lambda rows: pl.DataFrame(rows, schema=COLUMNS),
+    "arrow": lambda rows: pa.table(dict(zip(COLUMNS, rows.T, strict=True))),
+    "dictionaries": lambda rows: [
+        {name: float(value) for name, value in zip(COLUMNS, x, strict=True) if value} for x in rows
+    ],
+}
+
+
+@pytest.mark.parametrize("make", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("model", [CHECKED[0], CHECKED[4], *CHECKED[6:10]], ids=lambda model: type(model).__name__)
+def test_every_form_of_input_gives_the_same(model, make):
+    expected = outcome(clone(model).fit(X, target(model), NAMES), X, NAMES)
+    fitted = clone(model).fit(make(X), target(model), NAMES)
+    np.testing.assert_allclose(outcome(fitted, make(X), NAMES), expected, rtol=1e-3, atol=1e-3)
+    if make is not FORMS["single precision"]:
+        np.testing.assert_allclose(outcome(fitted, make(X), NAMES), expected, rtol=1e-5, atol=1e-5)
+
+
+def with_task(form):
+    """The rows with the task as one more column, and how it is called."""
+    numbered = np.column_stack([X[:, :2], TASK, X[:, 2:]])
+    frame = pd.DataFrame(X, columns=COLUMNS).assign(user=NAMES)
+    return {
+        "array": (numbered, 2),
+        "sparse": (sp.csr_array(numbered), 2),
+        "pandas": (frame, "user"),
+        "polars": (pl.from_pandas(frame), "user"),
+        "arrow": (pa.Table.from_pandas(frame, preserve_index=False), "user"),
+        "dictionaries": (frame.to_dict("records"), "user"),
+    }[form]
+
+
+@pytest.mark.parametrize("form", ["array", "sparse", "pandas", "polars", "arrow", "dictionaries"])
+@pytest.mark.parametrize("model", [CHECKED[0], CHECKED[4], CHECKED[8]], ids=lambda model: type(model).__name__)
+def test_tasks_from_a_column_equal_tasks_by_argument(model, form):
+    rows, column = with_task(form)
+    expected = outcome(clone(model).fit(X, target(model), TASK), X, TASK)
+    by_column = clone(model).set_params(task_column=column).fit(rows, target(model))
+    np.testing.assert_allclose(outcome(by_column, rows), expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="tasks are given twice"):
+        by_column.predict(rows, TASK)
+
+
+@pytest.mark.parametrize("model", WITH_TASKS, ids=repr)
+def test_cross_validation_by_tasks(model):
+    rows, column = with_task("array")
+    scores = cross_val_score(clone(model).set_params(task_column=column), rows, target(model), cv=3)
+    assert scores.shape == (3,)
+    assert np.isfinite(scores).all()
+
+
+def test_grid_search_over_relations_and_kernels():
+    rows, column = with_task("pandas")
+    grid = {"kernel": ["linear", ct.Gaussian(2.0)], "relation": [ct.Independent(), ct.MixedEffect(omega=0.5)]}
+    search = GridSearchCV(ct.MultitaskSVC(task_column=column), grid, cv=3, error_score="raise").fit(rows, LABEL)
+    assert search.best_score_ > 0.7
+
+
+@pytest.mark.parametrize("model", WITH_TASKS, ids=repr)
+def test_nothing_learned_nothing_shown(model):
+    model = clone(model)
+    assert not hasattr(model, "tasks_")
+    with pytest.raises(NotFittedError, match=f"This {type(model).__name__} instance is not fitted yet: call fit first"):
+        model.predict(X)
+
+
+def test_tasks_may_be_anything_that_can_be_hashed(tmp_path):
+    labels = [("a", 1), 2.5, "x", False]
+    task = [labels[t] for t in TASK]
+    model = ct.MultitaskKernelRidge().fit(X, NUMBER, task)
+    np.testing.assert_allclose(model.predict(X, task), ct.MultitaskKernelRidge().fit(X, NUMBER, TASK).predict(X, TASK))
+    model.save(tmp_path / "model.coterie")
+    assert ct.load(tmp_path / "model.coterie").tasks_ == model.tasks_
+
+
+def test_columns_of_y_have_names():
+    Y = pd.DataFrame(np.column_stack([NUMBER, -NUMBER]), columns=["motor", "total"])
+    model = ct.MultitaskKernelRidge().fit(X, Y)
+    assert model.tasks_ == ["motor", "total"]
+    np.testing.assert_allclose(model.predict(X, task=["total"] * N), model.predict(X)[:, 1])
+    named = ct.MultitaskKernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y)
+    assert named.tasks_ == ["a", "b"]
+    assert ct.MultitaskKernelRidge().fit(X, Y.to_numpy(), tasks=["p", "q"]).tasks_ == ["p", "q"]
+
+
+def test_a_kernel_that_is_a_function_can_be_pickled_not_saved(tmp_path):
+    model = ct.MultitaskKernelRidge(product).fit(X, NUMBER)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))  # noqa: S301
+    with pytest.raises(TypeError, match="has no JSON form"):
+        model.save(tmp_path / "model.coterie")
+    assert not (tmp_path / "model.coterie").exists()
+
+
+def product(rows, others):
+    return rows @ others.T
+
+
+def test_a_center_is_subtracted_and_added_again():
+    for shift in (0.0, 100.0):
+        model = ct.MultitaskKernelRidge(center=True).fit(X, NUMBER + shift, TASK)
+        np.testing.assert_allclose(model.center_, [NUMBER.mean() + shift])
+        plain = ct.MultitaskKernelRidge().fit(X, NUMBER - NUMBER.mean(), TASK)
+        np.testing.assert_allclose(model.predict(X, TASK) - shift, plain.predict(X, TASK) + NUMBER.mean(), rtol=1e-6)
+    Y = np.column_stack([NUMBER, 50 + NUMBER])
+    model = ct.MultitaskKernelRidge(center=True).fit(X, Y, tasks=["a", "b"])
+    np.testing.assert_allclose(model.center_, Y.mean(axis=0))
+    np.testing.assert_allclose(model.predict(X, task=["b"] * N), model.predict(X)[:, 1])
+
+
+# -- learning the output kernel ----------------------------------------------------------------------------------------
+
+
+def test_the_objective_of_a_learned_output_kernel_never_rises():
+    for more in ({"task": TASK}, {}):
+        y = NUMBER if more else np.column_stack([NUMBER, -NUMBER, X[:, 1]])
+        relation = ct.OptimalOutputKernel(ridge=1e-4, tolerance=1e-9)
+        model = ct.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, y, **more)
+        assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
+        M = model.relation_matrix_
+        assert np.trace(M) == pytest.approx(len(M))
+        assert model.objective_[-1] == pytest.approx(objective(model, X, y, more.get("task"), M, 0.5, 1e-4), rel=1e-8)
+
+
+def objective(model, rows, y, task, M, alpha, ridge):
+    """Errors plus alpha tr(M⁻¹ (W W' + ridge I)), W the weights of a linear kernel by task."""
+    W = np.array([model.predict(np.eye(D), task=[t] * D) for t in model.tasks_])
+    F = rows @ W.T
+    errors = y - (F if task is None else F[np.arange(len(rows)), [model.tasks_.index(t) for t in task]])
+    return np.sum(errors**2) + alpha * np.trace(np.linalg.solve(M, W @ W.T + ridge * np.eye(len(M))))
+
+
+def test_a_learned_output_kernel_is_a_minimum_among_all():
+    """The problem is convex, so no small change of weights and kernel together lowers it."""
+    relation = ct.OptimalOutputKernel(ridge=1e-2, tolerance=1e-12, steps=2000)
+    model = ct.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, NUMBER, TASK)
+    M, order = model.relation_matrix_, [model.tasks_.index(t) for t in TASK]
+    W = np.array([model.predict(np.eye(D), task=[t] * D) for t in model.tasks_])
+
+    def value(W, M):
+        errors = NUMBER - np.einsum("nd,nd->n", X, W[order])
+        return np.sum(errors**2) + 0.5 * np.trace(np.linalg.solve(M, W @ W.T + 1e-2 * np.eye(T)))
+
+    best = value(W, M)
+    for _ in range(50):
+        moved = M + 1e-3 * M @ (lambda S: S + S.T)(RNG.normal(size=(T, T))) @ M
+        assert value(W + 1e-3 * RNG.normal(size=W.shape), moved * T / np.trace(moved)) > best - 1e-9
+
+
+def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
+    signs = np.where(TASK == 3, -1, 1)
+    y = (X @ [1.0, -1.0, 0.5]) * signs + 0.05 * RNG.normal(size=N)
+    model = ct.MultitaskKernelRidge("linear", ct.OptimalOutputKernel(), alpha=0.1).fit(X, y, TASK)
+    M = model.relation_matrix_
+    place = model.tasks_.index(3)
+    others = [i for i in range(T) if i != place]
+    assert (M[place, others] < -0.8).all()
+    assert (M[np.ix_(others, others)] > 0.8).all()
+    assert (model.predict(X, ["nobody"] * N) == 0).all()
+    with pytest.raises(ValueError, match="an output kernel is learned with filter=None"):
+        ct.MultitaskKernelRidge(relation=ct.OptimalOutputKernel(), filter=ct.Landweber(3)).fit(X, y, TASK)

@@ -1,0 +1,322 @@
+"""Kernel Perceptrons on a budget against tests/reference/budgets.py: every budget, relation and form of input."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.budgets import budget_of_fraction
+from coterie.numeric.memories import shrinking
+from coterie.numeric.randomness import uniform
+from reference import budgets as literal
+from streams import CASES, FORMS, D, linear_stream
+
+B = 12
+ETA = 0.3
+KERNELS = {
+    "gaussian": (ct.Gaussian(2.0), literal.gaussian(2.0)),
+    "wide gaussian": (ct.Gaussian(6.0), literal.gaussian(6.0)),
+    "polynomial": (ct.Normalised(ct.Polynomial(2)), literal.normalised(literal.polynomial(2))),
+    "linear": ("linear", literal.linear),
+}
+
+
+def draw(n):
+    return float(uniform(5, n))
+
+
+BUDGETS = {
+    "unbounded": (ct.Unbounded(), literal.unbounded, {}),
+    "random": (ct.RandomRemoval(B, seed=5), literal.random_removal, {"B": B, "uniform": draw}),
+    "forgetron": (ct.Forgetron(B), literal.forgetron, {"B": B}),
+    "printed forgetron": (ct.Forgetron(B, variant="printed"), literal.forgetron, {"B": B, "printed": True}),
+    "projection": (ct.Projection(B, eta=ETA), literal.projection, {"B": B, "eta": ETA}),
+    "shared projection": (ct.SharedProjection(B, eta=ETA), literal.shared_projection, {"B": B, "eta": ETA}),
+    "projectron": (ct.Projectron(eta=ETA), literal.projection, {"B": np.inf, "eta": ETA}),
+    "projectron++": (ct.Projectron(eta=ETA, plus=True), literal.projection, {"B": np.inf, "eta": ETA, "plus": True}),
+}
+STRICT = {name: held for name, held in BUDGETS.items() if held[0].size is not None}
+# every budget with every relation, the kernel and the form of input being those whose turn it is
+TURNS = [
+    (budget, case, list(KERNELS)[(r + s) % 4], list(FORMS)[(r + s // 2) % 3])
+    for (r, budget), (s, case) in product(enumerate(BUDGETS), enumerate(CASES))
+]
+
+
+def model_of(budget, case, kernel="gaussian", **options):
+    return ct.MultitaskKernelPerceptron(KERNELS[kernel][0], case.relation, BUDGETS[budget][0], **options)
+
+
+def learned(model, case, stream, form="dense"):
+    return model.learn_rounds(FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks)
+
+
+def expected(budget, case, stream, kernel="gaussian"):
+    _, run, options = BUDGETS[budget]
+    return run(stream.X, stream.y, stream.task, case.M, KERNELS[kernel][1], **options)
+
+
+def assert_same(rounds, model, run, stream, case):
+    margins = np.array(run.margins)
+    np.testing.assert_array_equal(rounds.updated, run.updated)
+    np.testing.assert_array_equal(stream.y * rounds.margin <= 0, stream.y * margins <= 0)
+    np.testing.assert_allclose(rounds.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
+    assert model.support_rounds_.tolist() == sorted(run.active[-1])
+    assert (model.evictions_, model.projections_) == (run.evicted, run.projected)
+    assert model.support_tasks_ == [case.tasks[stream.task[t]] for t in sorted(run.active[-1])]
+
+
+@pytest.mark.parametrize(("budget", "name", "kernel", "form"), TURNS)
+def test_fast_form_equals_the_literal_one(budget, name, kernel, form):
+    case = CASES[name]
+    stream = linear_stream(21, n=160, zeros=0.0 if form == "dense" else 0.4)
+    model = model_of(budget, case, kernel)
+    rounds = learned(model, case, stream, form)
+    assert_same(rounds, model, expected(budget, case, stream, kernel), stream, case)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_every_kernel_dense_and_sparse(budget, kernel, form):
+    case, stream = CASES["half"], linear_stream(22, n=160, zeros=0.4)
+    model = model_of(budget, case, kernel)
+    rounds = learned(model, case, stream, form)
+    assert_same(rounds, model, expected(budget, case, stream, kernel), stream, case)
+
+
+def test_all_that_a_budget_does_comes_up():
+    case, stream = CASES["half"], linear_stream(21, n=160)
+    runs = {name: [expected(name, case, stream, kernel) for kernel in KERNELS] for name in STRICT}
+    assert all(max(run.evicted for run in found) > 20 for found in runs.values())
+    assert all(max(run.projected for run in runs[name]) > 20 for name in ("projection", "shared projection"))
+    assert min(min(run.factors, default=1.0) for run in runs["forgetron"]) < 0.9
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("name", ["half", "tree share", "interaction", "graph factor"])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_a_block_equals_its_records_one_by_one(budget, name, form):
+    case, stream = CASES[name], linear_stream(23, n=400, zeros=0.3)
+    whole, single, pieces = (model_of(budget, case) for _ in range(3))
+    rounds = learned(whole, case, stream, form)
+    for model, spans in ((single, range(401)), (pieces, [0, 1, 140, 141, 300, 400])):
+        margins, updated = [], []
+        for first, last in pairwise(spans):
+            part = stream.take(slice(first, last))
+            found = model.learn_rounds(
+                FORMS[form](part.X), part.y, part.named(case.tasks), tasks=case.tasks, classes=[-1, 1]
+            )
+            margins.append(found.margin)
+            updated.append(found.updated)
+        np.testing.assert_array_equal(np.concatenate(updated), rounds.updated)
+        np.testing.assert_allclose(np.concatenate(margins), rounds.margin, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(model.support_rounds_, whole.support_rounds_)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("delay", [1, 7, 150])
+def test_labels_that_come_late(budget, delay):
+    """A record is learned when so many further ones have been predicted; its own margin then decides."""
+    case, stream = CASES["half"], linear_stream(24, n=300)
+    model, tasks = model_of(budget, case), stream.named(case.tasks)
+    trace = ct.progressive_validation(model, stream.X, stream.y, task=tasks, tasks=case.tasks, delay=delay)
+    slow, margins = model_of(budget, case), []
+    for t in range(300 + delay):
+        if t < 300:
+            held = slow.fitted and slow.decision_function(stream.X[[t]], tasks[t : t + 1])[0]
+            margins.append(float(held))
+        if 0 <= t - delay < 300:
+            s = t - delay
+            slow.partial_fit(stream.X[[s]], stream.y[[s]], tasks[s : s + 1], classes=[-1, 1], tasks=case.tasks)
+    np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(model.support_rounds_, slow.support_rounds_)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("budget", ["forgetron", "projection", "shared projection", "random"])
+@pytest.mark.parametrize("name", ["half", "graph push", "separator b"])
+def test_going_on_equals_never_having_stopped(budget, form, name, tmp_path):
+    case, stream = CASES[name], linear_stream(25, n=240, zeros=0.3)
+    through, X, tasks = model_of(budget, case), FORMS[form](stream.X), stream.named(case.tasks)
+    through.learn_rounds(X[:130], stream.y[:130], tasks[:130])
+    through.save(tmp_path / "model.coterie")
+    stopped = ct.load(tmp_path / "model.coterie")
+    assert stopped.get_params() == through.get_params()
+    np.testing.assert_array_equal(stopped.decision_function(X, tasks), through.decision_function(X, tasks))
+    ends = [model.learn_rounds(X[130:], stream.y[130:], tasks[130:]).margin for model in (through, stopped)]
+    np.testing.assert_array_equal(*ends)
+    for one, other in zip(*(sorted(model.dump()[1].items()) for model in (through, stopped)), strict=True):
+        assert one[0] == other[0]
+        np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
+    stream = linear_stream(26, n=200)
+    order = np.argsort(stream.task, kind="stable")
+    late = stream.take(order)
+    for budget in BUDGETS:
+        known, growing = (ct.MultitaskKernelPerceptron("linear", ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12")
+        all_at_once = known.learn_rounds(late.X, late.y, late.task, tasks=range(5))
+        found = []
+        for i in range(5):
+            part = late.take(late.task == i)
+            unseen = growing.decision_function(part.X[:1], [i]) if growing.fitted else np.zeros(1)
+            rounds = growing.learn_rounds(part.X, part.y, part.task, classes=[-1, 1])
+            assert rounds.margin[0] == pytest.approx(unseen[0], abs=1e-9)
+            found.append(rounds.margin)
+        np.testing.assert_allclose(np.concatenate(found), all_at_once.margin, rtol=1e-9, atol=1e-9)
+
+
+# -- degenerate cases ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("budget", [ct.RandomRemoval(200), ct.Forgetron(200), ct.Projection(200, 1e-6)])
+def test_a_budget_of_all_mistakes_is_none(name, budget):
+    case, stream = CASES[name], linear_stream(27)
+    whole = ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), case.relation)
+    bounded = ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), case.relation, budget)
+    np.testing.assert_allclose(
+        learned(bounded, case, stream).margin, learned(whole, case, stream).margin, rtol=1e-9, atol=1e-9
+    )
+    assert whole.n_support_ == bounded.n_support_
+
+
+def test_the_linear_kernel_is_the_linear_model():
+    for case in CASES.values():
+        stream = linear_stream(28)
+        dual = ct.MultitaskKernelPerceptron("linear", case.relation)
+        primal = ct.MultitaskPerceptron(case.relation)
+        np.testing.assert_allclose(
+            learned(dual, case, stream).margin, learned(primal, case, stream).margin, rtol=1e-9, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("name", ["half", "independent", "interaction"])
+def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(name):
+    """Linear functions of d features lie in the span of d records, so the budget is never full and nothing is lost."""
+    case, stream = CASES[name], linear_stream(29, n=600)
+    shared = ct.MultitaskKernelPerceptron("linear", case.relation, ct.SharedProjection(50, eta=1e-5))
+    rounds = learned(shared, case, stream)
+    assert shared.n_support_ == D
+    whole = ct.MultitaskPerceptron(case.relation)
+    np.testing.assert_allclose(rounds.margin, learned(whole, case, stream).margin, rtol=1e-6, atol=1e-6)
+
+
+def test_one_task_is_the_projectron_of_the_literature():
+    stream = linear_stream(30, n_tasks=1)
+    for plus in (False, True):
+        model = ct.MultitaskKernelPerceptron(ct.Gaussian(3.0), ct.Independent(), ct.Projectron(0.3, plus))
+        rounds = model.learn_rounds(stream.X, stream.y)
+        run = literal.projection(stream.X, stream.y, stream.task, np.eye(1), literal.gaussian(3.0), np.inf, 0.3, plus)
+        np.testing.assert_array_equal(rounds.updated, run.updated)
+        assert model.n_support_ == len(run.active[-1])
+        np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
+
+
+def test_phi_is_the_largest_there_is():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        sigma, squared = rng.random() + 1e-3, rng.random() * 2 + 0.05
+        mu, room = rng.normal() * 2, rng.random() * 3 + 1e-3
+        a, b = squared * sigma**2 - 2 * sigma * mu, 2 * squared * sigma
+        assert shrinking(a, b, room) == pytest.approx(literal.largest_factor(a, b, room), abs=2e-5)
+
+
+def test_a_common_factor_of_the_relation_changes_no_decision():
+    """Those that share by s stream with another scale than A⁻¹; phi does not depend on it."""
+    stream = linear_stream(31, n=300)
+    b = 0.25 * 5 / 0.75
+    for budget in (ct.Forgetron(10), ct.RandomRemoval(10)):
+        runs = [
+            ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), relation, budget).learn_rounds(
+                stream.X, stream.y, stream.task, tasks=range(5)
+            )
+            for relation in (ct.MeanRegularized(share=0.25), ct.MeanRegularized(b=b))
+        ]
+        np.testing.assert_array_equal(runs[0].updated, runs[1].updated)
+
+
+def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
+    """A margin that is rounding only is zero: it is a mistake in one block as it is one by one."""
+    rng = np.random.default_rng(2)
+    X = np.repeat(rng.normal(size=(60, 5)), 4, axis=0)[rng.permutation(240)]
+    y = rng.choice([-1.0, 1.0], 240)
+    whole, single = (ct.MultitaskKernelPerceptron(ct.Gaussian(0.2), budget=ct.RandomRemoval(40)) for _ in "12")
+    rounds = whole.learn_rounds(X, y)
+    updated = [single.learn_rounds(x[None], [label], classes=[-1, 1]).updated[0] for x, label in zip(X, y, strict=True)]
+    np.testing.assert_array_equal(rounds.updated, updated)
+
+
+# -- memory --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", STRICT)
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_the_budget_is_strict_and_memory_is_what_it_implies(budget, form):
+    """A hundred thousand tasks: no array of tasks by tasks, and never more than B support vectors."""
+    n_tasks, stream = 100_000, linear_stream(33, n=1500, n_tasks=1500)
+    model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.HalfUpdate(), BUDGETS[budget][0])
+    model.partial_fit(FORMS[form](stream.X), stream.y, stream.task * 60, tasks=range(n_tasks))
+    assert model.n_support_ == B
+    assert len(model.tasks_) == n_tasks
+    moved = 1500 if budget == "shared projection" else 0
+    levels = 5 * 8 * n_tasks
+    vectors = B * (16 * D + 8 * 12) + 8 * B * B
+    assert model.memory_ <= 1.5 * levels + 2 * vectors + 2 * moved * 8 * (B + 1) + 2000
+
+
+def test_memory_does_not_grow_with_the_stream():
+    stream = linear_stream(34, n=2000)
+    for budget in STRICT:
+        model, sizes = model_of(budget, CASES["half"]), []
+        for first in range(0, 2000, 500):
+            part = stream.take(slice(first, first + 500))
+            model.partial_fit(part.X, part.y, part.task)
+            sizes.append(model.memory_)
+        assert len(set(sizes)) == 1
+
+
+@pytest.mark.parametrize("budget", [ct.Projection(40), ct.SharedProjection(40)], ids=repr)
+def test_the_inverse_does_not_drift(budget):
+    """Over a hundred thousand evictions it stays the inverse, up to a rounding that does not grow."""
+    rng, gaps = np.random.default_rng(0), []
+    model = ct.MultitaskKernelPerceptron(ct.Gaussian(3.0), ct.HalfUpdate(), budget)
+    while not gaps or model.evictions_ < 100_000:
+        model.partial_fit(rng.normal(size=(5000, 6)), rng.choice([-1.0, 1.0], 5000), rng.integers(5, size=5000))
+        gaps.append(drift(model))
+    assert max(gaps) < 1e-9
+    assert model.repairs_ == 0
+
+
+def drift(model):
+    """How far inverse times Gram matrix is from the identity."""
+    state, learner = model.state_, model._learner()
+    held = learner.hypothesis.points(state.model)
+    H = np.zeros((len(held.squares), len(held.squares)))
+    learner.hypothesis.kernel.values(held, held, H)
+    if learner.hypothesis.budget.gram == "multitask":
+        H *= learner._shares(state)
+    n = len(H)
+    return np.abs(state.model.memory.inverse[:n, :n] @ H - np.eye(n)).max()
+
+
+def test_a_budget_as_a_part_of_what_the_unbounded_one_keeps():
+    case, stream = CASES["half"], linear_stream(36)
+    tasks = stream.named(case.tasks)
+    whole = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.Independent())
+    n = whole.fit(stream.X, stream.y, tasks).n_support_
+    made = budget_of_fraction(
+        0.1, ct.Forgetron, ct.MultitaskKernelPerceptron(ct.Gaussian(2.0)), stream.X, stream.y, tasks
+    )
+    assert made == ct.Forgetron(round(0.1 * n))
+    for wrong in (0.0, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="fraction must lie in"):
+            budget_of_fraction(wrong, ct.Forgetron, whole, stream.X, stream.y, tasks)

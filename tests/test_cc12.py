@@ -1,0 +1,44 @@
+"""CC12 rerun: table 1 on made-up tasks that are alike, and quickly on the real data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.papers import cc12
+
+
+def made_up(n=1200, n_tasks=12, seed=0):
+    """Tasks that are nearly the same, of which each has few records."""
+    rng = np.random.default_rng(seed)
+    X, task = rng.normal(size=(n, 4)), rng.integers(n_tasks, size=n)
+    centres = 0.3 * rng.normal(size=(n_tasks, 4))
+    return cc12.Stream(X, np.where(((X - centres[task]) ** 2).sum(axis=1) > 4, 1, -1), task, ct.Gaussian(1.5))
+
+
+def test_the_four_algorithms():
+    made = {name: make(7, 3) for name, make in cc12.algorithms().items()}
+    assert list(made) == list(cc12.PRINTED["school"])
+    assert made["mtrbp"] == ct.RandomRemoval(7, seed=3)
+    assert made["mtbprj-2"] == ct.SharedProjection(7, eta=0.01)
+
+
+def test_orderings_on_tasks_that_are_alike():
+    table = cc12.table_1("school", range(3), stream=made_up())
+    assert len(table.cells) == 24
+    assert all(table.mean(name, "C", f) > table.mean(name, "D", f) for name in cc12.algorithms() for f in (0.1, 0.05))
+    assert table.mean("mtbprj-2", "D", 0.1) > table.mean("mtbprj", "D", 0.1)
+    text = cc12.shown(table)
+    assert "C(25%)" in text
+    assert [line.split()[0] for line in text.splitlines()[2:6]] == list(cc12.algorithms())
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", cc12.STREAMS)
+def test_quickly_on_real_data(name):
+    table = cc12.table_1(name, range(1), n=2000, fractions=(0.25,))
+    mean = table.mean
+    assert mean("mtbprj", "C", 0.25) > mean("mtrbp", "C", 0.25)
+    assert mean("mtrbp", "C", 0.25) > mean("mtrbp", "D", 0.25)
+    assert mean("mtbprj-2", "C", 0.25) > 0.85 * table.baseline.mean()

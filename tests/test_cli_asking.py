@@ -1,0 +1,169 @@
+"""`coterie learn --ask` and `--query`: out go the records worth a label, back come their labels."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coterie as ct
+from coterie.report import render
+from coterie.streams.choices import Choice
+from coterie.streams.readers import read
+from terminal import refused, rows, run, run_json, write_csv, write_jsonl
+
+WHO = ("--task", "user", "--label", "click")
+UNLABELLED = ("user", "price", "age")
+
+
+@pytest.fixture
+def clicks(tmp_path):
+    return write_csv(tmp_path / "clicks.csv", rows())
+
+
+@pytest.fixture
+def new(tmp_path):
+    return write_csv(tmp_path / "new.csv", rows(n=120, seed=1), UNLABELLED)
+
+
+@pytest.fixture
+def model(clicks, tmp_path):
+    run("learn", clicks, *WHO, "--alone", "--quiet", "--model", tmp_path / "m.coterie")
+    return tmp_path / "m.coterie"
+
+
+def filled(path, truth):
+    """The file with its labels filled in, each found by the place it has."""
+    with path.open(newline="") as file:
+        asked = list(csv.DictReader(file))
+    for row in asked:
+        assert row["click"] == ""
+        row["click"] = truth[int(row["place"].rpartition(":")[2]) - 2]["click"]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(asked[0]))
+        writer.writeheader()
+        writer.writerows(asked)
+    return asked
+
+
+def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp_path):
+    out, truth = tmp_path / "ask.csv", list(rows(n=120, seed=1))
+    limits = ("--label-budget", 15, "--label-per-task", "0.3", "--ask-c", 0.2)
+    said = run("learn", new, "--from", model, "--query", out, *limits, "--model", model).stdout
+    assert "15 are worth a label" in said
+    before = ct.load(model)
+    assert (before.rounds_, before.ask, before.budget) == (120, ct.Margin(c=0.2), 15)
+    asked = filled(out, truth)
+    assert len(asked) == 15
+    users = [row["user"] for row in asked]
+    assert max(map(users.count, users)) <= 4
+    told = run_json("learn", out, "--from", model, "--model", model)
+    assert (told["examples"], told["learners"]["together"]["labels"]) == (15, 15)
+    for block in read(out, encoder=before.encoder_):
+        before.model.learn_block(block)
+    after = ct.load(model)
+    assert after.rounds_ == 120
+    np.testing.assert_array_equal(after.coef_, before.coef_)
+
+
+def test_rows_go_out_as_they_were_read(model, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text('place,user,price,age,note\n1,u1,0.10,7e-1,"a ""b"", c"\n2,u2,1.0,.5,\n')
+    run("learn", path, "--from", model, "--query", tmp_path / "out.tsv", "--ask", "always")
+    with (tmp_path / "out.tsv").open(newline="") as file:
+        assert list(csv.reader(file, delimiter="\t")) == [
+            ["place_", "click", "place", "user", "price", "age", "note"],
+            [f"{path}:2", "", "1", "u1", "0.10", "7e-1", 'a "b", c'],
+            [f"{path}:3", "", "2", "u2", "1.0", ".5", ""],
+        ]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_records_with_types_go_to_json_lines(kind, tmp_path):
+    labelled = write_jsonl(tmp_path / "clicks.jsonl", rows())
+    model, out = tmp_path / "m.coterie", tmp_path / "ask.jsonl"
+    run("learn", labelled, *WHO, "--ignore", "id", "--text", "title", "--alone", "-q", "--model", model)
+    bare = [{name: held for name, held in row.items() if name != "click"} for row in rows(n=50, seed=3)]
+    path = tmp_path / f"new.{kind}"
+    if kind == "jsonl":
+        write_jsonl(path, bare)
+    else:
+        pq.write_table(pa.Table.from_pylist(bare), path)
+    run("learn", path, "--from", model, "--query", out, "--ask", "always", "--label-budget", 8, "--quiet")
+    asked = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [{name: row[name] for name in bare[0]} for row in asked] == bare[:8]
+    assert all(row["click"] is None for row in asked)
+    for row in asked:
+        row["click"] = "yes"
+    out.write_text("".join(json.dumps(row) + "\n" for row in asked))
+    assert run_json("learn", out, "--from", model)["examples"] == 8
+
+
+def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
+    out = tmp_path / "ask.csv"
+    run("learn", new, "--from", model, "--query", out, "--ask", "always", "--label-budget", 100, "--model", model, "-q")
+    assert run_json("learn", new, "--from", model, "--query", out, "--model", model)["labels"] == 0
+    again = run_json("learn", new, "--from", model, "--query", out, "--label-budget", 7, "--ask", "always")
+    assert (again["labels"], again["examples"], again["query"]) == (7, 120, str(out))
+
+
+def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_path):
+    report = tmp_path / "r.html"
+    options = ("--ask", "margin", "--ask-c", 0.3, "--label-budget", 40, "--label-window", 100, "--ask-seed", 5)
+    said = run("learn", clicks, *WHO, *options, "--report", report).stdout
+    asking = ct.SelectiveSampling(Choice().make(), ct.Margin(c=0.3), budget=40, window=100, seed=5)
+    trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
+    assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
+    assert re.search(rf"^together .* {trace.queries} +[\d,]+$", said, re.M)
+    assert re.search(r"^pooled .* 300 +[\d,]+$", said, re.M)
+    page = report.read_text()
+    assert "Labels asked for" in page
+    drawn = json.loads(re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)[1])
+    lines = {line["name"]: line["x"] for line in drawn["labels"]["data"]}
+    assert max(lines["together"]) == trace.queries
+    assert max(lines["pooled"]) == 300
+
+
+def test_the_report_of_learners_with_all_labels_says_nothing_of_them():
+    X, y, task = np.ones((4, 1)), [0, 1, 0, 1], [0, 0, 1, 1]
+    assert "Labels asked for" not in render(ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=task))
+
+
+def test_going_on_can_ask_too(clicks, model):
+    told = run_json("learn", clicks, "--from", model, "--ask", "randomly", "--ask-c", 0.2)
+    assert 30 < told["learners"]["together"]["labels"] < 90
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--ask", "margni"), "ask is 'margni'; expected one of margin, row, below, randomly, always; did you mean"),
+        (("--ask", "below"), "ask 'below' needs a number, its threshold"),
+        (("--ask", "always", "--ask-c", 1), "ask 'always' takes no number, got 1.0"),
+        (("--ask-c", 0), "c of Margin must be a finite number above 0, got 0.0"),
+        (("--label-budget", 0), "budget must be a whole number of 1 or more, or None, got 0"),
+        (("--label-window", 9), "window=9 limits nothing: give the budget or per_task that it is for"),
+        (("--label-per-task", "many"), "--label-per-task is 'many'; expected a whole number or a share below 1"),
+        (("--ask", "row"), "RelationRow() asks by the row of a learned relation"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(clicks, options, message):
+    assert message in refused("learn", clicks, *WHO, *options)
+
+
+def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, model, tmp_path):
+    out = tmp_path / "out.csv"
+    query = ("--from", model, "--query", out)
+    assert "name it with --from" in refused("learn", new, "--query", out)
+    assert "clicks.csv:2: has a label, and only records without one are asked about" in refused("learn", clicks, *query)
+    assert "records twice" in refused("learn", "-", "--format", "csv", *query)
+    assert "--delay does not go with it" in refused("learn", new, *query, "--delay", 3)
+    assert "--share cannot be given with --from" in refused("learn", new, *query, "--share", 0.1)
+    assert "name a file that ends in .csv or .tsv" in refused("learn", new, "--from", model, "--query", "out.jsonl")
+    assert "there is no folder" in refused("learn", new, "--from", model, "--query", tmp_path / "no" / "out.csv")
+    assert not out.exists()

@@ -1,0 +1,126 @@
+"""``coterie fit``: kernels on files, what is chosen by rows left out, the saved model, refusals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.streams.readers import read
+from terminal import refused, run
+
+RNG = np.random.default_rng(2)
+N = 90
+X = RNG.normal(size=(N, 2))
+SCHOOL = RNG.integers(3, size=N)
+SCORE = 50 + 3 * X[:, 0] + 2 * SCHOOL * X[:, 1] + 0.3 * RNG.normal(size=N)
+WHO = ("--task", "school", "--label", "score")
+
+
+@pytest.fixture
+def pupils(tmp_path):
+    return write(tmp_path / "pupils.csv", SCORE)
+
+
+def write(path, labels):
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["school", "age", "hours", "score"])
+        out.writerows([f"s{s}", *map(float, x), label] for s, x, label in zip(SCHOOL, X, labels, strict=True))
+    return path
+
+
+def test_numbers_are_fitted_and_predicted(pupils, tmp_path):
+    out = tmp_path / "score.coterie"
+    said = run("fit", pupils, *WHO, "--model", out).stdout
+    assert "Fitted 90 records of 3 tasks: MultitaskKernelRidge(" in said
+    assert "explained variance on rows left out" in said
+    model = ct.load(out)
+    (block,) = read(pupils, encoder=model.encoder_, update=False)
+    found = list(csv.DictReader(io.StringIO(run("predict", pupils, "--model", out).stdout)))
+    expected = model.predict(block.X, block.task)
+    np.testing.assert_allclose([float(each["prediction"]) for each in found], expected)
+    assert 1 - np.mean((expected - SCORE) ** 2) / SCORE.var() > 0.9
+
+
+def test_what_is_chosen_has_the_least_error_on_rows_left_out(pupils, tmp_path):
+    told = json.loads(run("fit", pupils, *WHO, "--json", "--kernel", "linear").stdout)
+    assert told["tasks"] == 3
+    assert told["explained"]["together"] >= max(told["explained"]["independent"], told["explained"]["pooled"])
+    assert told["explained"]["together"] > told["explained"]["pooled"] + 0.1
+    (block,) = read(pupils, label="score", task="school", scale="none")
+    reader = read(pupils, label="score", task="school", scale="auto")
+    list(reader)
+    (block,) = read(pupils, label="score", task="school", encoder=reader.encoder, update=False)
+    model = ct.MultitaskKernelRidge("linear", center=True)
+    relations = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
+    path = ct.ridge_path(model, block.X, block.y.astype(float), block.task, relations=relations)
+    assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / SCORE.var(), rel=1e-9)
+    assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
+
+
+@pytest.mark.parametrize("method", ["classifier", "svc", "linear-svc"])
+def test_classes_are_fitted_and_predicted(tmp_path, method):
+    labels = np.array(["low", "middle", "high"])[np.digitize(SCORE, [48, 52])]
+    file, out = write(tmp_path / "classes.csv", labels), tmp_path / "m.coterie"
+    run("fit", file, *WHO, "--method", method, "--model", out, "-q", "--C", "10")
+    found = list(csv.DictReader(io.StringIO(run("predict", file, "--model", out).stdout)))
+    assert np.mean([each["prediction"] == label for each, label in zip(found, labels, strict=True)]) > 0.8
+    if method == "classifier":
+        assert "MultitaskKernelClassifier(" in run("fit", file, *WHO).stdout
+
+
+@pytest.mark.parametrize("method", ["svr", "linear-svr"])
+def test_numbers_by_machines(pupils, tmp_path, method):
+    out = tmp_path / "m.coterie"
+    run("fit", pupils, *WHO, "--method", method, "--model", out, "-q", "--C", "100", "--share", "0.5")
+    found = list(csv.DictReader(io.StringIO(run("predict", pupils, "--model", out).stdout)))
+    errors = np.array([float(each["prediction"]) for each in found]) - SCORE
+    assert np.sqrt(np.mean(errors**2)) < 3
+
+
+def test_relations_by_name_and_file(pupils, tmp_path):
+    groups = tmp_path / "groups.csv"
+    groups.write_text("task,group\ns0,a\ns1,a\ns2,b\n")
+    said = run("fit", pupils, *WHO, "--groups", groups, "--b", "2", "--alpha", "0.5", "--sigma", "1").stdout
+    assert "relation=Clusters(groups={'s0': 'a', 's1': 'a', 's2': 'b'}" in " ".join(said.split())
+    learned = run("fit", pupils, *WHO, "--relation", "optimal", "--alpha", "0.5", "--kernel", "polynomial").stdout
+    assert "OptimalOutputKernel(" in learned
+    assert "kernel=Polynomial(degree=2" in learned
+
+
+def test_a_path_is_drawn(pupils, tmp_path):
+    run("fit", pupils, *WHO, "-q", "--plot", tmp_path / "path.svg")
+    assert (tmp_path / "path.svg").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--method", "rigde"), "method is 'rigde'; expected one of ridge, classifier"),
+        (("--kernel", "rbf"), "kernel is 'rbf'; expected one of gaussian, linear, polynomial"),
+        (("--alpha", "-1"), "alpha must be a finite number above 0, got -1.0"),
+        (("--relation", "optimal"), "a relation that is learned has not: give alpha"),
+        (("--relation", "optimal", "--share", "0.5"), "relation 'optimal' is learned: nothing else is said of it"),
+        (("--share", "2"), "omega must lie between 0"),
+        (("--method", "svr", "--plot", "p.png"), "--plot draws errors on rows left out, which this model has none of"),
+        (("--model", "nowhere/m.coterie"), "--model: there is no folder"),
+    ],
+)
+def test_bad_options_are_refused(pupils, given, message):
+    assert message in refused("fit", pupils, *WHO, *given)
+
+
+def test_labels_that_are_no_numbers_are_refused(tmp_path):
+    file = write(tmp_path / "classes.csv", ["x", "y", "z"] * 30)
+    assert "has labels that are no numbers, which method 'ridge' needs" in refused(
+        "fit", file, *WHO, "--method", "ridge"
+    )
+
+
+def test_standard_input_is_read_once():
+    assert "standard input can be read once only" in refused("fit", "-", "--format", "csv", *WHO)

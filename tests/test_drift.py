@@ -1,0 +1,265 @@
+"""Forgetting against its definition, what it is good for, and the bound for comparators that move."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from coterie.streams.bounds import mistake_bound, penalty, shifting_bound
+from coterie.wrappers import Averaged, Signed
+from reference import forgetting
+from streams import CASES, FORMS, STORAGES, K, as_dictionaries, linear_stream
+from terminal import refused, run, write_csv
+from terminal import rows as click_rows
+
+STREAM = linear_stream(81, zeros=0.3)
+X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
+SHARE, SHARED, OWN = 0.25, 30.0, 7.0
+HALF_LIVES = (SHARED, OWN)
+RELATION = ct.MeanRegularized(share=SHARE)
+MODELS = {
+    "Perceptron": ct.MultitaskPerceptron(RELATION, half_life=HALF_LIVES),
+    "logistic": ct.MultitaskLogistic(RELATION, half_life=HALF_LIVES),
+    "AROW": ct.MultitaskAROW(RELATION, r=3, half_life=HALF_LIVES),
+    "regression": ct.MultitaskRegressor(RELATION, half_life=HALF_LIVES),
+    "graph": ct.MultitaskPerceptron(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), half_life=12),
+}
+
+
+def literal(name):
+    rows = forgetting.Rows(K, X.shape[1], SHARE, *HALF_LIVES)
+    return {
+        "Perceptron": lambda: forgetting.linear(X, Y, TASK, rows),
+        "logistic": lambda: forgetting.logistic(X, Y, TASK, rows, 0.7),
+        "AROW": lambda: forgetting.arow(X, Y, TASK, rows, 3.0),
+    }[name]()
+
+
+def made(name, **changed):
+    return type(MODELS[name])(**MODELS[name].get_params() | changed)
+
+
+def assert_same(margins, expected):
+    np.testing.assert_array_equal(Y * margins <= 0, Y * expected <= 0)
+    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("name", ["Perceptron", "logistic", "AROW"])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_lazy_form_equals_the_literal_one(name, storage, form):
+    model = made(name, storage=storage, bits=16)
+    assert_same(model.learn_rounds(FORMS[form](X), Y, TASK).margin, literal(name))
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("rule", [ct.Perceptron(), ct.PassiveAggressive(C=0.3)], ids=["perceptron", "PA-I"])
+def test_one_half_life_under_every_relation(case, rule):
+    model = ct.MultitaskPerceptron(case.relation, rule, half_life=9.0, storage="dense")
+    rounds = model.learn_rounds(X, Y, STREAM.named(case.tasks), tasks=case.tasks)
+    C = None if rule == ct.Perceptron() else 0.3
+    margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, C)
+    assert_same(rounds.margin, margins)
+    np.testing.assert_allclose(model.coef_[[model.tasks_.index(task) for task in case.tasks]], W, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["Perceptron", "logistic", "AROW"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("storage", ["dense", "sparse", "hashed"])
+def test_scales_that_become_small_are_multiplied_out(name, dtype, storage):
+    """Fifty half-lives and more: numbers must neither overflow nor be lost."""
+    rows = forgetting.Rows(K, X.shape[1], SHARE, 2.0, 1.0)
+    if name == "Perceptron":
+        expected = forgetting.linear(X, Y, TASK, rows)
+    elif name == "logistic":
+        expected = forgetting.logistic(X, Y, TASK, rows, 0.7)
+    else:
+        expected = forgetting.arow(X, Y, TASK, rows, 3.0)
+    margins = made(name, half_life=(2.0, 1.0), dtype=dtype, storage=storage, bits=14).learn_rounds(
+        sp.csr_array(X), Y, TASK
+    )
+    tolerance = 1e-9 if dtype == "float64" else 1e-4
+    np.testing.assert_allclose(margins.margin, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_never_forgotten_is_as_it_was(name):
+    never = made(name, half_life=math.inf).learn_rounds(X, Y, TASK).margin
+    np.testing.assert_array_equal(never, made(name, half_life=None).learn_rounds(X, Y, TASK).margin)
+
+
+def test_each_part_has_its_own_half_life():
+    """Only the own part forgets, and at once: what is left is one model for all."""
+    model = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=(math.inf, 1e-3)).fit(X, Y, TASK)
+    assert np.allclose(model.coef_, model.coef_[0])
+    other = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=(1e-3, math.inf)).fit(X, Y, TASK)
+    assert np.allclose(other.predict(X[:1], ["new"]), 1.0)
+    assert not other.coef_[0].any() or not np.allclose(other.coef_[0], other.coef_[1])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_blocks_records_files_and_copies(name, tmp_path):
+    whole, pieces = made(name).partial_fit(X, Y, TASK, tasks=list(range(5))), made(name)
+    for t in range(len(X)):
+        pieces.partial_fit(X[t : t + 1], Y[t : t + 1], TASK[t : t + 1], tasks=list(range(5)))
+        if t == 90:
+            pieces.save(tmp_path / "m.coterie")
+            pieces = copy.deepcopy(ct.load(tmp_path / "m.coterie"))
+            assert repr(pieces) == repr(MODELS[name])
+    np.testing.assert_array_equal(whole.predict(X, TASK), pieces.predict(X, TASK))
+    np.testing.assert_array_equal(whole.coef_, pieces.coef_)
+
+
+def test_tables_that_grow_and_change_over():
+    """New tasks and features on the way, in every storage."""
+    records = as_dictionaries(X)
+    expected = made("logistic", storage="dense").learn_rounds(records, Y, TASK).margin
+    for storage in STORAGES:
+        model = made("logistic", storage=storage, bits=16)
+        told = [
+            model.learn_rounds([x], [y], [i], classes=[-1.0, 1.0]).margin[0]
+            for x, y, i in zip(records, Y, TASK, strict=True)
+        ]
+        np.testing.assert_allclose(told, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_in_a_mixture_and_behind_a_sign():
+    member = ct.Member(ct.Forgetting(ct.AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.Logistic())
+    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier([member]), X, Y, task=TASK)
+    alone = ct.progressive_validation(ct.MultitaskLogistic(half_life=50.0), X, Y, task=TASK)
+    np.testing.assert_allclose(trace.margin, alone.margin, rtol=1e-12)
+    signed = ct.Member(Signed(ct.Forgetting(ct.AdaptiveGradient())), ct.Pooled(), ct.Logistic())
+    assert ct.progressive_validation(ct.AdaptiveSharingClassifier([signed]), X, Y, task=TASK).n == len(Y)
+
+
+# -- what it is good for -----------------------------------------------------------------------------------------------
+
+
+def drifting(seed, n=6000, every=1000, d=6):
+    """A stream whose half-shared truths are drawn anew every so often."""
+    rng = np.random.default_rng(seed)
+    x, task = rng.standard_normal((n, d)), rng.integers(K, size=n)
+    truths = rng.standard_normal((n // every, 1, d)) + 0.5 * rng.standard_normal((n // every, K, d))
+    when = np.arange(n) // every
+    return x, np.where(np.einsum("td,td->t", truths[when, task], x) > 0, 1.0, -1.0), task, truths, when
+
+
+@pytest.mark.parametrize("make", [ct.MultitaskLogistic, ct.MultitaskAROW], ids=["logistic", "AROW"])
+def test_forgetting_follows_a_drift(make):
+    x, y, task, _, _ = drifting(0)
+    errors = {h: ct.progressive_validation(make(half_life=h), x, y, task=task).error for h in (None, 300.0)}
+    assert errors[300.0] < 0.95 * errors[None]
+
+
+# -- the bound ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half_life", [math.inf, 1000.0, 30.0, 3.0])
+@pytest.mark.parametrize("name", ["independent", "half", "mean b", "tree b", "graph factor", "interaction"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_holds_on_drifting_streams(half_life, name, seed):
+    x, y, task, truths, when = drifting(seed, n=600, every=100)
+    case, rng = CASES[name], np.random.default_rng(seed)
+    model = ct.MultitaskPerceptron(case.relation, half_life=None if half_life == math.inf else half_life)
+    trace = ct.progressive_validation(model, x, y, task=[case.tasks[i] for i in task], tasks=case.tasks)
+    order = [case.tasks.index(each) for each in trace.tasks]
+    M = case.M[np.ix_(order, order)]
+    for scale in (0.3, 1.0, 3.0):
+        for U in (scale * truths, scale * rng.standard_normal(truths.shape)):
+            bound = shifting_bound(trace, x, U[:, order], when, M, half_life)
+            assert trace.mistakes <= bound.mistakes + 1e-9
+            doubled = shifting_bound(trace, x, U[:, order], when, 2.0 * M, half_life)
+            assert doubled.mistakes == pytest.approx(bound.mistakes)
+
+
+@pytest.mark.parametrize("half_life", [math.inf, 5.0])
+def test_the_bound_holds_on_adversarial_streams(half_life):
+    """Labels that always contradict the prediction: every round is a mistake."""
+    rng, n = np.random.default_rng(0), 200
+    x, task, y = rng.standard_normal((n, 3)), rng.integers(2, size=n), np.zeros(n)
+    model = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=half_life)
+    for t in range(n):
+        told = model.decision_function(x[t : t + 1], task[t : t + 1])[0] if t > 1 else 0.0
+        y[t] = (-1.0 if t % 2 else 1.0) if t < 2 else (-1.0 if told > 0 else 1.0)
+        model.partial_fit(x[t : t + 1], y[t : t + 1], task[t : t + 1], classes=[-1.0, 1.0], tasks=[0, 1])
+    trace = ct.progressive_validation(
+        ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=half_life), x, y, task=task, tasks=[0, 1]
+    )
+    assert trace.mistakes > 0.95 * n
+    order = [int(i) for i in trace.tasks]
+    U = rng.standard_normal((4, 2, 3))[:, order]
+    bound = shifting_bound(trace, x, U, np.arange(n) // 50, [[1.0, 0.5], [0.5, 1.0]], half_life)
+    assert trace.mistakes <= bound.mistakes
+
+
+def test_one_comparator_and_nothing_forgotten_is_the_bound_of_the_perceptron():
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(ct.Independent()), X, Y, task=TASK)
+    U, M = np.random.default_rng(1).standard_normal((K, X.shape[1])), np.eye(K)
+    static = mistake_bound(trace, X, U, penalty(U, M), 1.0)
+    assert shifting_bound(trace, X, U[None], np.zeros(len(Y), int), M).mistakes == pytest.approx(static.mistakes)
+
+
+# -- refusals and the command line -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda: ct.Forgetting(ct.Linear(), shared=0), ValueError, "half-life shared must be positive, got 0"),
+        (lambda: ct.Forgetting(ct.Linear(), own=float("nan")), ValueError, "half-life own must be positive, got nan"),
+        (lambda: ct.Forgetting(Signed(ct.Linear())), TypeError, "Forgetting needs Linear, AdaptiveGradient or Diag"),
+        (lambda: Averaged(ct.Forgetting(ct.Linear())), TypeError, "Averaged cannot average Forgetting"),
+        (
+            lambda: ct.MultitaskPerceptron(average=True, half_life=3).fit(X, Y),
+            TypeError,
+            "Averaged cannot average Forget",
+        ),
+        (
+            lambda: ct.MultitaskLogistic(half_life=(1, 2, 3)).fit(X, Y),
+            ValueError,
+            "half_life must be one number or two",
+        ),
+        (
+            lambda: ct.MultitaskPerceptron(ct.TaskGraph([(0, 1)]), half_life=(1, 2)).fit(X, Y, TASK),
+            TypeError,
+            "Forgetting cannot learn under TaskGraph",
+        ),
+        (
+            lambda: ct.MultitaskPerceptron(ct.LogDet(0.1), half_life=3).fit(X, Y),
+            TypeError,
+            "Forgetting cannot learn under",
+        ),
+        (lambda: shifting_bound(*BOUND[:2], BOUND[2][0], *BOUND[3:]), ValueError, "U must have shape"),
+        (lambda: shifting_bound(*BOUND[:3], [0], BOUND[4]), ValueError, "X and when must have one entry a round"),
+        (lambda: shifting_bound(*BOUND, half_life=0), ValueError, "half_life must be positive"),
+    ],
+)
+def test_what_is_refused(make, kind, message):
+    with pytest.raises(kind, match=message):
+        make()
+
+
+BOUND = (
+    ct.progressive_validation(ct.MultitaskPerceptron(), [[1.0], [-1.0]], [0, 1]),
+    np.array([[1.0], [-1.0]]),
+    np.ones((1, 1, 1)),
+    [0, 0],
+    [[1.0]],
+)
+
+
+def test_the_command_line(tmp_path):
+    clicks = write_csv(tmp_path / "clicks.csv", click_rows())
+    who = ("learn", clicks, "--task", "user", "--label", "click", "--quiet", "--model", tmp_path / "m")
+    run(*who, "--half-life", "500")
+    assert [member.half_life for member in ct.load(tmp_path / "m").members] == [500.0] * 3
+    run(*who, "--half-life", "500,50", "--rule", "pa1", "--relation", "half")
+    assert ct.load(tmp_path / "m").half_life == (500.0, 50.0)
+    assert not ct.load(tmp_path / "m").average
+    assert "cannot average Forgetting" in refused(*who, "--half-life", "9", "--average", "--relation", "half")
+    assert "half-life shared must be positive" in refused(*who, "--half-life", "-1")

@@ -1,0 +1,165 @@
+"""MultitaskKernelPerceptron among scikit-learn's tools and on the command line; what it shows; refusals."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import coterie as ct
+from coterie.streams.choices import Choice
+from streams import linear_stream
+from terminal import run
+
+STREAM = linear_stream(71, zeros=0.3)
+CONFIGURATIONS = [
+    ct.MultitaskKernelPerceptron(),
+    ct.MultitaskKernelPerceptron("linear", ct.Independent(), ct.RandomRemoval(20)),
+    ct.MultitaskKernelPerceptron(ct.Polynomial(2), ct.Pooled(), ct.Forgetron(20)),
+    ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.MeanRegularized(b=1), ct.Projection(20, 0.1)),
+    ct.MultitaskKernelPerceptron("rbf", ct.Interaction([[2.0]], tasks=[0]), ct.SharedProjection(20, 0.1)),
+    ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), budget=ct.Projectron(0.1, plus=True), dtype="float32"),
+]
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
+    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS)
+
+
+@of_scikit_learn
+def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
+def test_clone_pickle_and_copy(model):
+    fitted = clone(model).fit(STREAM.X, STREAM.y)
+    assert not clone(fitted).fitted
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):  # noqa: S301
+        np.testing.assert_array_equal(other.decision_function(STREAM.X), fitted.decision_function(STREAM.X))
+        other.partial_fit(STREAM.X, -STREAM.y)
+        assert other.support_rounds_.max() > fitted.support_rounds_.max()
+    assert eval(repr(model), vars(ct) | {"array": np.array}).get_params() == model.get_params()  # noqa: S307
+
+
+def test_a_search_over_kernels_and_budgets():
+    X = np.column_stack([STREAM.X, STREAM.task])
+    choices = {"kernel": [ct.Gaussian(1.0), ct.Gaussian(3.0), "linear"], "budget": [None, ct.Forgetron(30)]}
+    model = ct.MultitaskKernelPerceptron(task_column=-1)
+    search = GridSearchCV(model, choices, cv=3, error_score="raise").fit(X, STREAM.y)
+    assert search.best_score_ > 0.6
+
+
+def test_what_there_is_to_see():
+    model = ct.MultitaskKernelPerceptron(budget=ct.RandomRemoval(10))
+    for name in ("n_support_", "support_tasks_", "support_rounds_", "evictions_", "projections_", "repairs_"):
+        assert not hasattr(model, name)
+    with pytest.raises(NotFittedError):
+        model.predict(STREAM.X)
+    rounds = model.learn_rounds(STREAM.X, STREAM.y, STREAM.named("abcde"))
+    assert model.n_support_ == 10
+    assert model.evictions_ == rounds.updated.sum() - 10
+    assert (np.diff(model.support_rounds_) > 0).all()
+    assert rounds.updated[model.support_rounds_].all()
+    assert model.support_tasks_ == [STREAM.named("abcde")[t] for t in model.support_rounds_]
+    assert model.relation_matrix_.shape == (5, 5)
+
+
+def test_records_one_by_one_as_dictionaries():
+    model, slow = (ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), budget=ct.Projection(12, 0.1)) for _ in "12")
+    records = [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in STREAM.X]
+    slow.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
+    model.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
+    margins = slow.learn_rounds(records[1:], STREAM.y[1:], STREAM.task[1:]).margin
+    for x, y, task, margin in zip(records[1:], STREAM.y[1:], STREAM.task[1:], margins, strict=True):
+        assert model.decision_function_one(x, task) == pytest.approx(margin, rel=1e-9, abs=1e-9)
+        model.learn_one(x, y, task)
+
+
+def test_single_precision_keeps_half_of_it():
+    models = [ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
+    single, double = (model.learn_rounds(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
+    np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
+
+
+def test_a_function_cannot_be_saved(tmp_path):
+    model = ct.MultitaskKernelPerceptron(rbf_kernel).fit(STREAM.X, STREAM.y)
+    with pytest.raises(TypeError, match="has no JSON form"):
+        model.save(tmp_path / "model.coterie")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_beside_models_of_the_same_kernel():
+    """The two baselines of a comparison are like the learner, kernel and budget included."""
+    model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.HalfUpdate(), ct.Forgetron(30))
+    found = ct.compare({"together": model}, STREAM.X, STREAM.y, task=STREAM.task)
+    assert found.models["independent"].get_params() == model.get_params() | {"relation": ct.Independent()}
+    assert set(found.traces) == {"together", "independent", "pooled"}
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    frame = pd.DataFrame(STREAM.X, columns=[f"f{j}" for j in range(STREAM.X.shape[1])])
+    path = tmp_path / "stream.csv"
+    frame.assign(user=STREAM.named("abcde"), good=np.where(STREAM.y > 0, "yes", "no")).to_csv(path, index=False)
+    return path
+
+
+def test_learn_and_predict(table, tmp_path):
+    options = "--task user --label good --kernel gaussian --sigma 1.5 --budget forgetron --budget-size 40"
+    made = run("learn", str(table), *options.split(), "--json", "--model", str(tmp_path / "m.coterie"))
+    assert made.exit_code == 0, made.output
+    expected = "MultitaskKernelPerceptron(kernel=Gaussian(sigma=1.5), relation=HalfUpdate(), budget=Forgetron(size=40, "
+    assert json.loads(made.stdout)["parameters"]["together"].startswith(expected)
+    model = ct.load(tmp_path / "m.coterie")
+    assert model.n_support_ == 40
+    more = run("learn", str(table), "--task", "user", "--label", "good", "--from", str(tmp_path / "m.coterie"))
+    assert more.exit_code == 0, more.output
+    told = run("predict", str(table), "--model", str(tmp_path / "m.coterie"), "--task", "user")
+    assert told.exit_code == 0, told.output
+
+
+def test_compare(table):
+    learners = ["kernel=gaussian,sigma=2,budget=random,budget_size=30", "kernel=polynomial,degree=2"]
+    asked = [word for each in learners for word in ("--learner", each)]
+    made = run("compare", str(table), "--task", "user", "--label", "good", *asked, "--json")
+    assert made.exit_code == 0, made.output
+    parameters = json.loads(made.stdout)["parameters"]
+    assert "RandomRemoval(size=30, seed=0)" in parameters[learners[0]]
+    assert "Polynomial(degree=2, coef0=1.0)" in parameters[learners[1]]
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"sigma": 1.0}, "sigma cannot be given without a kernel"),
+        ({"kernel": "gaussain"}, "kernel is 'gaussain'; expected one of linear, polynomial, gaussian; did you mean"),
+        ({"kernel": "linear", "budget": "forget"}, "budget is 'forget'; expected one of random, forgetron"),
+        ({"kernel": "linear", "sigma": 1.0}, "sigma goes with the kernel 'gaussian', not with 'linear'"),
+        ({"kernel": "linear", "degree": 2}, "degree goes with the kernel 'polynomial', not with 'linear'"),
+        ({"kernel": "gaussian", "sigma": -1.0}, "sigma must be positive and finite, got -1.0"),
+        ({"kernel": "linear", "budget": "random"}, "budget and budget_size must be given together"),
+        ({"kernel": "linear", "budget_size": 3}, "budget and budget_size must be given together"),
+        ({"kernel": "linear", "budget": "shared", "budget_size": 0}, "size must be a whole number of support vectors"),
+        ({"kernel": "linear", "rule": "pa2"}, "rule and storage cannot be given with a kernel"),
+        ({"kernel": "linear", "C": 0.1}, "C does not apply to the rule 'perceptron'"),
+        ({"kernel": "linear", "relation": "adaptive"}, "relation 'adaptive' cannot be given with a kernel"),
+    ],
+)
+def test_what_does_not_go_together(said, message):
+    with pytest.raises(ValueError, match=message):
+        Choice(**said)

@@ -1,0 +1,370 @@
+"""MultitaskKernelRidge against explicit matrices: rows of tasks, shared inputs, every filter, every solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from coterie import kernels
+from coterie.batch import memory
+from coterie.relations import Interaction
+from reference import kernel_ridge as reference
+
+RNG = np.random.default_rng(7)
+N, D, T = 48, 3, 4
+X = RNG.normal(size=(N, D))
+TASK = np.r_[np.arange(T), RNG.integers(T, size=N - T)]
+Y = np.sin(X[:, 0]) + 0.3 * TASK + 0.1 * RNG.normal(size=N)
+OUT = np.sin(X @ RNG.normal(size=(D, T))) + 0.1 * RNG.normal(size=(N, T))
+NEW = RNG.normal(size=(9, D))
+FACTOR = RNG.normal(size=(T, T))
+MATRIX = FACTOR @ FACTOR.T + np.eye(T)
+GRAPH = np.array([[0.0, 1.0, 0.0, 0.5], [1.0, 0.2, 2.0, 0.0], [0.0, 2.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0]])
+GROUPS = {0: "a", 1: "a", 2: "b", 3: "b"}
+
+KERNELS = {
+    "linear": ("linear", reference.linear),
+    "gaussian": (kernels.Gaussian(sigma=1.3), reference.gaussian(1.3)),
+}
+RELATIONS = {
+    "independent": ct.Independent(),
+    "pooled": ct.Pooled(),
+    "half": ct.HalfUpdate(),
+    "mean": ct.MeanRegularized(b=2.5),
+    "clusters": ct.Clusters(GROUPS, b=3.0),
+    "graph": ct.TaskGraph([(0, 1), (1, 2), (2, 3)]),
+    "matrix": Interaction(MATRIX),
+    "mixed effect": ct.MixedEffect(lam=0.5, gamma=2.0),
+    "omega": ct.MixedEffect(omega=0.7),
+    "differences": ct.MixedEffect(lam=0.0, gamma=1.0),
+    "laplacian": ct.GraphPenalty(GRAPH - np.diag(np.diag(GRAPH))),
+    "clusters, means excluded": ct.ClusterPenalty(GROUPS, within=2.0, between=0.0),
+    "one function a cluster": ct.ClusterPenalty(GROUPS, within=0.0, between=1.0),
+}
+FILTERS = {
+    "tikhonov": (None, lambda s: reference.iterated_gain(0.3, 1)),
+    "iterated": (ct.IteratedTikhonov(alpha=0.5, steps=3), lambda s: reference.iterated_gain(0.5, 3)),
+    "landweber": (ct.Landweber(steps=25), lambda s: reference.landweber_gain(25, 1.0 / s)),
+    "nu": (ct.NuMethod(steps=8), lambda s: reference.nu_gain(8, 1.0, s)),
+    "nu 1/2": (ct.NuMethod(steps=5, nu=0.5), lambda s: reference.nu_gain(5, 0.5, s)),
+    "cut-off": (ct.CutOff(threshold=0.4), lambda s: reference.cut_off_gain(0.4)),
+}
+
+
+def joint_of(kernel, relation, rows, task):
+    M = relation.relation_matrix(list(dict.fromkeys(TASK.tolist())))
+    places = {label: i for i, label in enumerate(dict.fromkeys(TASK.tolist()))}
+    K = kernel(rows, X)
+    return reference.joint(K, M, [places[t] for t in task], [places[t] for t in TASK])
+
+
+@pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
+@pytest.mark.parametrize(("kernel", "literal"), KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("solver", ["cholesky", "spectrum", "conjugate gradients"])
+def test_rows_of_tasks_equal_the_joint_system(kernel, literal, relation, solver):
+    Q = joint_of(literal, relation, X, TASK)
+    c = reference.tikhonov(Q, Y, 0.3)
+    model = ct.MultitaskKernelRidge(kernel, relation, alpha=0.3, solver=solver, tol=1e-12).fit(X, Y, task=TASK)
+    np.testing.assert_allclose(model.dual_coef_, c, rtol=1e-8, atol=1e-8)
+    tasks = np.resize(np.arange(T), len(NEW))
+    expected = joint_of(literal, relation, NEW, tasks) @ c
+    np.testing.assert_allclose(model.predict(NEW, task=tasks), expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
+@pytest.mark.parametrize(("kernel", "literal"), KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("solver", ["cholesky", "spectrum", "conjugate gradients"])
+def test_shared_inputs_equal_the_kronecker_system(kernel, literal, relation, solver):
+    M = relation.relation_matrix(range(T))
+    C = reference.kronecker(literal(X, X), M, OUT, 0.3)
+    model = ct.MultitaskKernelRidge(kernel, relation, alpha=0.3, solver=solver, tol=1e-12).fit(X, OUT)
+    np.testing.assert_allclose(model.dual_coef_, C, rtol=1e-8, atol=1e-8)
+    everything = literal(NEW, X) @ C @ M
+    np.testing.assert_allclose(model.predict(NEW), everything, rtol=1e-8, atol=1e-8)
+    tasks = np.resize(np.arange(T), len(NEW))
+    np.testing.assert_allclose(
+        model.predict(NEW, task=tasks), everything[np.arange(len(NEW)), tasks], rtol=1e-8, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(("used", "gain"), FILTERS.values(), ids=FILTERS)
+@pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
+def test_every_filter_equals_its_spectral_definition(used, gain, shared):
+    relation, literal = RELATIONS["matrix"], reference.gaussian(1.3)
+    if shared:
+        Q, y = np.kron(MATRIX_INVERSE, literal(X, X)), OUT.reshape(-1, order="F")
+        fitted = {"y": OUT}
+    else:
+        Q, y = joint_of(literal, relation, X, TASK), Y
+        fitted = {"y": Y, "task": TASK}
+    c = reference.filtered(Q, y, gain(np.linalg.eigvalsh(Q)[-1]))
+    solvers = ["spectrum"] if "cut" in repr(used).lower() else ["spectrum", "conjugate gradients"]
+    for solver in solvers:
+        model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), relation, 0.3, used, solver=solver, tol=1e-13)
+        got = model.fit(X, **fitted).dual_coef_.reshape(-1, order="F")
+        np.testing.assert_allclose(got, c, rtol=1e-7, atol=1e-8)
+
+
+MATRIX_INVERSE = np.linalg.inv(MATRIX)
+
+
+def test_landweber_is_gradient_descent():
+    Q = joint_of(reference.gaussian(1.3), RELATIONS["half"], X, TASK)
+    rate = 1.5 / np.linalg.eigvalsh(Q)[-1]
+    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), filter=ct.Landweber(40, rate))
+    np.testing.assert_allclose(model.fit(X, Y, task=TASK).dual_coef_, reference.landweber(Q, Y, 40, rate), rtol=1e-9)
+
+
+def test_many_steps_and_little_alpha_fit_the_data():
+    exact = {"task": TASK, "y": Y}
+    for used in (ct.Landweber(200_000), ct.NuMethod(4000), ct.CutOff(1e-9), ct.IteratedTikhonov(1e-3, 400)):
+        model = ct.MultitaskKernelRidge(kernels.Gaussian(0.5), ct.MixedEffect(omega=0.5), filter=used).fit(X, **exact)
+        np.testing.assert_allclose(model.predict(X, task=TASK), Y, atol=2e-2)
+
+
+def test_the_risk_of_tasks_counts_every_task_the_same():
+    Q = joint_of(reference.gaussian(1.3), RELATIONS["half"], X, TASK)
+    counts = np.bincount(TASK)
+    weights = N / (T * counts[TASK])
+    c = reference.tikhonov(Q, Y, 0.3, weights)
+    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), 0.3, risk="tasks").fit(X, Y, task=TASK)
+    np.testing.assert_allclose(model.dual_coef_, c, rtol=1e-8)
+    lecture = np.linalg.solve(Q + 0.3 * T / N * np.diag(counts[TASK]), Y)
+    np.testing.assert_allclose(c, lecture, rtol=1e-9)
+    best = reference.objective(Q, Y, c, 0.3, weights)
+    for _ in range(20):
+        assert best < reference.objective(Q, Y, c + 1e-3 * RNG.normal(size=N), 0.3, weights)
+
+
+def test_both_risks_agree_for_tasks_of_one_size():
+    task = np.arange(N) % T
+    one = ct.MultitaskKernelRidge(alpha=0.3).fit(X, Y, task=task)
+    other = ct.MultitaskKernelRidge(alpha=0.3, risk="tasks").fit(X, Y, task=task)
+    np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=1e-12)
+
+
+def test_several_outputs_of_rows_of_tasks_are_learned_side_by_side():
+    both = np.column_stack([Y, -2 * Y + 1])
+    for solver in ("cholesky", "spectrum", "conjugate gradients"):
+        model = ct.MultitaskKernelRidge(relation=ct.HalfUpdate(), solver=solver, tol=1e-12).fit(X, both, task=TASK)
+        for o in range(2):
+            one = ct.MultitaskKernelRidge(relation=ct.HalfUpdate()).fit(X, both[:, o], task=TASK)
+            np.testing.assert_allclose(
+                model.predict(NEW, task=[0] * 9)[:, o], one.predict(NEW, task=[0] * 9), rtol=1e-8
+            )
+
+
+def test_tasks_that_do_not_share_are_solved_apart():
+    model = ct.MultitaskKernelRidge(relation=ct.Independent(), alpha=0.3).fit(X, Y, task=TASK)
+    for t in range(T):
+        rows = t == TASK
+        alone = ct.MultitaskKernelRidge(relation=ct.Independent(), alpha=0.3).fit(X[rows], Y[rows])
+        np.testing.assert_allclose(model.predict(NEW, task=[t] * 9), alone.predict(NEW), rtol=1e-9)
+
+
+def test_one_task_is_the_kernel_ridge_of_scikit_learn():
+    from sklearn.kernel_ridge import KernelRidge
+
+    ours = ct.MultitaskKernelRidge(kernels.Gaussian(sigma=2.0), alpha=0.7).fit(X, Y)
+    theirs = KernelRidge(alpha=0.7, kernel="rbf", gamma=1 / 8).fit(X, Y)
+    np.testing.assert_allclose(ours.predict(NEW), theirs.predict(NEW), rtol=1e-10)
+
+
+@pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
+def test_the_penalty_of_a_relation_is_what_the_solver_minimises(relation):
+    model = ct.MultitaskKernelRidge("linear", relation, alpha=0.3).fit(X, Y, task=TASK, tasks=range(T))
+    W = np.array([model.predict(np.eye(D), task=[t] * D) for t in range(T)])
+    penalty = penalty_of(relation, W)
+    assert penalty == pytest.approx(model.penalty_, rel=1e-8)
+    best = np.sum((Y - np.einsum("nd,nd->n", X, W[TASK])) ** 2) + 0.3 * penalty
+    M = relation.relation_matrix(list(range(T)))
+    for _ in range(20):
+        V = W + 1e-3 * M @ RNG.normal(size=(T, D))
+        assert best < np.sum((Y - np.einsum("nd,nd->n", X, V[TASK])) ** 2) + 0.3 * penalty_of(relation, V)
+
+
+def penalty_of(relation, W):
+    return relation.penalty(W) if hasattr(relation, "known_tasks") else relation.penalty(W, list(range(T)))
+
+
+def test_penalties_are_the_sums_of_their_definitions():
+    F = RNG.normal(size=(T, 5))
+    tasks = list(range(T))
+    mixed = ct.MixedEffect(lam=0.5, gamma=2.0)
+    assert mixed.penalty(F, tasks) == pytest.approx(reference.mixed_effect_penalty(F, 0.5, 2.0))
+    assert ct.GraphPenalty(GRAPH).penalty(F) == pytest.approx(reference.graph_penalty(F, GRAPH))
+    clusters = ct.ClusterPenalty(GROUPS, within=2.0, between=0.5)
+    assert clusters.penalty(F, tasks) == pytest.approx(reference.cluster_penalty(F, [0, 0, 1, 1], 2.0, 0.5))
+    omega = 0.7
+    A_w = 1 / (2 * (1 - omega) * (1 - omega + omega * T))
+    printed = A_w * reference.mixed_effect_penalty(F, 2 * (1 - omega), 2 * omega * T)
+    assert ct.MixedEffect(omega=omega).penalty(F, tasks) == pytest.approx(printed)
+    scaled = ct.MixedEffect(lam=1.0, gamma=omega / (1 - omega) * T).relation_matrix(tasks)
+    np.testing.assert_allclose(scaled / scaled[0, 0], ct.MixedEffect(omega=omega).relation_matrix(tasks), rtol=1e-12)
+
+
+def test_the_null_space_of_a_penalty_is_excluded():
+    for relation in (ct.MixedEffect(lam=0.0, gamma=1.0), RELATIONS["laplacian"]):
+        model = ct.MultitaskKernelRidge("linear", relation, alpha=1e-6).fit(X, Y + 3, task=TASK)
+        total = sum(model.predict(NEW, task=[t] * 9) for t in range(T))
+        np.testing.assert_allclose(total, 0.0, atol=1e-7)
+    assert ct.Pooled().penalty([[1.0], [2.0]], ["a", "b"]) == np.inf
+    assert ct.ClusterPenalty(GROUPS, within=0.0).penalty(np.eye(T), list(range(T))) == np.inf
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_products_of_a_linear_kernel_go_by_features(form):
+    model = ct.MultitaskKernelRidge("linear", RELATIONS["matrix"], 0.3, solver="conjugate gradients", tol=1e-13)
+    c = reference.tikhonov(joint_of(reference.linear, RELATIONS["matrix"], X, TASK), Y, 0.3)
+    np.testing.assert_allclose(model.fit(form(X), Y, task=TASK).dual_coef_, c, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [sp.csr_array, sp.csc_array, sp.coo_array])
+def test_sparse_input_gives_the_same(sparse):
+    holes = np.where(np.abs(X) < 0.4, 0.0, X)
+    dense = ct.MultitaskKernelRidge(relation=ct.HalfUpdate()).fit(holes, Y, task=TASK)
+    model = ct.MultitaskKernelRidge(relation=ct.HalfUpdate()).fit(sparse(holes), Y, task=TASK)
+    np.testing.assert_allclose(model.predict(sparse(NEW), TASK[:9]), dense.predict(NEW, TASK[:9]), rtol=1e-9)
+
+
+def test_a_precomputed_kernel_gives_the_same():
+    gram = kernels.gram(kernels.Gaussian(1.3), X)
+    for fitted in ({"y": Y, "task": TASK}, {"y": OUT}):
+        named = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate()).fit(X, **fitted)
+        given = ct.MultitaskKernelRidge("precomputed", ct.HalfUpdate()).fit(gram, **fitted)
+        np.testing.assert_allclose(given.dual_coef_, named.dual_coef_, rtol=1e-9)
+        cross = kernels.gram(kernels.Gaussian(1.3), NEW, X)
+        np.testing.assert_allclose(given.predict(cross, TASK[:9]), named.predict(NEW, TASK[:9]), rtol=1e-9)
+
+
+def test_single_precision_is_near():
+    for fitted, asked in (({"y": Y, "task": TASK}, {"task": TASK}), ({"y": OUT}, {})):
+        for solver in ("cholesky", "spectrum", "conjugate gradients"):
+            double = ct.MultitaskKernelRidge(alpha=0.3).fit(X, **fitted)
+            single = ct.MultitaskKernelRidge(alpha=0.3, dtype="float32", solver=solver, tol=1e-5).fit(X, **fitted)
+            assert single.dual_coef_.dtype == np.float32
+            np.testing.assert_allclose(single.predict(X, **asked), double.predict(X, **asked), atol=2e-4)
+
+
+# -- tasks nobody has fitted -------------------------------------------------------------------------------------------
+
+
+def test_a_new_task_is_predicted_by_what_the_relation_says():
+    def model(relation, **more):
+        return ct.MultitaskKernelRidge("linear", relation, **more).fit(X, Y, task=TASK)
+
+    assert (model(ct.Independent()).predict(NEW, task=["nobody"] * 9) == 0).all()
+    pooled = model(ct.Pooled())
+    np.testing.assert_allclose(pooled.predict(NEW, task=["nobody"] * 9), pooled.predict(NEW, task=[0] * 9), rtol=1e-9)
+    mean = model(ct.MeanRegularized(b=2.5))
+    shared = mean.predict(NEW, task=["nobody"] * 9)
+    each = np.mean([mean.predict(NEW, task=[t] * 9) for t in range(T)], axis=0)
+    np.testing.assert_allclose(shared, each * 2.5 / 3.5, rtol=1e-9)
+    grown = ct.Clusters(GROUPS | {"fresh": "b", "alone": "c"}, b=3.0)
+    clustered = model(grown)
+    theirs = np.mean([clustered.predict(NEW, task=[t] * 9) for t in (2, 3)], axis=0)
+    np.testing.assert_allclose(clustered.predict(NEW, task=["fresh"] * 9), theirs * 3 / 4, rtol=1e-9)
+    assert (clustered.predict(NEW, task=["alone"] * 9) == 0).all()
+
+
+def test_a_neighbour_without_rows_is_predicted_by_the_graph():
+    relation = ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, "leaf")])
+    model = ct.MultitaskKernelRidge("linear", relation, alpha=0.3).fit(X, Y, task=TASK)
+    M = relation.relation_matrix([*model.tasks_, "leaf"])
+    places = [model.tasks_.index(t) for t in TASK]
+    expected = reference.joint(reference.linear(NEW, X), M, [T] * 9, places) @ model.dual_coef_
+    np.testing.assert_allclose(model.predict(NEW, task=["leaf"] * 9), expected, rtol=1e-9)
+    with pytest.raises(ValueError, match="'who' is not a node of TaskGraph"):
+        model.predict(NEW, task=["who"] * 9)
+
+
+def test_new_tasks_are_refused_on_request():
+    model = ct.MultitaskKernelRidge(new_task="raise").fit(X, Y, task=TASK)
+    with pytest.raises(ValueError, match="task 'nobody' was never fitted and new_task is 'raise'"):
+        model.predict(NEW, task=["nobody"] * 9)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "fitted", "message"),
+    [
+        ({"alpha": 0.0}, {}, "alpha must be a finite number above 0, got 0.0"),
+        ({"alpha": -1.0}, {}, "alpha must be a finite number above 0"),
+        ({"alpha": np.nan}, {}, "alpha must be a finite number above 0"),
+        ({"risk": "all"}, {}, "risk must be 'rows' or 'tasks', got 'all'"),
+        ({"solver": "qr"}, {}, "solver must be one of 'auto', 'cholesky', 'spectrum', 'conjugate gradients', got 'qr'"),
+        ({"filter": ct.Landweber(3), "solver": "cholesky"}, {}, "solver='cholesky' solves Tikhonov systems"),
+        ({"filter": ct.CutOff(0.1), "solver": "conjugate gradients"}, {}, "CutOff needs the spectrum"),
+        ({"filter": ct.Landweber(3, rate=10.0)}, {}, "rate must be below 2 / "),
+        ({"kernel": "precomputed"}, {}, r"X \(the kernel matrix\) must be a square matrix, got shape \(48, 3\)"),
+        ({"relation": ct.LogDet(eta=0.1)}, {}, "is learned online; give relation=OptimalOutputKernel"),
+        ({"new_task": "perhaps"}, {}, "new_task must be 'grow' or 'raise', got 'perhaps'"),
+        ({}, {"task": TASK[:5]}, r"task must name one task a record: got shape \(5,\) for 48 records"),
+        ({}, {"y": Y[:5]}, r"y must have one row a record, shape \(48,\) or \(48, p\), got shape \(5,\)"),
+        ({}, {"y": np.where(Y > 1, np.nan, Y)}, "Input y contains NaN"),
+        ({}, {"y": OUT, "task": None, "tasks": ["a"]}, "y has 4 columns, and there are 1 tasks: one column a task"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_changes(parameters, fitted, message):
+    model = ct.MultitaskKernelRidge().fit(X, Y, task=TASK)
+    before = model.predict(NEW, task=[0] * 9)
+    kept = model.get_params()
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**parameters).fit(X, **{"y": Y, "task": TASK} | fitted)
+    np.testing.assert_array_equal(model.set_params(**kept).predict(NEW, task=[0] * 9), before)
+
+
+def test_a_kernel_matrix_that_is_not_symmetric_is_refused():
+    gram = X @ X.T
+    gram[3, 5] += 1.0
+    with pytest.raises(ValueError, match=r"X \(the kernel matrix\) must be symmetric, and \((3, 5|5, 3)\) is"):
+        ct.MultitaskKernelRidge("precomputed").fit(gram, Y)
+
+
+def test_a_function_that_is_no_kernel_is_refused():
+    with pytest.raises(ValueError, match="is not positive definite: the kernel is none"):
+        ct.MultitaskKernelRidge(lambda X, Z: -(X @ Z.T), alpha=0.1, solver="cholesky").fit(X, Y)
+
+
+@pytest.mark.parametrize(("free", "solver", "instead"), [(2**15, "spectrum", "cholesky"), (2**13, "cholesky", "conj")])
+def test_memory_is_estimated_before_it_is_asked_for(monkeypatch, free, solver, instead):
+    from coterie.batch import designs, products
+
+    monkeypatch.setattr(memory, "available_bytes", lambda: free)
+    monkeypatch.setattr(products, "BLOCK_ENTRIES", 64)
+    monkeypatch.setattr(designs, "rank_for", lambda n: 5)
+    model = ct.MultitaskKernelRidge(solver=solver, alpha=0.3)
+    message = rf"a kernel matrix of 48 x 48 rows for solver='{solver}' would take .* GiB, and .* GiB are free: "
+    with pytest.raises(MemoryError, match=message + rf"solver='{instead}"):
+        model.fit(X, Y, task=TASK)
+    auto = model.set_params(solver="auto", tol=1e-10).fit(X, Y, task=TASK).dual_coef_
+    np.testing.assert_allclose(
+        auto, reference.tikhonov(joint_of(reference.gaussian(1.0), ct.HalfUpdate(), X, TASK), Y, 0.3), rtol=1e-6
+    )
+
+
+def test_no_array_of_all_pairs_is_made_by_conjugate_gradients(monkeypatch):
+    """Blocks are as small as they are told to be."""
+    from coterie.batch import designs, products
+
+    seen = []
+    monkeypatch.setattr(products, "BLOCK_ENTRIES", 100)
+    watching = watched(products.block, seen)
+    monkeypatch.setattr(designs, "block", watching)
+    monkeypatch.setattr(products, "block", watching)
+    ct.MultitaskKernelRidge(solver="conjugate gradients").fit(np.tile(X, (4, 1)), np.tile(Y, 4), task=np.tile(TASK, 4))
+    n = 4 * N
+    assert seen
+    assert max(seen) <= n * designs.rank_for(n) < n * n
+
+
+def watched(made, seen):
+    def block(kernel, X, Z, dtype):
+        seen.append(len(X.squares) * len(Z.squares))
+        return made(kernel, X, Z, dtype)
+
+    return block

@@ -1,0 +1,186 @@
+"""Kernels against their formulas, dense and sparse; what they refuse; what a model makes of one that is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+import coterie as ct
+from coterie import kernels
+from coterie.kernels import gram, median_distance
+from reference import budgets as literal
+from streams import linear_stream
+
+STREAM = linear_stream(51, n=120, zeros=0.4)
+X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
+PAIRS = {
+    "linear": (kernels.Linear(), literal.linear),
+    "cubic": (kernels.Polynomial(3, 0.5), literal.polynomial(3, 0.5)),
+    "gaussian": (kernels.Gaussian(0.7), literal.gaussian(0.7)),
+    "normalised": (kernels.Normalised(kernels.Polynomial(2)), literal.normalised(literal.polynomial(2))),
+    "scikit-learn": (kernels.Pairwise("rbf", {"gamma": 0.3}), lambda x, z: np.exp(-0.3 * np.sum((x - z) ** 2))),
+    "function": (rbf_kernel, lambda x, z: np.exp(-np.sum((x - z) ** 2) / len(x))),
+    "normalised name": (kernels.Normalised("poly"), literal.normalised(lambda x, z: (x @ z / len(x) + 1) ** 3)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_values_are_those_of_the_formula(name, form):
+    kernel, formula = PAIRS[name]
+    expected = np.array([[formula(x, z) for z in X[40:70]] for x in X[:40]])
+    np.testing.assert_allclose(gram(kernel, form(X[:40]), form(X[40:70])), expected, rtol=1e-10, atol=1e-12)
+    square = gram(kernel, form(X[:40]))
+    np.testing.assert_allclose(square, square.T, rtol=1e-12, atol=1e-12)
+    assert np.linalg.eigvalsh(square).min() > -1e-9
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_model_takes_it(name):
+    kernel, formula = PAIRS[name]
+    for form in (np.asarray, sp.csr_array):
+        model = ct.MultitaskKernelPerceptron(kernel, ct.HalfUpdate(), ct.Forgetron(15))
+        rounds = model.learn_rounds(form(X), Y, TASK, tasks=range(5))
+        run = literal.forgetron(X, Y, TASK, (np.eye(5) + 1) / 2, formula, 15)
+        np.testing.assert_array_equal(rounds.updated, run.updated)
+        np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("budget", [ct.Forgetron(15), ct.Projection(15, 0.3), ct.RandomRemoval(15)])
+def test_precomputed_is_the_kernel_it_was_computed_with(budget):
+    values = gram(kernels.Gaussian(2.0), X)
+    given, made = (ct.MultitaskKernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0)))
+    for part in (slice(0, 50), slice(50, 120)):
+        rounds = [
+            model.learn_rounds(held[part], Y[part], TASK[part], tasks=range(5))
+            for model, held in ((given, values), (made, X))
+        ]
+        np.testing.assert_array_equal(rounds[0].updated, rounds[1].updated)
+        np.testing.assert_allclose(rounds[0].margin, rounds[1].margin, rtol=1e-9, atol=1e-9)
+    fresh = linear_stream(52, n=20).X
+    np.testing.assert_allclose(
+        given.decision_function(gram(kernels.Gaussian(2.0), fresh, X), TASK[:20]),
+        made.decision_function(fresh, TASK[:20]),
+        rtol=1e-9,
+        atol=1e-9,
+    )
+
+
+def test_names():
+    assert kernels.as_kernel("gaussian") == ct.Gaussian(1.0)
+    assert kernels.as_kernel("laplacian") == ct.Pairwise("laplacian")
+    with pytest.raises(ValueError, match="kernel 'guassian' is none of those known: additive_chi2"):
+        ct.MultitaskKernelPerceptron("guassian").fit(X, Y)
+    with pytest.raises(TypeError, match="kernel must be a kernel, a name or a function"):
+        ct.MultitaskKernelPerceptron(3).fit(X, Y)
+
+
+def test_median_distance():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(400, 3))
+    apart = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))[np.triu_indices(400, 1)]
+    assert median_distance(points) == pytest.approx(np.median(apart), rel=0.02)
+    assert median_distance(sp.csr_array(points[:50])) == pytest.approx(median_distance(points[:50]))
+    for wrong, message in ((points[:1], "two records at least, got 1"), (np.ones((5, 2)), "records that differ")):
+        with pytest.raises(ValueError, match=message):
+            median_distance(wrong)
+
+
+def none(values):
+    return lambda A, C: values * np.ones((len(A), len(C)))
+
+
+NONE = {
+    "not finite": (none(np.nan), "is not finite for the records of rounds 0 and 0"),
+    "negative": (none(-1.0), r"k\(x, x\) < 0, for the records of rounds 0 and 0"),
+    "pair": (
+        lambda A, C: np.where(rbf_kernel(A, C) == 1, 1.0, 2.0),
+        r"is not positive semidefinite, k\(x, z\)² > k\(x, x\) k\(z, z\), for the records of rounds 0 and 1",
+    ),
+    "asymmetric": (
+        lambda A, C: laplacian_kernel(A, C) * (1 + 0.1 * (A[:, [0]] > C[:, 0])),
+        "is not symmetric for the records of rounds",
+    ),
+    "shape": (lambda A, C: np.zeros(3), r"must return one value a pair, shape \(120, 120\), got shape \(3,\)"),
+}
+
+
+@pytest.mark.parametrize("name", NONE)
+def test_what_is_no_kernel_is_refused_with_the_pair(name):
+    kernel, message = NONE[name]
+    with pytest.raises(ValueError, match=message):
+        ct.MultitaskKernelPerceptron(kernel).fit(X, Y, TASK)
+
+
+def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
+    """Found in the second block of a call: nothing of the first is kept either, and the model can go on."""
+
+    def sometimes(A, C):
+        return np.where((A[:, [0]] > 90) & (C[:, 0] > 90), -1.0, rbf_kernel(A, C))
+
+    wide = np.repeat(X, 3, axis=0)
+    wrong = wide.copy()
+    wrong[200, 0] = 100.0
+    model = ct.MultitaskKernelPerceptron(sometimes, budget=ct.Projection(20, 0.1)).fit(X, Y, TASK)
+    before = {name: array.copy() for name, array in model.dump()[1].items()}
+    labels, tasks = np.repeat(Y, 3), np.repeat(TASK, 3)
+    with pytest.raises(ValueError, match=r"k\(x, x\) < 0, for the records of rounds 320 and 320"):
+        model.partial_fit(wrong, labels, tasks)
+    after = model.dump()[1]
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert model.partial_fit(wide, labels, tasks).n_support_ == 20
+
+
+def test_a_gram_matrix_that_turns_singular_is_regularised_and_counted():
+    """Seven dimensions and thirty vectors, rounding taken for news: eta² is below it. The model stays usable."""
+    stream = linear_stream(53, n=2000)
+    for budget in (ct.Projection(30, 1e-10), ct.SharedProjection(30, 1e-10)):
+        model = ct.MultitaskKernelPerceptron("linear", ct.HalfUpdate(), budget).fit(stream.X, stream.y, stream.task)
+        assert model.repairs_ > 0
+        assert np.isfinite(model.decision_function(stream.X, stream.task)).all()
+
+
+def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
+    """Three kinds of record at more than 120 degrees from each other."""
+    rng = np.random.default_rng(4)
+    kind, y = rng.integers(3, size=600), rng.choice([-1.0, 1.0], 600)
+    values = np.where(kind[:, None] == kind, 0.95, -0.8) + 0.05 * np.eye(600)
+    for budget in (ct.Projection(20, 1e-3), ct.SharedProjection(20, 1e-3), ct.Projectron(1e-3), ct.Forgetron(20)):
+        model = ct.MultitaskKernelPerceptron("precomputed", budget=budget).fit(values, y)
+        assert np.isfinite(model.decision_function(values)).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ct.Gaussian(0.0), "sigma must be positive and finite, got 0.0"),
+        (lambda: ct.Gaussian(float("nan")), "sigma must be positive and finite, got nan"),
+        (lambda: ct.Polynomial(0), "degree must be a whole number, at least 1, got 0"),
+        (lambda: ct.Polynomial(2, -1.0), "coef0 must be finite and at least 0"),
+        (lambda: ct.RandomRemoval(0), "size must be a whole number of support vectors, at least 1, got 0"),
+        (lambda: ct.RandomRemoval(3, seed=0.5), "seed must be a whole number, got 0.5"),
+        (lambda: ct.Forgetron(2.5), "size must be a whole number of support vectors, at least 1, got 2.5"),
+        (lambda: ct.Forgetron(5, "new"), "variant must be 'corrected' or 'printed', got 'new'"),
+        (lambda: ct.Projection(-1), "size must be a whole number of support vectors, at least 1, got -1"),
+        (lambda: ct.Projection(5, eta=0), "eta must be positive and finite, got 0"),
+        (lambda: ct.SharedProjection(5, eta=-0.1), "eta must be positive and finite, got -0.1"),
+        (lambda: ct.Projectron(float("inf")), "eta must be positive and finite, got inf"),
+        (lambda: ct.Projectron(0.1, plus=3), "plus must be True or False, got 3"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_impossible_pairs_are_refused_when_they_are_joined():
+    with pytest.raises(TypeError, match=r"Dual cannot learn under LogDet\(.*it needs a relation by levels or"):
+        ct.MultitaskKernelPerceptron(relation=ct.LogDet(0.1)).fit(X, Y, TASK)
+    with pytest.raises(TypeError, match=r"budget must be one of coterie\.budgets, got 100"):
+        ct.MultitaskKernelPerceptron(budget=100).fit(X, Y, TASK)
+    with pytest.raises(ValueError, match=r"dtype must be 'float64' or 'float32', got 'int8'"):
+        ct.MultitaskKernelPerceptron(dtype="int8").fit(X, Y, TASK)
+    model = ct.MultitaskKernelPerceptron().fit(X, Y, TASK)
+    assert not hasattr(model, "coef_")

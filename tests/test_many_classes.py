@@ -1,0 +1,327 @@
+"""More than two classes, and sets of labels, by reduction: equality, classes that appear, and every face."""
+
+from __future__ import annotations
+
+import copy
+import json
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from river import base, evaluate, metrics
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import f1_score, log_loss
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import coterie as ct
+from coterie.streams.metrics import evaluate as measure
+from coterie.streams.summary import summarize
+from streams import as_dictionaries, linear_stream
+from terminal import refused, run, run_json
+
+MODELS = {
+    "logistic": ct.MultitaskLogistic(),
+    "perceptron": ct.MultitaskPerceptron(average=True, storage="sparse"),
+    "passive": ct.MultitaskPerceptron(ct.MeanRegularized(b=2), ct.PassiveAggressive()),
+    "AROW": ct.MultitaskAROW(r=3),
+    "sharing": ct.AdaptiveSharingClassifier("cheap"),
+    "graph": ct.MultitaskPerceptron(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)])),
+}
+CLASSES = ("news", "ham", "spam", "ads")
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
+    of_scikit_learn = parametrize_with_checks([ct.OneVsRest(), ct.OneVsRest(ct.MultitaskPerceptron(ct.Independent()))])
+
+
+@of_scikit_learn
+def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+def stream(n=150, appear=True, seed=4):
+    """Records of four classes, the last two of which come late, and sets of these labels."""
+    made = linear_stream(seed, n=n, zeros=0.3)
+    rng = np.random.default_rng(seed)
+    scores = made.X @ rng.standard_normal((made.X.shape[1], 4)) + rng.standard_normal((5, 4))[made.task]
+    if appear:
+        scores[: n // 3, 2] = scores[: n // 2, 3] = -100.0
+    y = np.array(CLASSES)[scores.argmax(axis=1)]
+    sets = [frozenset(CLASSES[c] for c in np.flatnonzero(row > 0)) for row in scores]
+    return made.X, y, made.task, sets
+
+
+X, Y, TASK, SETS = stream()
+
+
+# -- equality ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_class_is_a_model_of_that_class_against_all_others(name):
+    """Also of classes that appear late: as if they had been known from the start."""
+    model = ct.OneVsRest(MODELS[name])
+    trace = ct.progressive_validation(model, X, Y, task=TASK)
+    margins = np.zeros((len(Y), 4))
+    for c, label in enumerate(model.labels_.seen):
+        alone = ct.progressive_validation(clone(MODELS[name]), X, label == Y, task=TASK)
+        margins[:, c] = alone.margin
+        whole = clone(MODELS[name]).partial_fit(X, label == Y, TASK, classes=[False, True], tasks=list(range(5)))
+        np.testing.assert_array_equal(
+            model.decision_function(X, TASK)[:, model.classes_.tolist().index(label)], whole.decision_function(X, TASK)
+        )
+    check_against(trace, margins, model.labels_.seen)
+
+
+def check_against(trace, margins, seen):
+    """By the definition, a round at a time: the largest margin of the classes seen, the first of several."""
+    known = []
+    for t, label in enumerate(trace.label.tolist()):
+        told = {each: margins[t, seen.index(each)] for each in known}
+        best = max(told.values(), default=None)
+        prediction = next((each for each, margin in told.items() if margin == best), None)
+        others = [margin for each, margin in told.items() if each != prediction]
+        lead = best - max(others) if others else 0.0
+        assert trace.prediction[t] == prediction
+        assert trace.margin[t] == pytest.approx(lead, rel=1e-12, abs=1e-12)
+        assert trace.mistake[t] == (prediction != label or lead <= 0)
+        known += [label] if label not in known else []
+
+
+@pytest.mark.parametrize("kind", [ct.OneVsRest, ct.MultiLabel])
+@pytest.mark.parametrize("name", ["logistic", "perceptron", "graph"])
+def test_a_block_equals_its_records_one_by_one(kind, name):
+    y = Y if kind is ct.OneVsRest else SETS
+    whole, pieces, single = (kind(MODELS[name]) for _ in range(3))
+    tasks = [0, 1, 2, 3, 4]
+    told = whole.learn_rounds(X, y, TASK, tasks=tasks)
+    for t in range(len(X)):
+        margin = pieces.learn_rounds(
+            X[t : t + 1], y[t : t + 1], TASK[t : t + 1], tasks=tasks if t == 0 else None
+        ).margin
+        wide = np.full(told.margin.shape[1], -np.inf)
+        wide[: margin.shape[1]] = margin[0]
+        np.testing.assert_array_equal(wide, told.margin[t])
+    np.testing.assert_array_equal(whole.decision_function(X, TASK), pieces.decision_function(X, TASK))
+    for x, label, task in zip(as_dictionaries(X), y, TASK, strict=True):
+        single.learn_one(x, label, task=task)
+    expected = whole.predict(X, TASK)
+    assert [single.predict_one(x, task=task) for x, task in zip(as_dictionaries(X), TASK, strict=True)] == list(
+        expected
+    )
+
+
+@pytest.mark.parametrize("kind", [ct.OneVsRest, ct.MultiLabel])
+@pytest.mark.parametrize("delay", [1, 13, 400])
+def test_labels_that_come_late(kind, delay):
+    """A class is known when its first label has come, and not before."""
+    y = Y if kind is ct.OneVsRest else SETS
+    trace = ct.progressive_validation(kind(), X, y, task=TASK, delay=delay)
+    model = kind()
+    for t in range(len(X)):
+        if t > delay:
+            s = slice(t - delay - 1, t - delay)
+            model.learn_rounds(X[s], y[s], TASK[s], tasks=[0, 1, 2, 3, 4] if s.start == 0 else None)
+        nothing = None if kind is ct.OneVsRest else frozenset()
+        expected = model.predict(X[t : t + 1], TASK[t : t + 1])[0] if model.fitted and model.labels_.seen else nothing
+        assert trace.prediction[t] == expected
+
+
+def test_sets_are_one_model_a_label():
+    trace = ct.progressive_validation(ct.MultiLabel(), X, SETS, task=TASK)
+    told = [set() for _ in SETS]
+    first = {label: next(t for t, each in enumerate(SETS) if label in each) for label in CLASSES}
+    for label in CLASSES:
+        alone = ct.progressive_validation(ct.MultitaskLogistic(), X, [label in each for each in SETS], task=TASK)
+        for t in np.flatnonzero(alone.margin > 0):
+            told[t] |= {label} if t > first[label] else set()
+    assert [set(each) for each in trace.prediction] == told
+    np.testing.assert_array_equal(trace.mistake, [a != b for a, b in zip(told, SETS, strict=True)])
+    assert trace.error < 0.75
+
+
+def test_a_matrix_of_zeros_and_ones_is_as_good_as_sets():
+    matrix = np.array([[label in each for label in sorted(CLASSES)] for each in SETS]).astype(int)
+    by_matrix, by_sets = ct.MultiLabel().fit(X, matrix, TASK), ct.MultiLabel().fit(X, SETS, TASK)
+    assert by_matrix.classes_.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(by_matrix.decision_function(X, TASK), by_sets.decision_function(X, TASK))
+    predicted = by_matrix.predict(X, TASK)
+    assert predicted.shape == matrix.shape
+    assert set(np.unique(predicted)) <= {0, 1}
+    assert by_matrix.score(X, matrix, TASK) == by_sets.score(X, SETS, TASK)
+    np.testing.assert_array_equal(ct.MultiLabel().fit(X, sp.csr_array(matrix), TASK).predict(X, TASK), predicted)
+    with pytest.raises(ValueError, match="0 and 1 only"):
+        ct.MultiLabel().fit(X, matrix * 2)
+
+
+# -- ties, probabilities, metrics --------------------------------------------------------------------------------------
+
+
+def test_of_equal_margins_the_class_seen_first_wins():
+    model = ct.OneVsRest(ct.MultitaskPerceptron()).partial_fit([[0.0]] * 3, ["z", "m", "a"])
+    assert model.predict([[1.0]]).tolist() == ["z"]
+    assert model.classes_.tolist() == ["a", "m", "z"]
+    trace = ct.progressive_validation(ct.OneVsRest(ct.MultitaskPerceptron()), [[0.0]] * 4, ["z", "m", "z", "m"])
+    assert trace.prediction.tolist() == [None, "z", "z", "z"]
+    assert trace.mistake.all()
+
+
+def test_two_classes_predict_what_their_own_model_would_almost_always():
+    """The two models mirror each other but for their votes in ties, so that the difference is twice the margin."""
+    binary = ct.MultitaskLogistic().fit(X, Y == "ham", TASK)
+    pair = ct.OneVsRest().fit(X, Y == "ham", TASK)
+    np.testing.assert_allclose(pair.decision_function(X, TASK), 2 * binary.decision_function(X, TASK), rtol=1e-9)
+    np.testing.assert_allclose(pair.predict_proba(X, TASK), binary.predict_proba(X, TASK), rtol=1e-9)
+
+
+def test_probabilities_are_normalised_and_calibrated():
+    x, _, task, _ = stream(n=8000, appear=False, seed=9)
+    rng = np.random.default_rng(0)
+    scores = x @ rng.standard_normal((x.shape[1], 4)) + rng.gumbel(size=(8000, 4))  # draws by the softmax
+    y, x = np.array(CLASSES)[scores.argmax(axis=1)], np.c_[x, np.ones(8000)]
+    model = ct.OneVsRest(ct.MultitaskLogistic(ct.Pooled()))
+    trace = ct.progressive_validation(model, x, y, task=task)
+    proba = model.predict_proba(x, task)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    first, second = np.sort(proba, axis=1)[:, :-3:-1].T
+    clear = first > second * (1 + 1e-9)  # or probabilities next to one of two classes are one and the same number
+    assert clear.mean() > 0.99
+    np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)][clear], model.predict(x, task)[clear])
+    best = proba.max(axis=1)
+    for low, high in ((0.5, 0.7), (0.7, 0.9)):
+        inside = (best > low) & (best <= high)
+        assert abs((model.predict(x, task) == y)[inside].mean() - best[inside].mean()) < 0.15
+    assert np.isnan(trace.probability).sum() == 0
+    assert measure(trace).micro["log_loss"] < np.log(4)
+    with pytest.raises(AttributeError, match="no probabilities"):
+        ct.OneVsRest(ct.MultitaskPerceptron()).fit(x, y).predict_proba(x)
+
+
+def test_metrics_are_those_of_scikit_learn():
+    trace = ct.progressive_validation(ct.OneVsRest(), X, Y, task=TASK)
+    found = measure(trace)
+    told = np.array([str(each) for each in trace.prediction])
+    for i, task in enumerate(trace.tasks):
+        mine = (task == TASK) & (told != "None")
+        if (task == TASK).sum() == mine.sum():
+            expected = f1_score(Y[mine], told[mine], average="macro")
+            assert found.per_task["f1"][i] == pytest.approx(expected)
+    assert found.micro["error"] == pytest.approx(trace.mistake.mean())
+    x, y, task, _ = stream(seed=2, appear=False)
+    model = ct.OneVsRest().partial_fit(x[:75], y[:75], task[:75])
+    proba = model.predict_proba(x[75:76], task[75:76])
+    later = ct.progressive_validation(model, x[75:76], y[75:76], task=task[75:76])
+    assert measure(later).micro["log_loss"] == pytest.approx(log_loss(y[75:76], proba, labels=np.unique(y)))
+    sets = measure(ct.progressive_validation(ct.MultiLabel(), X, SETS, task=TASK))
+    assert 0 < sets.micro["f1"] < 1
+    assert np.isnan(sets.micro["auc"])
+
+
+def test_comparing_and_summing_up():
+    found = ct.compare({"together": ct.OneVsRest()}, X, Y, task=TASK)
+    assert set(found.traces) == {"together", "independent", "pooled"}
+    summary = summarize(found)
+    json.dumps(summary.to_json(), allow_nan=False)
+    assert "error" in summary.sentences[0]
+
+
+# -- faces -------------------------------------------------------------------------------------------------------------
+
+
+def test_river_scikit_learn_and_parameters():
+    model = ct.OneVsRest(ct.MultitaskLogistic(task_column="user"))
+    assert isinstance(model, base.Classifier)
+    assert is_classifier(model)
+    records = [{**x, "user": int(i)} for x, i in zip(as_dictionaries(X), TASK, strict=True)]
+    assert evaluate.progressive_val_score(zip(records, Y.tolist(), strict=True), model, metrics.Accuracy()).get() > 0.3
+    assert sum(model.predict_proba_one(records[0]).values()) == pytest.approx(1.0)
+    assert ct.OneVsRest().predict_proba_one(records[0]) == {}
+    numbered = np.column_stack([X, TASK])
+    search = GridSearchCV(
+        ct.OneVsRest(ct.MultitaskLogistic(task_column=X.shape[1])),
+        {"model__step": [0.3, 0.7]},
+        cv=3,
+        error_score="raise",
+    )
+    assert search.fit(numbered, Y).best_score_ > 0.4
+    assert repr(ct.OneVsRest(ct.MultitaskLogistic(step=0.3))) == "OneVsRest(model=MultitaskLogistic(step=0.3))"
+    assert ct.OneVsRest().set_params(model__step=0.1).model.step == 0.1
+
+
+@pytest.mark.parametrize("kind", [ct.OneVsRest, ct.MultiLabel])
+@pytest.mark.parametrize("name", ["logistic", "perceptron", "sharing", "graph"])
+def test_going_on_equals_never_having_stopped(kind, name, tmp_path):
+    y = Y if kind is ct.OneVsRest else SETS
+    through = kind(MODELS[name]).partial_fit(X[:60], y[:60], TASK[:60]).partial_fit(X[60:], y[60:], TASK[60:])
+    first = kind(MODELS[name]).partial_fit(X[:60], y[:60], TASK[:60])
+    first.save(tmp_path / "m.coterie")
+    for other in (ct.load(tmp_path / "m.coterie"), copy.deepcopy(first)):
+        assert repr(other) == repr(first)
+        np.testing.assert_array_equal(other.classes_, first.classes_)
+        other.partial_fit(X[60:], y[60:], TASK[60:])
+        np.testing.assert_array_equal(other.decision_function(X, TASK), through.decision_function(X, TASK))
+
+
+def test_labels_of_several_types_and_classes_given():
+    records = as_dictionaries(X)
+    model = ct.OneVsRest().partial_fit(records[:3], ["a", 1, (2, 3)])
+    assert set(model.predict(records).tolist()) <= {"a", 1, (2, 3)}
+    known = ct.OneVsRest().partial_fit(X[:2], ["b", "c"], classes=["a", "b", "c"])
+    assert known.classes_.tolist() == ["a", "b", "c"]
+    assert known.decision_function(X).shape == (len(X), 3)
+    assert known.coef_.shape == (3, 1, X.shape[1])
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "message"),
+    [
+        (
+            lambda: ct.OneVsRest(ct.MultitaskRegressor()).fit(X, Y),
+            TypeError,
+            "model must be an online classifier of two",
+        ),
+        (
+            lambda: ct.OneVsRest(ct.OneVsRest()).fit(X, Y),
+            TypeError,
+            "model must be an online classifier of two classes",
+        ),
+        (lambda: ct.SelectiveSampling(ct.OneVsRest()).fit(X, Y), TypeError, "model must be an online classifier"),
+        (lambda: ct.SelectiveSampling(ct.MultitaskRegressor()).fit(X, Y), TypeError, "model must be an online classif"),
+        (lambda: ct.OneVsRest(3).fit(X, Y), (TypeError, AttributeError), "int"),
+        (lambda: ct.OneVsRest().fit(X, ["a"] * len(X)), ValueError, "two classes or more, got one class only: 'a'"),
+        (lambda: ct.OneVsRest().fit(X, X[:, 0]), ValueError, "Unknown label type"),
+        (lambda: ct.MultiLabel().fit(X, Y), ValueError, "a set of labels for each record"),
+        (lambda: ct.MultiLabel().fit(X, [set()] * len(X)), ValueError, "one label at least"),
+    ],
+)
+def test_what_is_refused(made, kind, message):
+    with pytest.raises(kind, match=message):
+        made()
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mails(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ["user,a,b,folder"]
+    lines += [f"u{i},{x[0]:.3f},{x[1]:.3f},{label}" for x, i, label in zip(X, TASK, Y, strict=True)]
+    (tmp_path / "mails.csv").write_text("\n".join(lines) + "\n")
+    return ("mails.csv", "--task", "user", "--label", "folder")
+
+
+def test_learn_many_classes_from_a_file_and_predict(mails):
+    assert "--many-classes learns more" in refused("learn", *mails)
+    told = run_json("learn", *mails, "--many-classes", "--model", "m")
+    assert told["learners"]["together"]["micro"]["auc"] is None
+    run("learn", *mails, "--many-classes", "--report", "r.html")
+    lines = run("predict", "mails.csv", "--model", "m").stdout.splitlines()
+    assert lines[0] == "place,task,prediction,margin,probability"
+    assert all(0 <= float(line.split(",")[4]) <= 1 for line in lines[1:])
+    assert {line.split(",")[2] for line in lines[1:]} <= set(CLASSES)
+    run("learn", "mails.csv", "--from", "m", "--quiet", "--model", "m2")
+    assert "exclude each other" in refused("learn", *mails, "--many-classes", "--regression")

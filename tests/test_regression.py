@@ -1,0 +1,435 @@
+"""Numbers as labels: the fast form against the literal one, what is promised of it, and every face of it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from river import base, evaluate, metrics
+from scipy import stats
+from sklearn.base import clone, is_regressor
+from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import coterie as ct
+from coterie.report import write_report
+from coterie.streams.amounts import AmountTrace, student
+from coterie.streams.metrics import error_curve
+from coterie.streams.metrics import evaluate as measure
+from coterie.streams.summary import summarize
+from coterie.streams.verdict import verdict
+from reference import regression
+from streams import CASES, FORMS, STORAGES, K, as_dictionaries, linear_stream
+from terminal import refused, run, run_json
+
+LOSSES = {
+    "PA": ct.EpsilonInsensitive(0.1, variant="0"),
+    "PA-I": ct.EpsilonInsensitive(0.2, C=0.3, variant="I"),
+    "PA-II": ct.EpsilonInsensitive(0.0, C=0.3),
+}
+CONFIGURATIONS = [
+    ct.MultitaskRegressor(),
+    ct.MultitaskRegressor(ct.Independent(), ct.Absolute(), step=0.7),
+    ct.MultitaskRegressor(ct.MeanRegularized(b=1), ct.EpsilonInsensitive(), average=True, storage="sparse"),
+    ct.MultitaskRegressor(ct.Interaction([[2.0]], tasks=[0]), ct.EpsilonInsensitive(0.0), dtype="float32"),
+]
+
+
+def numbers(seed=3, n=160, zeros=0.3, scale=7.0, mean=40.0):
+    """A stream of half-shared linear truths whose labels are numbers."""
+    stream = linear_stream(seed, n=n, zeros=zeros)
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal(stream.X.shape[1]) + rng.standard_normal((K, stream.X.shape[1]))
+    y = mean + scale * (np.einsum("td,td->t", truth[stream.task], stream.X) + 0.3 * rng.standard_normal(n))
+    return stream.X, y, stream.task
+
+
+X, Y, TASK = numbers()
+NAMES = [f"user {i}" for i in TASK]
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
+    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS)
+
+
+@of_scikit_learn
+def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+# -- equality ----------------------------------------------------------------------------------------------------------
+
+
+def assert_close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
+def test_passive_aggressive_equals_the_literal_one(name, loss, average):
+    case, part = CASES[name], LOSSES[loss]
+    tasks = [case.tasks[i] for i in TASK]
+    model = ct.MultitaskRegressor(case.relation, part, average=average, storage="dense")
+    rounds = model.learn_rounds(X, Y, tasks, tasks=case.tasks)
+    literal = regression.passive_aggressive(X, Y, TASK, case.M, part.epsilon, part.C, part.variant, average=average)
+    assert_close(rounds.margin, literal.predictions)
+    rows = [model.tasks_.index(task) for task in case.tasks]
+    assert_close(model.coef_[rows], np.std(Y) * literal.W)
+    assert model.intercept_ == pytest.approx(Y.mean())
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
+    part = {"squared": ct.Squared(), "absolute": ct.Absolute()}[loss]
+    model = ct.MultitaskRegressor(ct.MeanRegularized(share=0.25), part, step=0.4, storage=storage, bits=16)
+    rounds = model.learn_rounds(FORMS[form](X), Y, TASK)
+    assert_close(rounds.margin, regression.adaptive(X, Y, TASK, 0.25, loss, 0.4).predictions)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_whole_range_of_sharing(share):
+    relation = {0.0: ct.Independent(), 0.5: None, 1.0: ct.Pooled()}[share]
+    rounds = ct.MultitaskRegressor(relation).learn_rounds(X, Y, TASK)
+    assert_close(rounds.margin, regression.adaptive(X, Y, TASK, share, "squared", 0.3).predictions)
+
+
+def test_labels_as_they_are():
+    part = ct.EpsilonInsensitive(0.5, C=0.2)
+    model = ct.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
+    rounds = model.learn_rounds(X, Y, TASK)
+    M = CASES["half"].M
+    literal = regression.passive_aggressive(X, Y, TASK, M, 0.5, 0.2, "II", standardised=False)
+    assert_close(rounds.margin, literal.predictions)
+    assert model.intercept_ == 0.0
+
+
+@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
+def test_a_block_equals_its_records_one_by_one(model):
+    whole, single = clone(model), clone(model)
+    rounds = whole.learn_rounds(X, Y)
+    margins = np.concatenate([single.learn_rounds(X[t : t + 1], Y[t : t + 1]).margin for t in range(len(Y))])
+    np.testing.assert_array_equal(margins, rounds.margin)
+    np.testing.assert_array_equal(whole.predict(X), single.predict(X))
+
+
+def test_records_one_at_a_time_equal_the_arrays():
+    single, trace = ct.MultitaskRegressor(), ct.MultitaskRegressor().learn_rounds(X, Y, TASK)
+    assert single.predict_one({"f0": 1.0}) == 0.0
+    for t, x in enumerate(as_dictionaries(X)):
+        assert single.predict_one(x, task=TASK[t]) == pytest.approx(trace.margin[t], rel=1e-9, abs=1e-9)
+        single.learn_one(x, Y[t], task=TASK[t])
+
+
+@pytest.mark.parametrize("delay", [1, 7, 500])
+def test_labels_that_come_late(delay):
+    """Predictions are those of the model that has learned the labels known, in the moments of these."""
+    n = 60
+    trace = ct.progressive_validation(ct.MultitaskRegressor(), X[:n], Y[:n], task=TASK[:n], delay=delay)
+    model = ct.MultitaskRegressor()
+    for t in range(n):
+        if t > delay:
+            s = t - delay - 1
+            model.learn_rounds(X[s : s + 1], Y[s : s + 1], TASK[s : s + 1], tasks=None if s else [0, 1, 2, 3, 4])
+        expected = model.predict(X[t : t + 1], TASK[t : t + 1])[0] if model.fitted else 0.0
+        assert trace.prediction[t] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+# -- what is promised --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", CONFIGURATIONS[:3], ids=repr)
+def test_the_unit_of_the_labels_does_not_matter(model):
+    plain = clone(model).learn_rounds(X, Y).margin
+    scaled = clone(model).learn_rounds(X, 1000.0 * Y - 5e4).margin
+    np.testing.assert_allclose(scaled[2:], 1000.0 * plain[2:] - 5e4, rtol=1e-6)
+
+
+def test_the_shortest_step_reaches_the_tube():
+    """After the plain passive-aggressive step the record's residual is epsilon, whatever the relation."""
+    for name in ("half", "tree b", "graph factor", "interaction"):
+        case = CASES[name]
+        model = ct.MultitaskRegressor(case.relation, ct.EpsilonInsensitive(0.25, variant="0"), targets="as they are")
+        for t in range(40):
+            where = [case.tasks[TASK[t]]]
+            before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.fitted else abs(Y[t])
+            model.learn_rounds(X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None)
+            after = abs(model.predict(X[t : t + 1], where)[0] - Y[t])
+            assert after == pytest.approx(min(before, 0.25), abs=1e-8) or not X[t].any()
+
+
+def test_epsilon_zero_with_ridge_is_the_normalised_gradient():
+    C, w = 0.4, np.zeros(X.shape[1])
+    model = ct.MultitaskRegressor(ct.Pooled(), ct.EpsilonInsensitive(0.0, C), targets="as they are").fit(X, Y)
+    for x, y in zip(X, Y, strict=True):
+        w += (y - w @ x) * x / (x @ x + 1 / (2 * C))
+    np.testing.assert_allclose(model.coef_[0], w, rtol=1e-9)
+
+
+def test_the_absolute_loss_is_not_moved_far_by_wild_labels():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(3000) < 0.1, 1000.0, rng.standard_normal(3000))
+    ones = np.ones((3000, 1))
+    wild = [
+        ct.MultitaskRegressor(loss=loss, step=0.3).fit(ones, y).predict([[1.0]])[0] for loss in (None, ct.Absolute())
+    ]
+    assert wild[0] > 50 > 5 > abs(wild[1])
+
+
+def test_squared_regret_against_the_best_constant_in_hindsight():
+    """Σ (y - f)² of adaptive gradients grows by O(√n) over that of the best linear predictor."""
+    over = []
+    for n in (1000, 4000, 16000):
+        x, y, _ = numbers(5, n=n, zeros=0.0)
+        x /= np.linalg.norm(x, axis=1)[:, None]
+        best = np.linalg.lstsq(np.c_[x, np.ones(n)], y, rcond=None)[1][0]
+        trace = ct.progressive_validation(ct.MultitaskRegressor(ct.Pooled()), np.c_[x, np.ones(n)], y)
+        over.append(float((trace.residual**2).sum() - best))
+    assert over[2] < 4.0 * 1.5 * over[0]
+
+
+# -- traces, metrics, verdict ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return ct.compare({"together": ct.MultitaskRegressor()}, X, Y, task=NAMES)
+
+
+def test_a_trace_of_numbers(comparison):
+    trace = comparison.traces["together"]
+    assert isinstance(trace, AmountTrace)
+    np.testing.assert_array_equal(trace.margin, trace.prediction)
+    np.testing.assert_array_equal(trace.residual, Y - trace.prediction)
+    assert trace.error == pytest.approx(np.abs(trace.residual).mean())
+    assert trace.mistake.all()
+    assert trace.updated[1:].all()
+    assert trace.classes.size == 0
+    tube = ct.progressive_validation(ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.5)), X, Y)
+    assert 0 < tube.mistakes < tube.n
+    np.testing.assert_array_equal(tube.mistake, np.abs(tube.residual) > 0.5 * np.std(Y))
+
+
+def test_metrics_are_those_of_scikit_learn(comparison):
+    trace = comparison.traces["together"]
+    found = measure(trace)
+    for i, task in enumerate(trace.tasks):
+        mine = np.array(NAMES) == task
+        y, f = Y[mine], trace.prediction[mine]
+        assert found.per_task["error"][i] == pytest.approx(mean_absolute_error(y, f))
+        assert found.per_task["rmse"][i] == pytest.approx(root_mean_squared_error(y, f))
+        assert found.per_task["r2"][i] == pytest.approx(r2_score(y, f))
+    assert found.micro["r2"] == pytest.approx(r2_score(Y, trace.prediction))
+    assert found.macro["error"] == pytest.approx(found.per_task["error"].mean())
+    assert error_curve(trace, points=1).cumulative[0] == pytest.approx(found.micro["error"])
+    alone = ct.progressive_validation(ct.MultitaskRegressor(), [[1.0], [1.0]], [5.0, 5.0])
+    assert np.isnan(measure(alone).micro["r2"])
+
+
+def test_the_verdict_is_students_for_paired_costs(comparison):
+    ours, theirs = (comparison.traces[name] for name in ("together", "independent"))
+    found = verdict(ours, theirs)
+    assert found.overall.gain == pytest.approx(theirs.error - ours.error)
+    for i, task in enumerate(ours.tasks):
+        mine = np.array(NAMES) == task
+        test = stats.ttest_rel(np.abs(theirs.residual[mine]), np.abs(ours.residual[mine]))
+        interval = test.confidence_interval(0.95)
+        assert (found.low[i], found.high[i]) == pytest.approx((interval.low, interval.high))
+        assert found.p_value[i] == pytest.approx(test.pvalue)
+    assert "mean absolute error" in found.sentence()
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_intervals_keep_their_level():
+    rng = np.random.default_rng(1)
+    inside = []
+    for _ in range(2000):
+        d = rng.standard_normal(20) + 0.3
+        low, high, _ = student(np.array([d.mean()]), np.array([d.std(ddof=1) / np.sqrt(20)]), np.array([20]), 0.95)
+        inside.append(low[0] <= 0.3 <= high[0])
+    assert abs(np.mean(inside) - 0.95) < 0.015
+
+
+def test_a_task_of_few_rounds_is_not_called():
+    y, task = np.r_[np.zeros(5), np.arange(20.0)], np.r_[np.zeros(5, int), np.ones(20, int)]
+    one = ct.progressive_validation(ct.MultitaskRegressor(), np.ones((25, 1)), y, task=task)
+    other = AmountTrace(**{**vars(one), "prediction": one.prediction + 100.0})
+    found = verdict(one, other)
+    assert found.outcome.tolist() == ["unclear", "helped"]
+    empty = verdict(
+        *(
+            AmountTrace(
+                **{
+                    **vars(each),
+                    **dict.fromkeys(("label", "prediction", "task"), np.zeros(0, int)),
+                    "mistake": np.zeros(0, bool),
+                    "margin": np.zeros(0),
+                }
+            )
+            for each in (one, other)
+        )
+    )
+    assert empty.sentence() == "There are no examples to compare."
+
+
+def test_the_summary_and_the_report(comparison, tmp_path):
+    summary = summarize(comparison)
+    assert summary.learner == comparison.best or comparison.best == "independent"
+    json.dumps(summary.to_json(), allow_nan=False)
+    page = write_report(tmp_path / "r.html", comparison).read_text()
+    assert "mean absolute error" in page.lower()
+    assert "RMSE" in page
+    assert "percentage" not in page.split("<script")[0]
+
+
+# -- faces -------------------------------------------------------------------------------------------------------------
+
+
+def test_river_takes_it_for_a_regressor():
+    model = ct.MultitaskRegressor(task_column="user")
+    assert isinstance(model, base.Regressor)
+    assert not isinstance(model, base.Classifier)
+    assert is_regressor(model)
+    records = [{**x, "user": name} for x, name in zip(as_dictionaries(X), NAMES, strict=True)]
+    found = evaluate.progressive_val_score(zip(records, Y, strict=True), model, metrics.MAE()).get()
+    trace = ct.progressive_validation(ct.MultitaskRegressor(), as_dictionaries(X), Y, task=NAMES)
+    assert found == pytest.approx(trace.error, rel=1e-6)
+
+
+def test_grid_search_and_cross_validation():
+    numbered = np.column_stack([X, TASK])
+    model = ct.MultitaskRegressor(task_column=X.shape[1])
+    assert (cross_val_score(model, numbered, Y, cv=3) > 0).all()
+    search = GridSearchCV(model, {"loss": [ct.Squared(), ct.EpsilonInsensitive()]}, cv=3, error_score="raise")
+    assert search.fit(numbered, Y).best_score_ > 0
+    assert search.score(numbered, Y) == pytest.approx(r2_score(Y, search.predict(numbered)))
+
+
+@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
+def test_going_on_equals_never_having_stopped(model, tmp_path):
+    through, first = clone(model).partial_fit(X, Y), clone(model).partial_fit(X[:70], Y[:70])
+    first.save(tmp_path / "m.coterie")
+    for other in (ct.load(tmp_path / "m.coterie"), pickle.loads(pickle.dumps(first)), copy.deepcopy(first)):  # noqa: S301
+        assert repr(other) == repr(model)
+        other.partial_fit(X[70:], Y[70:])
+        np.testing.assert_array_equal(other.predict(X), through.predict(X))
+        assert other.intercept_ == through.intercept_
+
+
+def test_sparse_input_and_late_tasks():
+    model = ct.MultitaskRegressor().fit(sp.csr_array(X), Y, NAMES)
+    np.testing.assert_allclose(model.predict(X, NAMES), ct.MultitaskRegressor().fit(X, Y, NAMES).predict(X, NAMES))
+    shared = model.predict(X[:1], ["somebody new"])[0]
+    assert Y.min() < shared < Y.max()
+    with pytest.raises(ValueError, match="never seen"):
+        model.set_params(new_task="raise").predict(X[:1], ["somebody new"])
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "words": (["a"] * 3, r"label of record 0 \(from 0\) must be a number, got 'a'"),
+    "nan": ([1.0, float("nan"), 2.0], r"label of record 1 \(from 0\) must be finite, got nan"),
+    "infinity": ([1.0, 2.0, float("inf")], r"label of record 2 \(from 0\) must be finite, got inf"),
+    "None": ([1.0, None, 2.0], r"label of record 1 \(from 0\) must be a number, got None|must be finite"),
+    "two columns": ([[1.0, 2.0]] * 3, "one number a record"),
+}
+
+
+@pytest.mark.parametrize(("y", "message"), REFUSED.values(), ids=REFUSED)
+def test_labels_that_are_no_numbers(y, message):
+    records = [{"a": 1.0}] * 3
+    model = ct.MultitaskRegressor().fit(records, [1.0, 2.0, 3.0])
+    before = model.predict(records), model.intercept_
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(records, y)
+    np.testing.assert_array_equal(model.predict(records), before[0])
+    assert model.intercept_ == before[1]
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "message"),
+    [
+        (lambda: ct.EpsilonInsensitive(-0.1), ValueError, "epsilon must be finite and at least 0, got -0.1"),
+        (lambda: ct.EpsilonInsensitive(C=0), ValueError, "C must be positive, got 0"),
+        (lambda: ct.EpsilonInsensitive(variant="III"), ValueError, "variant must be"),
+        (
+            lambda: ct.MultitaskRegressor(loss=ct.Perceptron()).fit(X, Y),
+            TypeError,
+            r"loss must be Squared\(\), Absolute",
+        ),
+        (lambda: ct.MultitaskRegressor(average=True).fit(X, Y), TypeError, "Averaged cannot average AdaptiveGradient"),
+        (lambda: ct.MultitaskRegressor(targets="log").fit(X, Y), ValueError, "targets must be 'standardise' or"),
+        (
+            lambda: ct.MultitaskRegressor(ct.TaskGraph([(0, 1)])).fit(X, Y, TASK),
+            TypeError,
+            r"AdaptiveGradient cannot learn under TaskGraph",
+        ),
+    ],
+)
+def test_what_does_not_go_together(made, kind, message):
+    with pytest.raises(kind, match=message):
+        made()
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def houses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = ["town,metres,rooms,price"]
+    for _ in range(400):
+        town, metres, rooms = rng.integers(4), 20 + 100 * rng.random(), rng.integers(1, 6)
+        lines.append(f"t{town},{metres:.1f},{rooms},{1000 + 20 * metres + 100 * town + 50 * rng.standard_normal():.2f}")
+    (tmp_path / "houses.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regression")
+
+
+def test_learn_numbers_from_a_file_and_predict(houses):
+    told = run_json(*PRICES, "--model", "m")
+    assert told["learners"]["together"]["micro"].keys() == {"error", "rmse", "r2"}
+    assert told["learners"]["together"]["micro"]["r2"] > 0.7
+    text = run(*PRICES, "--report", "r.html").stdout
+    assert "mean absolute error" in text
+    assert "%" not in text.replace("95 %", "")
+    predicted = run("predict", "houses.csv", "--model", "m").stdout.splitlines()
+    assert predicted[0] == "place,task,prediction"
+    assert abs(float(predicted[1].split(",")[2]) - 2000) < 2500
+    run("learn", "houses.csv", "--from", "m", "--quiet", "--model", "m2")
+
+
+@pytest.mark.parametrize("rule", ["squared", "absolute", "epsilon"])
+def test_every_loss_by_name(houses, rule):
+    run(*PRICES, "--rule", rule, "--model", "m", "--quiet")
+    kinds = {"squared": ct.Squared(), "absolute": ct.Absolute(), "epsilon": ct.EpsilonInsensitive()}
+    assert ct.load("m").loss == kinds[rule]
+    assert rule in run("compare", *PRICES[1:], "--learner", rule).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--label town --regression", "houses.csv:2: column 'town': 't"),
+        ("--label price", "is a third label, after"),
+        ("--label price --regression --rule pa1", "rule 'pa1' is for classes; expected one of squared, absolute"),
+        ("--label price --rule squared", "rule 'squared' is for labels that are numbers"),
+        ("--label price --regression --rule squared --C 2", "C does not apply to the rule 'squared'"),
+        ("--label price --epsilon 2", "epsilon does not apply to the rule 'logistic'"),
+    ],
+)
+def test_refusals_of_the_command_line(houses, options, message):
+    assert message in refused("learn", "houses.csv", "--task", "rooms", *options.split())

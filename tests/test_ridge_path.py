@@ -1,0 +1,163 @@
+"""Errors on rows left out, in closed form and from one factorisation, against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+import coterie as ct
+from coterie import kernels
+from reference import kernel_ridge as reference
+
+RNG = np.random.default_rng(11)
+N, D, T = 40, 3, 3
+X = RNG.normal(size=(N, D))
+TASK = np.r_[np.arange(T), RNG.integers(T, size=N - T)]
+Y = np.sin(X[:, 0]) + 0.3 * TASK + 0.2 * RNG.normal(size=N)
+OUT = np.sin(X @ RNG.normal(size=(D, T))) + 0.2 * RNG.normal(size=(N, T))
+ALPHAS = [1e-3, 0.1, 3.0]
+RELATIONS = [ct.Independent(), ct.MeanRegularized(b=2.0), ct.Pooled(), ct.TaskGraph([(0, 1), (1, 2)])]
+MODEL = ct.MultitaskKernelRidge(kernels.Gaussian(1.3))
+FOLDS = RNG.integers(4, size=N)
+
+
+def brute(model, relation, value, fitted, left_out):
+    """Squared errors of every row (and output) when it is left out with its fold."""
+    errors = np.empty_like(fitted["y"])
+    for out in left_out:
+        kept = np.setdiff1d(np.arange(N), out)
+        part = {name: held[kept] for name, held in fitted.items()}
+        made = type(model)(**{**model.get_params(), "relation": relation, **value})
+        made.fit(X[kept], part["y"], part.get("task"), tasks=range(T))
+        asked = {"task": fitted["task"][out]} if "task" in fitted else {}
+        errors[out] = (fitted["y"][out] - made.predict(X[out], **asked)) ** 2
+    return errors
+
+
+def by_task(errors, task):
+    return np.array([errors[task == t].mean() for t in range(T)]) if errors.ndim == 1 else errors.mean(axis=0)
+
+
+def fitted(shared):
+    return {"y": OUT} if shared else {"y": Y, "task": TASK}
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
+@pytest.mark.parametrize("folds", [None, FOLDS], ids=["one by one", "folds"])
+def test_errors_on_rows_left_out_equal_brute_force(shared, folds):
+    left_out = [[i] for i in range(N)] if folds is None else [np.flatnonzero(folds == f) for f in range(4)]
+    path = ct.ridge_path(MODEL, X, **fitted(shared), tasks=range(T), values=ALPHAS, relations=RELATIONS, folds=folds)
+    assert path.tasks == list(range(T))
+    for r, relation in enumerate(RELATIONS):
+        for v, alpha in enumerate(ALPHAS):
+            errors = brute(MODEL, relation, {"alpha": alpha}, fitted(shared), left_out)
+            np.testing.assert_allclose(path.errors[r, v], by_task(errors, TASK), rtol=1e-8)
+            assert path.curve[r, v] == pytest.approx(errors.mean(), rel=1e-8)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
+@pytest.mark.parametrize(
+    "used",
+    [ct.Landweber(1), ct.NuMethod(1), ct.CutOff(1.0), ct.IteratedTikhonov(0.3, 1)],
+    ids=lambda f: type(f).__name__,
+)
+def test_folds_of_other_filters_equal_brute_force(shared, used):
+    values = [0.05, 0.8] if used.varied == "threshold" else [1, 7, 30]
+    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.MeanRegularized(b=2.0), filter=used)
+    path = ct.ridge_path(model, X, **fitted(shared), tasks=range(T), values=values, folds=FOLDS)
+    left_out = [np.flatnonzero(f == FOLDS) for f in range(4)]
+    for v, value in enumerate(values):
+        changed = {"filter": type(used)(**{**vars(used), used.varied: value})}
+        errors = brute(model, model.relation, changed, fitted(shared), left_out)
+        np.testing.assert_allclose(path.errors[0, v], by_task(errors, TASK), rtol=1e-7)
+
+
+def test_leaving_out_under_the_risk_of_tasks():
+    weights = N / (T * np.bincount(TASK)[TASK])
+    M = ct.HalfUpdate().relation_matrix(list(dict.fromkeys(TASK.tolist())))
+    names = {t: i for i, t in enumerate(dict.fromkeys(TASK.tolist()))}
+    codes = [names[t] for t in TASK]
+    Q = reference.joint(reference.gaussian(1.3)(X, X), M, codes, codes)
+    expected = []
+    for i in range(N):
+        kept = np.delete(np.arange(N), i)
+        c = reference.tikhonov(Q[np.ix_(kept, kept)], Y[kept], 0.5, weights[kept])
+        expected.append((Y[i] - Q[i, kept] @ c) ** 2)
+    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), risk="tasks")
+    path = ct.ridge_path(model, X, Y, TASK, values=[0.5])
+    assert path.curve[0, 0] == pytest.approx(np.mean(expected), rel=1e-8)
+
+
+def test_rows_and_tasks_can_count_the_same():
+    rows = ct.ridge_path(MODEL, X, Y, TASK, values=ALPHAS)
+    tasks = ct.ridge_path(MODEL, X, Y, TASK, values=ALPHAS, criterion="tasks")
+    np.testing.assert_allclose(tasks.curve, rows.errors.mean(axis=2))
+    np.testing.assert_allclose(rows.curve, np.average(rows.errors, axis=2, weights=np.bincount(rows_of(TASK))))
+    best = rows.best_by_task
+    assert set(best) == set(range(T))
+    for t, task in enumerate(rows.tasks):
+        assert best[task][1] == ALPHAS[int(np.argmin(rows.errors[0, :, t]))]
+
+
+def rows_of(task):
+    order = list(dict.fromkeys(task.tolist()))
+    return np.array([order.index(t) for t in task])
+
+
+def test_the_model_chosen_has_the_best_of_all():
+    path = ct.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS)
+    assert path.errors.shape == (4, 50, T)
+    assert (path.chosen.relation, path.chosen.alpha) == path.best
+    steps = ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.Landweber(1)), X, Y, TASK, folds=5)
+    assert steps.varied == "steps"
+    assert steps.chosen.filter == ct.Landweber(steps.best[1])
+
+
+def test_dealing_out_gives_every_fold_its_part_of_every_task():
+    from coterie.batch.choice import _dealt
+
+    dealt = _dealt(4, TASK, N, 0)
+    for t in range(T):
+        counts = np.bincount(dealt[t == TASK], minlength=4)
+        assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_path_is_drawn(tmp_path, suffix):
+    file = tmp_path / f"path.{suffix}"
+    ct.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS, values=ALPHAS).plot(file)
+    assert file.stat().st_size > 5000
+    with pytest.raises(ValueError, match=r"ends in none of \.png, \.svg, \.pdf"):
+        ct.ridge_path(MODEL, X, Y, TASK, values=ALPHAS).plot(tmp_path / "path.jpg")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"criterion": "all"}, "criterion must be 'rows' or 'tasks', got 'all'"),
+        ({"values": [1.0, -1.0]}, "alpha must be a finite number above 0, got -1.0"),
+        ({"values": []}, "values must hold one alpha at least"),
+        ({"folds": 1}, "folds must be a number from 2 to the 40 rows"),
+        ({"folds": np.zeros(N)}, "folds must be two at least, got 1"),
+        ({"folds": np.zeros(3)}, r"folds must name one fold a row, shape \(40,\), got shape \(3,\)"),
+    ],
+)
+def test_bad_input_is_refused(asked, message):
+    with pytest.raises(ValueError, match=message):
+        ct.ridge_path(MODEL, X, Y, TASK, **asked)
+
+
+def test_no_closed_form_is_claimed_for_other_filters():
+    with pytest.raises(ValueError, match="closed form for Tikhonov's filter only: give folds"):
+        ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.Landweber(3)), X, Y, TASK)
+    with pytest.raises(ValueError, match="give values of threshold to try"):
+        ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.CutOff(3.0)), X, Y, TASK)
+
+
+def test_grid_search_of_scikit_learn():
+    grid = {"alpha": ALPHAS, "relation": RELATIONS[:3]}
+    search = GridSearchCV(ct.MultitaskKernelRidge(task_column=D), grid, cv=3, error_score="raise")
+    search.fit(np.column_stack([X, TASK]), Y)
+    assert search.best_params_["relation"] in RELATIONS
+    assert search.predict(np.column_stack([X, TASK])).shape == (N,)

@@ -1,0 +1,137 @@
+"""VectorFieldRidge: explicit kernel matrices, divergence and curl by finite differences, gradients, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie as ct
+
+RNG = np.random.default_rng(3)
+KERNELS = [
+    ct.DivergenceFree(sigma=0.9),
+    ct.CurlFree(sigma=0.9),
+    ct.FieldMixture(mix=0.3, sigma=0.9),
+    ct.Separable(sigma=0.9),
+]
+KINDS = [type(kernel).__name__ for kernel in KERNELS]
+
+
+def field(kernel, D, n=25, alpha=0.01):
+    X, Y = RNG.normal(size=(n, D)), RNG.normal(size=(n, D))
+    return X, Y, ct.VectorFieldRidge(kernel, alpha).fit(X, Y)
+
+
+def literal_block(kernel, x, z):
+    """Γ(x, z), from the formulas."""
+    D, delta = len(x), x - z
+    sigma2, r2 = kernel.sigma**2, float((x - z) @ (x - z))
+    height = np.exp(-r2 / (2 * sigma2)) / sigma2
+    free = height * (np.outer(delta, delta) / sigma2 + ((D - 1) - r2 / sigma2) * np.eye(D))
+    curl = height * (np.eye(D) - np.outer(delta, delta) / sigma2)
+    return {
+        "DivergenceFree": free,
+        "CurlFree": curl,
+        "FieldMixture": 0.3 * free + 0.7 * curl,
+        "Separable": height * sigma2 * np.eye(D),
+    }[type(kernel).__name__]
+
+
+def central(f, x, h=1e-5):
+    """∂f_i/∂x_k by central differences."""
+    steps = h * np.eye(len(x))
+    return np.column_stack([(f(x + e) - f(x - e)) / (2 * h) for e in steps])
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=KINDS)
+@pytest.mark.parametrize("D", [1, 2, 3, 4])
+def test_the_system_is_that_of_the_definition(kernel, D):
+    X, Y, model = field(kernel, D)
+    G = np.block([[literal_block(kernel, x, z) for z in X] for x in X])
+    c = np.linalg.solve(G + 0.01 * np.eye(X.size), Y.ravel()).reshape(Y.shape)
+    np.testing.assert_allclose(model.dual_coef_, c, rtol=1e-8, atol=1e-8)
+    new = RNG.normal(size=(6, D))
+    expected = [sum(literal_block(kernel, x, z) @ each for z, each in zip(X, c, strict=True)) for x in new]
+    np.testing.assert_allclose(model.predict(new), expected, rtol=1e-8, atol=1e-8)
+    assert np.linalg.eigvalsh(G)[0] > -1e-9
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=KINDS)
+@pytest.mark.parametrize("D", [1, 2, 3, 4])
+def test_the_gradient_is_that_of_finite_differences(kernel, D):
+    _, _, model = field(kernel, D)
+    for x in RNG.normal(size=(4, D)):
+        by_differences = central(lambda at: model.predict(at[None])[0], x)
+        np.testing.assert_allclose(model.gradient(x[None])[0], by_differences, atol=1e-6)
+        assert model.divergence(x[None])[0] == pytest.approx(np.trace(by_differences), abs=1e-6)
+        np.testing.assert_allclose(model.curl(x[None])[0], by_differences.T - by_differences, atol=1e-6)
+
+
+@pytest.mark.parametrize("D", [2, 3, 4])
+def test_fields_are_free_of_what_they_are_free_of(D):
+    free, gradient = field(KERNELS[0], D)[2], field(KERNELS[1], D)[2]
+    for x in RNG.normal(size=(5, D)):
+        slopes = central(lambda at: free.predict(at[None])[0], x)
+        assert abs(np.trace(slopes)) < 1e-6 * np.abs(slopes).max() + 1e-7
+        slopes = central(lambda at: gradient.predict(at[None])[0], x)
+        np.testing.assert_allclose(slopes, slopes.T, atol=1e-6)
+
+
+def test_a_divergence_free_kernel_is_better_for_a_fluid():
+    X = RNG.uniform(-1, 1, size=(40, 2))
+    new = RNG.uniform(-1, 1, size=(200, 2))
+
+    def flow(at):
+        return np.column_stack([-at[:, 1] * np.exp(-(at**2).sum(axis=1)), at[:, 0] * np.exp(-(at**2).sum(axis=1))])
+
+    noisy = flow(X) + 0.1 * RNG.normal(size=X.shape)
+    errors = [
+        np.mean((ct.VectorFieldRidge(kernel, 0.1).fit(X, noisy).predict(new) - flow(new)) ** 2)
+        for kernel in (ct.DivergenceFree(), ct.CurlFree())
+    ]
+    assert errors[0] < errors[1] / 3
+
+
+def test_a_matrix_ties_the_components():
+    B = np.array([[1.0, 0.8], [0.8, 1.0]])
+    X, Y = RNG.normal(size=(10, 2)), RNG.normal(size=(10, 2))
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2)
+    c = np.linalg.solve(np.kron(K, B) + 0.1 * np.eye(20), Y.ravel())
+    model = ct.VectorFieldRidge(ct.Separable(1.0, B), 0.1).fit(X, Y)
+    np.testing.assert_allclose(model.dual_coef_.ravel(), c, rtol=1e-9)
+
+
+def test_a_field_is_drawn_and_saved(tmp_path):
+    _, _, model = field(KERNELS[0], 2)
+    model.plot(tmp_path / "field.png")
+    assert (tmp_path / "field.png").stat().st_size > 5000
+    model.save(tmp_path / "field.coterie")
+    new = RNG.normal(size=(6, 2))
+    np.testing.assert_array_equal(ct.load(tmp_path / "field.coterie").predict(new), model.predict(new))
+    with pytest.raises(ValueError, match="a field is drawn in two dimensions, and this one has 3"):
+        field(KERNELS[0], 3)[2].plot(tmp_path / "field.png")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ct.DivergenceFree(sigma=0), "sigma must be a finite number above 0"),
+        (lambda: ct.FieldMixture(mix=1.5), "mix must lie between 0"),
+        (lambda: ct.Separable(matrix=[[1, 2], [2, 1]]), "matrix must be positive semidefinite"),
+        (lambda: ct.VectorFieldRidge(alpha=0).fit(np.eye(2), np.eye(2)), "alpha must be a finite number above 0"),
+        (lambda: ct.VectorFieldRidge().fit(np.eye(2), np.ones((2, 3))), "y must have a component for each of the 2"),
+        (
+            lambda: ct.VectorFieldRidge(ct.Separable(1.0, np.eye(3))).fit(np.eye(2), np.eye(2)),
+            "matrix of Separable has 3",
+        ),
+        (lambda: ct.VectorFieldRidge().fit(np.eye(2), [[np.nan, 1], [1, 1]]), "Input y contains NaN"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_kernel_of_numbers_is_no_kernel_of_fields():
+    with pytest.raises(TypeError, match="kernel must be one of the kernels of fields"):
+        ct.VectorFieldRidge(ct.Gaussian()).fit(np.eye(2), np.eye(2))
