@@ -16,6 +16,11 @@ from numba.extending import overload
 Body = Callable[..., Any]
 F = TypeVar("F", bound=Body)
 
+#: A whole loop becomes one machine function: between functions a model's arrays are counted in and out, which takes
+#: longer than a short record (so does a conditional expression around a call that is given a model).
+#: Division by zero is for the bodies to exclude: a test for it keeps loops from working on several numbers at once.
+_OPTIONS: Any = {"forceinline": True, "error_model": "numpy"}
+
 _BODIES: dict[Body, list[tuple[tuple[type, ...], Body]]] = {}
 
 
@@ -34,7 +39,7 @@ def compiled(function: F) -> F:
     A cached function holds the bodies of what it calls, whichever module they are from, so it is outdated as soon as
     any module of this package changes; left to itself numba would look at the function's own file only.
     """
-    made: Any = njit(cache=True, nogil=True)(function)
+    made: Any = njit(cache=True, nogil=True, **_OPTIONS)(function)
     made._cache._cache_file._source_stamp = _STAMP
     return cast(F, made)
 
@@ -42,7 +47,7 @@ def compiled(function: F) -> F:
 def generic(function: F) -> F:
     """Declare a function whose bodies are given by :func:`when`; its own body is never run."""
     bodies = _BODIES[function] = []
-    overload(function, strict=False)(lambda *arguments: _pick(bodies, arguments))
+    overload(function, jit_options=_OPTIONS, strict=False)(lambda *arguments: _pick(bodies, arguments))
     return function
 
 

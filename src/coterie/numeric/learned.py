@@ -286,8 +286,8 @@ def _add_timed_learned(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any
 
 
 @when(mean, Learned)
-def _mean_learned(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -> Any:
-    return clock * dot(model.table, i, rows, t) - dot(twin.table, i, rows, t)
+def _mean_learned(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
+    return clock * margin - dot(twin.table, i, rows, t)
 
 
 @when(tick, Learned)

@@ -12,7 +12,7 @@ from .adaptive import Adaptive
 from .confidence import Confident
 from .expansion import Expansion, Support
 from .fading import Faded, Forgetful
-from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
+from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
 from .signed import Signed
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
@@ -22,7 +22,7 @@ Arrays = dict[str, NDArray[Any]]
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(Adaptive, Averaged, Confident, Faded, Forgetful, Grouped, Signed, Spread),
+        *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
         *(Columns, Levels, SparseColumns),
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
