@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, when
+from .generic import apart, generic, generic_apart, when
 from .models import Columns, Levels, SparseColumns
 
 #: Places in ``counts`` of a support.
@@ -101,7 +101,7 @@ def wanted(memory: Any, agreement: Any) -> Any:
     """Whether a record is to be learned at y·margin = ``agreement``."""
 
 
-@generic
+@generic_apart
 def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agreement: Any, turns: Any, s: Any) -> Any:
     """Learn record t of the block, which is the s-th of the turns; what it lacks, in which case nothing has changed."""
 
@@ -166,7 +166,7 @@ def _own_of_sparse_columns(sharing: Any, i: Any) -> Any:
     return sharing.values[first + np.searchsorted(sharing.rows[first:last], i)]
 
 
-@compiled
+@apart
 def margin(weights: Any, values: Any, n: Any) -> Any:
     """Σ_j weights_j values_j; a sum that is nothing but rounding is zero, so that ties are ties in every order."""
     total = np.dot(weights[:n], values[:n])
@@ -179,14 +179,14 @@ def margin(weights: Any, values: Any, n: Any) -> Any:
     return total
 
 
-@compiled
+@apart
 def patch(values: Any, work: Any) -> None:
     """Bring one record's kernel values up to the slots that have changed hands in this block."""
     for each in range(work.cursor[1]):
         values[work.slots[each]] = values[work.width + work.places[each]]
 
 
-@compiled
+@apart
 def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     """Put record t of the block, of task i, into a slot."""
     support, cursor = model.support, work.cursor

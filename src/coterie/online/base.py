@@ -332,7 +332,7 @@ class OnlineModel(Learned):
         if self.new_task == "raise":
             self._refuse_unseen(distinct)
         numbers = self.state_.tasks.numbers
-        tabular.require_kin([label for label in distinct if label not in numbers], numbers)
+        tabular.refuse_twins([label for label in distinct if label not in numbers], numbers)
         codes = np.array([numbers.get(label, -1) for label in distinct], np.int64)[places]
         margins = self._learner().score_any(self.state_, rows, codes, [distinct[place] for place in places[codes < 0]])
         return np.asarray(self.labels_.shift + self.labels_.factor * margins)
