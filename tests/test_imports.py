@@ -101,7 +101,9 @@ HEAVY = (
     "scipy.sparse.linalg",
     "safetensors",
 )
-RECORD = "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1.0}, True, task='t'); m.predict_one({'a': 1.0}); "
+RECORD = (
+    "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1.0}, True, task='t'); m.predict_one({'a': 1.0}, task='t'); "
+)
 
 
 def loaded_after(code):

@@ -77,8 +77,13 @@ def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
 
 
 @generic
-def enter(sharing: Any, support: Any, slot: Any, i: Any) -> None:
-    """Note the groups of task i beside a slot."""
+def enter(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
+    """Note how the tasks share in record t of the block, of task i, which is about to be put into a slot."""
+
+
+@generic
+def turn_over(sharing: Any) -> None:
+    """End a round."""
 
 
 @generic
@@ -111,12 +116,13 @@ when(at_hand, object)(lambda sharing, i: sharing.slot[i] >= 0)
 
 
 @when(enter, Levels)
-def _enter_levels(sharing: Any, support: Any, slot: Any, i: Any) -> None:
+def _enter_levels(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     for level in range(sharing.paths.shape[1]):
-        support.groups[level, slot] = sharing.paths[i, level]
+        model.support.groups[level, slot] = sharing.paths[i, level]
 
 
-when(enter, object)(lambda sharing, support, slot, i: None)
+when(enter, object)(lambda sharing, model, work, slot, t, i, coefficient: None)
+when(turn_over, object)(lambda sharing: None)
 
 
 @when(shares, Levels)
@@ -190,8 +196,8 @@ def patch(values: Any, work: Any) -> None:
 def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     """Put record t of the block, of task i, into a slot."""
     support, cursor = model.support, work.cursor
+    enter(model.sharing, model, work, slot, t, i, coefficient)
     support.tasks[slot] = i
-    enter(model.sharing, support, slot, i)
     support.births[slot] = cursor[5] + t
     support.coefficients[slot] = coefficient
     work.holder[slot] = t

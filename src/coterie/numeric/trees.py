@@ -16,6 +16,7 @@ from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseCol
 from .signed import Signed
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
+from .taught import Taught
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -23,7 +24,7 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
-        *(Columns, Levels, SparseColumns),
+        *(Columns, Levels, SparseColumns, Taught),
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
         *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import memories, projections  # noqa: F401 - they give the functions below bodies for every budget
-from .expansion import COLUMN, DONE, SIZE, absorb, at_hand, margin, patch, scale, shares, wanted, weigh
+from . import memories, projections, taught  # noqa: F401 - they give the functions below bodies for every budget
+from .expansion import COLUMN, DONE, SIZE, absorb, at_hand, margin, patch, scale, shares, turn_over, wanted, weigh
 from .generic import apart, when
 
 
@@ -60,6 +60,7 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: i
                 return lacking
             if y[s] * turns.own[s] <= 0.0:
                 turns.taus[s] = 1.0
+        turn_over(model.sharing)
     cursor[0] = n
     return DONE
 
