@@ -11,11 +11,11 @@ import pytest
 import coterie as ct
 
 PUBLIC = [
+    "AROW",
     "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
     "Always",
-    "Arow",
     "BatchOptimal",
     "Below",
     "ClusterPenalty",

@@ -115,7 +115,7 @@ class Logistic:
 
 
 @spec.part
-class Arow:
+class AROW:
     """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
 
     v is the variance of the margin and r that of the label, both of :class:`coterie.hypotheses.DiagonalAROW`. Twice
@@ -123,8 +123,8 @@ class Arow:
 
     Examples
     --------
-    >>> Arow()
-    Arow()
+    >>> AROW()
+    AROW()
     """
 
     move: ClassVar[str] = "confidence"

@@ -9,7 +9,7 @@ from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
 from coterie.learner import Learner
 from coterie.relations import HalfUpdate
-from coterie.rules import Arow, Logistic
+from coterie.rules import AROW, Logistic
 from coterie.wrappers import forgetting
 
 from .probabilistic import ProbabilisticClassifier
@@ -151,5 +151,5 @@ class MultitaskAROW(ProbabilisticClassifier):
             raise ValueError(f"covariance must be 'diagonal', got {self.covariance!r}")
         hypothesis = DiagonalAROW(self.r, storage=self.storage, dtype=self.dtype, bits=self.bits)
         return Learner(
-            forgetting(hypothesis, self.half_life), HalfUpdate() if self.relation is None else self.relation, Arow()
+            forgetting(hypothesis, self.half_life), HalfUpdate() if self.relation is None else self.relation, AROW()
         )
