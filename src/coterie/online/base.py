@@ -300,7 +300,8 @@ class OnlineModel(Learned):
         inside = labels.learn(values, last)
         moves = self._learner().update_many(state, rows, codes, inside.y, last, *([] if asker is None else [asker]))
         asked = np.ones(len(values), bool) if asker is None else asker.answer > 0
-        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked)
+        support = getattr(moves, "stored", None), getattr(moves, "evicted", None)
+        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked, *support)
 
     def _numbered(
         self, distinct: Sequence[Hashable], features: int, dense: bool, tasks: Sequence[Hashable], length: int | None
