@@ -18,7 +18,7 @@ Asking = Callable[[Any], Any]
 class Rounds:
     """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked.
 
-    Of support vectors ``stored`` says which records became one, ``evicted`` the number of the task that lost one (-1: none).
+    Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none.
     """
 
     margin: Margins
