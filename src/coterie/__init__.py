@@ -23,7 +23,7 @@ from .batch import (
     ridge_path,
 )
 from .budgets import Forgetron, Projection, Projectron, RandomRemoval, SharedProjection, Unbounded
-from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from .hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance, Linear, PNormed
 from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, median_distance
 from .mixture import Member
 from .online import (
@@ -35,6 +35,8 @@ from .online import (
     MultitaskPerceptron,
     MultitaskRegressor,
     OneVsRest,
+    PNormMultitaskPerceptron,
+    SecondOrderMultitaskPerceptron,
     SelectiveSampling,
 )
 from .persistence import load
@@ -56,7 +58,7 @@ from .relations import (
     TaskGraph,
     VonNeumann,
 )
-from .rules import Absolute, Arow, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, Squared
+from .rules import Absolute, Arow, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, SecondOrder, Squared
 from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
 from .wrappers import Forgetting
@@ -83,6 +85,7 @@ __all__ = [
     "FieldMixture",
     "Forgetron",
     "Forgetting",
+    "FullCovariance",
     "Gaussian",
     "GraphPenalty",
     "HalfUpdate",
@@ -114,6 +117,8 @@ __all__ = [
     "NuMethod",
     "OneVsRest",
     "OptimalOutputKernel",
+    "PNormMultitaskPerceptron",
+    "PNormed",
     "Pairwise",
     "PassiveAggressive",
     "Perceptron",
@@ -127,6 +132,8 @@ __all__ = [
     "Randomly",
     "RelationRow",
     "RidgePath",
+    "SecondOrder",
+    "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",
     "Separable",
     "SharedProjection",

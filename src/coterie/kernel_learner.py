@@ -19,13 +19,11 @@ from .hypotheses.dual import Dual, as_form
 from .learner import Margins
 from .numeric.asking import EVERY, settle
 from .numeric.expansion import COLUMN, DONE, EVICTED, OLDEST, ROOM, SIZE, WORN, Expansion, Work
-from .numeric.models import Columns, Levels
 from .numeric.points import Points, piece, points
 from .numeric.records import cut
 from .numeric.trees import Arrays, flatten, rebuild
 from .numeric.walk import Turns, tell, walk
-from .relations.cache import column_cache
-from .relations.groups import GroupIndex
+from .pairs import PAIRS
 from .state import State
 from .views import Index
 
@@ -65,7 +63,7 @@ class KernelLearner:
                 f"Dual cannot learn under {relation!r}: it needs a relation by {' or '.join(hypothesis.forms)}"
             )
         self.hypothesis, self.relation = hypothesis, relation
-        self._bound: Any = _ByColumns if form == "columns" else _ByLevels
+        self._bound: Any = PAIRS[form]
 
     # -- the state ----------------------------------------------------------------------------------------------------
 
@@ -404,113 +402,3 @@ def _copied(model: Any) -> Any:
     if isinstance(model, tuple):
         return type(model)(*map(_copied, model))
     return model.copy() if isinstance(model, np.ndarray) else model
-
-
-class _ByLevels:
-    """How a relation of nested groups is bound to support vectors."""
-
-    @staticmethod
-    def start(relation: Any, tasks: Sequence[Hashable]) -> tuple[Index, GroupIndex, Levels]:
-        sharing, index = GroupIndex(relation), Index(tasks)
-        return index, sharing, sharing.extend(sharing.empty(), 0, index.labels, 0)
-
-    @staticmethod
-    def extend(state: State, new: Sequence[Hashable]) -> Levels:
-        levels: Levels = state.sharing.extend(state.model.sharing, len(state.tasks), new, state.rounds)
-        return levels
-
-    @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        for task in new:
-            relation.path(task)
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Levels:
-        levels: Levels = state.sharing.ghosts(state.model.sharing, tasks)
-        return levels
-
-    @staticmethod
-    def lean(sharing: Levels) -> Levels:
-        return sharing
-
-    @staticmethod
-    def rebound(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
-        return GroupIndex(relation, tasks), sharing
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(state.tasks.labels, among))
-
-    @staticmethod
-    def top(state: State) -> float:
-        levels = state.model.sharing
-        n = len(state.tasks)
-        weight = np.append(levels.weight, 0.0)
-        paths = levels.paths[:n]
-        held = weight[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
-        return float((levels.own[:n] + held).max(initial=0.0))
-
-    @staticmethod
-    def among(state: State, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        levels = state.model.sharing
-        M = np.where(tasks[:, None] == tasks, levels.own[tasks], 0.0)
-        for groups in levels.paths[tasks].T:
-            same = (groups[:, None] == groups) & (groups >= 0)
-            M += np.where(same, np.append(levels.weight, 0.0)[groups], 0.0)
-        return np.asarray(M)
-
-
-class _ByColumns:
-    """How a relation that gives columns of M is bound to support vectors."""
-
-    @staticmethod
-    def start(relation: Any, tasks: Sequence[Hashable]) -> tuple[Index, Any, Any]:
-        known = Index(relation.known_tasks)
-        _refuse_unknown(relation, known, tasks)
-        cache = column_cache(relation.source())
-        return known, cache, cache.columns
-
-    @staticmethod
-    def extend(state: State, new: Sequence[Hashable]) -> Any:
-        return state.model.sharing
-
-    @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        _refuse_unknown(relation, state.tasks, new)
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
-        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
-
-    @staticmethod
-    def lean(sharing: Any) -> Any:
-        return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
-
-    @staticmethod
-    def rebound(relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        cache = column_cache(relation.source())
-        return cache, cache.columns
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
-
-    @staticmethod
-    def top(state: State) -> float:
-        return float(state.sharing.source.max_diagonal())
-
-    @staticmethod
-    def among(state: State, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        M = np.zeros((len(tasks), len(tasks)))
-        for i in np.unique(tasks):
-            rows, values = state.sharing.source.column(int(i))
-            place = np.minimum(np.searchsorted(rows, tasks), len(rows) - 1)
-            M[tasks == i] = np.where(rows[place] == tasks, values[place], 0.0)
-        return M
-
-
-def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:
-    for task in tasks:
-        if task not in known.numbers:
-            shown = ", ".join(map(repr, known.labels[:5]))
-            raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")

@@ -13,6 +13,8 @@ from .confidence import Confident
 from .expansion import Expansion, Support
 from .fading import Faded, Forgetful
 from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
+from .p_norm import PNorm
+from .second_order import Bordered, Primal
 from .signed import Signed
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
@@ -23,6 +25,7 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
+        *(Bordered, PNorm, Primal),
         *(Columns, Levels, SparseColumns),
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),

@@ -3,8 +3,10 @@
 from .kernel import MultitaskKernelPerceptron
 from .logistic import MultitaskAROW, MultitaskLogistic
 from .manyclass import MultiLabel, OneVsRest
+from .p_norm import PNormMultitaskPerceptron
 from .perceptron import MultitaskPerceptron
 from .regression import MultitaskRegressor
+from .second_order import SecondOrderMultitaskPerceptron
 from .selective import SelectiveSampling
 from .sharing import AdaptiveSharingClassifier
 
@@ -17,5 +19,7 @@ __all__ = [
     "MultitaskPerceptron",
     "MultitaskRegressor",
     "OneVsRest",
+    "PNormMultitaskPerceptron",
+    "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",
 ]
