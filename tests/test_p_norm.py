@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
 import coterie as ct
 from reference import p_norm as reference
-from streams import CASES, FORMS, K, linear_stream
+from streams import CASES, linear_stream
 
 STREAM = linear_stream(6, n=240, zeros=0.3)
 
@@ -26,7 +24,9 @@ def run(model, stream, tasks, **options):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("p", "transform"), [(2, "Ainv"), (3.7, "Ainvsqrt"), (6.8, "Ainv"), (50, "Ainv"), (12, "none")])
+@pytest.mark.parametrize(
+    ("p", "transform"), [(2, "Ainv"), (3.7, "Ainvsqrt"), (6.8, "Ainv"), (50, "Ainv"), (12, "none")]
+)
 def test_equal_to_the_definition(name, p, transform):
     case = CASES[name]
     expected, _ = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, p, transform)

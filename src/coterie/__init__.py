@@ -23,11 +23,12 @@ from .batch import (
     ridge_path,
 )
 from .budgets import Forgetron, Projection, Projectron, RandomRemoval, SharedProjection, Unbounded
-from .hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance, Linear, PNormed
+from .hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance, Heterogeneous, Linear, PNormed
 from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, median_distance
 from .mixture import Member
 from .online import (
     AdaptiveSharingClassifier,
+    HeterogeneousMultitaskPerceptron,
     MultiLabel,
     MultitaskAROW,
     MultitaskKernelPerceptron,
@@ -89,6 +90,8 @@ __all__ = [
     "Gaussian",
     "GraphPenalty",
     "HalfUpdate",
+    "Heterogeneous",
+    "HeterogeneousMultitaskPerceptron",
     "Hierarchy",
     "Independent",
     "Interaction",

@@ -225,3 +225,10 @@ class FixedLearner(BlockLearner):
         sharing, given = self._bound.rebound(self.relation, model.sharing, tasks)
         model = model._replace(sharing=given)
         return State(model, Index(tasks), sharing, data["features"], data["dense"], data["rounds"])
+
+
+def copied(model: Any) -> Any:
+    """The model with arrays of its own."""
+    if isinstance(model, tuple):
+        return type(model)(*map(copied, model))
+    return model.copy() if isinstance(model, np.ndarray) else model

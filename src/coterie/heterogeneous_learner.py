@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .block_learner import BLOCK, BlockLearner, Codes, Span
+from .block_learner import BLOCK, BlockLearner, Codes, Span, copied
 from .hypotheses import heterogeneous as spaces
 from .hypotheses.dual import as_form
 from .learner import Margins
@@ -28,9 +28,7 @@ class HeterogeneousLearner(BlockLearner):
 
     def init_spaces(self, tasks: Sequence[Hashable], owner: Codes) -> State:
         """The state before the first round: all tasks, and which of them each feature belongs to."""
-        kernels = self.hypothesis.kernels
-        if kernels is not None and len(kernels) != len(tasks):
-            raise ValueError(f"kernels must name one kernel a task, {len(tasks)}, got {len(kernels)}")
+        self.hypothesis.for_tasks(tasks)
         return State(self.hypothesis.start(owner), Index(tasks), None, len(owner), True)
 
     def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
@@ -46,9 +44,13 @@ class HeterogeneousLearner(BlockLearner):
         if features > state.features:
             raise ValueError(f"instances have {features} features in all, and the model learned from {state.features}")
 
+    def widen(self, state: State, owner: Codes) -> None:
+        """Make room for features that are new; ``owner`` has the tasks of all."""
+        state.model, state.features = spaces.widened(state.model, owner), len(owner)
+
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """There is none: A is over features, and grows with the mistakes."""
-        raise AttributeError("tasks with feature spaces of their own share by their margins: there is no matrix of tasks")
+        raise AttributeError("tasks with feature spaces of their own share by their margins: they have no matrix")
 
     def share(self, state: State) -> NDArray[np.float64]:
         """How much tasks share, by b: b/(b + K) for each."""
@@ -78,7 +80,7 @@ class HeterogeneousLearner(BlockLearner):
         for first in range(0, len(codes), BLOCK):
             some = codes[first : first + BLOCK]
             X = self._instances(state, cut(rows, first, first + len(some)), some, state.rounds + first)
-            F, Q, _ = spaces.products(state.model, self.hypothesis, X, K)
+            F, Q, _ = spaces.products(state.model, self._among(state), X, K)
             n = len(some)
             margins[first : first + n] = margin_of.py_func(F[:n], F[n:], Q[:n, n:].diagonal(), Q[n:, n:].diagonal())  # type: ignore[attr-defined]
         return margins
@@ -94,10 +96,18 @@ class HeterogeneousLearner(BlockLearner):
             np.asarray(form.values, np.float64), state.model.owner, codes, first + np.arange(len(codes))
         )
 
+    def _among(self, state: State) -> spaces.Heterogeneous:
+        """The hypothesis with a kernel for each task."""
+        return self.hypothesis.for_tasks(state.tasks.labels)
+
+    def _kept(self, state: State) -> Any:
+        kernels = self._among(state).kernels or ()
+        return None if all(kernel.trusted for kernel in kernels) else copied(state.model)
+
     def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
         places, K = span.places(len(codes)), len(state.tasks)
         X = self._instances(state, take(rows, places), codes[places], 0)._replace(rounds=state.rounds + places)
-        made = spaces.products(state.model, self.hypothesis, X, K)
+        made = spaces.products(state.model, self._among(state), X, K)
         learned, told = slice(span.first, span.last), slice(span.first + span.delay, len(codes))
         course_through(
             *(made.F.copy(), made.Q.copy(), y[places], len(span), span.delay),
@@ -107,7 +117,7 @@ class HeterogeneousLearner(BlockLearner):
         if len(moved):
             X = spaces.Instances(X.rows[moved], X.owner, X.tasks[moved], X.rounds[moved])
             made = _of(made, moved, len(places))
-            state.model = spaces.absorb(state.model, self.hypothesis, X, y[places][moved], made, K)
+            state.model = spaces.absorb(state.model, self._among(state), X, y[places][moved], made, K)
             if self.hypothesis.outgrown(state.model):
                 state.model = spaces.primal_of(state.model, self.hypothesis, K)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import spec
-from .block_learner import BLOCK, FixedLearner, Span
+from .block_learner import BLOCK, FixedLearner, Span, copied
 from .hypotheses import full
 from .hypotheses.dual import as_form
 from .learner import Margins
@@ -156,7 +156,7 @@ class SecondOrderLearner(FixedLearner):
     # -- learning -----------------------------------------------------------------------------------------------------
 
     def _kept(self, state: State) -> Any:
-        return None if self.hypothesis.kernel.trusted else _copied(state.model)
+        return None if self.hypothesis.kernel.trusted else copied(state.model)
 
     def _undo(self, state: State, before: Any) -> None:
         if before is not None:
@@ -191,10 +191,3 @@ class SecondOrderLearner(FixedLearner):
 def _width(rows: Any, features: int) -> int:
     held = rows.features[rows.starts[0] : rows.starts[-1]]
     return max(features, int(held.max(initial=-1)) + 1)
-
-
-def _copied(model: Any) -> Any:
-    """The model with arrays of its own."""
-    if isinstance(model, tuple):
-        return type(model)(*map(_copied, model))
-    return model.copy() if isinstance(model, np.ndarray) else model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+
 def transform_of(M, transform):
     """T for M = A⁻¹."""
     U, singular, V = np.linalg.svd(M)

@@ -2,7 +2,8 @@
 
 from .adaptive import AdaptiveGradient, DiagonalAROW
 from .full import FullCovariance
+from .heterogeneous import Heterogeneous
 from .linear import Linear
 from .p_norm import PNormed
 
-__all__ = ["AdaptiveGradient", "DiagonalAROW", "FullCovariance", "Linear", "PNormed"]
+__all__ = ["AdaptiveGradient", "DiagonalAROW", "FullCovariance", "Heterogeneous", "Linear", "PNormed"]

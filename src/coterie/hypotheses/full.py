@@ -15,6 +15,8 @@ from coterie.numeric.points import Points, as_matrix
 from coterie.numeric.second_order import Bordered, Primal
 from coterie.numeric.stores import DenseStore, SparseStore, joined
 
+from .factors import backward, border, forward, root
+
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int64]
 #: M for all pairs of two lists of tasks.
@@ -31,7 +33,7 @@ LARGEST = 2**33
 class Forecast(NamedTuple):
     """What is known of the margins of a block before its labels: means f (n,), covariances Q (n, n), and H.
 
-    H is P Φ' in the primal, (R + G)⁻¹ times the Gram matrix with the block in the dual: a column a record.
+    H is P Φ' in the primal, L⁻¹ times the Gram matrix with the block in the dual: a column a record.
     """
 
     f: Matrix
@@ -97,16 +99,15 @@ class FullCovariance:
 
     def start(self, sharing: Any, features: int, dense: bool) -> Any:
         """A model of no task and no record."""
-        none, count = np.zeros(0), np.zeros(1, np.int64)
+        count = np.zeros(1, np.int64)
         if self.solver == "primal":
             empty = np.zeros((0, features))
             moments = np.zeros((0, features, features))
             return Primal(empty, np.zeros((0, 0)), moments, empty.copy(), count, sharing)
-        numbers = np.zeros(0, np.int64)
         store = (DenseStore if dense else SparseStore).empty(features, self.dtype)
-        return Bordered(
-            np.zeros((0, 0)), none, none.copy(), none.copy(), numbers, numbers.copy(), count, sharing, store
-        )
+        alpha, beta, labels, noise = np.zeros((4, 0))
+        tasks, births = np.zeros((2, 0), np.int64)
+        return Bordered(np.zeros((0, 0)), alpha, beta, labels, noise, tasks, births, count, sharing, store)
 
     def outgrown(self, model: Any, tasks: int, features: int, dense: bool) -> bool:
         """Whether it is time for the primal form."""
@@ -178,32 +179,15 @@ def _forecast_primal(model: Primal, X: Points, codes: Codes) -> Forecast:
 
 def _absorb_primal(model: Primal, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> Primal:
     """Rank-one updates for all records of a block at once: O((K d)²) a record, by a matrix product."""
-    E, beta = _eliminated(made, y, noise)
+    lower = root(made.Q + np.diag(noise))
+    E = forward(lower, made.H.T)
     model.P[:] -= E.T @ E
-    model.W[:] += (made.H @ beta).reshape(model.W.shape)
+    model.W[:] += (forward(lower, y - made.f) @ E).reshape(model.W.shape)
     for x, i, label, r in zip(np.asarray(X.rows.values, np.float64), codes, y, noise, strict=True):
         model.moments[i] += np.outer(x, x / r)
         model.sums[i] += label / r * x
     model.count[0] += len(y)
     return model
-
-
-def _eliminated(made: Forecast, y: Matrix, noise: Matrix) -> tuple[Matrix, Matrix]:
-    """E with E'E = H (R + Q)⁻¹ H', and (R + Q)⁻¹ (y - f)."""
-    from scipy.linalg import cho_solve, solve_triangular
-
-    lower = _factor(made.Q, noise)
-    E = solve_triangular(lower, made.H.T, lower=True, check_finite=False)
-    return E, np.asarray(cho_solve((lower, True), y - made.f, check_finite=False))
-
-
-def _factor(Q: Matrix, noise: Matrix) -> Matrix:
-    try:
-        return np.asarray(np.linalg.cholesky(Q + np.diag(noise)))
-    except np.linalg.LinAlgError:
-        raise ValueError(
-            "the kernel is not positive semidefinite: the Gram matrix of its records has no root"
-        ) from None
 
 
 # -- the dual form ----------------------------------------------------------------------------------------------------
@@ -230,21 +214,21 @@ def _forecast_dual(model: Bordered, kernel: Any, X: Points, codes: Codes, shares
     kernel.values(X, X, Q)
     if not kernel.trusted and not (np.isfinite(Q).all() and np.isfinite(G).all()):
         raise ValueError(f"the kernel {kernel!r} is not finite for records of this stream")
-    H = model.inverse[:n, :n] @ G
-    return Forecast(model.alpha[:n] @ G, Q * shares(codes, codes) - G.T @ H, H)
+    V = forward(model.factor, G)
+    return Forecast(model.beta[:n] @ V, Q * shares(codes, codes) - V.T @ V, V)
 
 
 def _absorb_dual(model: Bordered, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> Bordered:
-    """Border the inverse by the records of a block: O(m²) a record, by a matrix product."""
+    """Border the factor by the records of a block: O(m²) a record, by a matrix product."""
     m, n = int(model.count[0]), len(y)
-    E, beta = _eliminated(made._replace(H=np.concatenate([made.H, -np.eye(n)])), y, noise)
+    lower = root(made.Q + np.diag(noise))
     model = _roomy(model, m + n)
-    model.inverse[: m + n, : m + n] += E.T @ E
-    model.alpha[:m] -= made.H @ beta
-    model.alpha[m : m + n] = beta
+    border(model.factor, m, made.H, lower)
     slots = np.arange(m, m + n)
+    model.beta[slots] = forward(lower, y - made.f)
     model.labels[slots], model.noise[slots], model.tasks[slots], model.births[slots] = y, noise, codes, X.rounds
     model.count[0] = m + n
+    model.alpha[: m + n] = backward(model.factor, model.beta[: m + n])
     return model._replace(store=model.store.put(slots, X, X.squares))
 
 
@@ -254,22 +238,22 @@ def _roomy(model: Bordered, need: int) -> Bordered:
     if size == have:
         return model
     more = (0, size - have)
-    inverse = np.zeros((size, size))
-    inverse[:have, :have] = model.inverse
-    rest = (np.pad(held, more) for held in model[1:6])
-    return Bordered(inverse, *rest, model.count, model.sharing, model.store.roomy(size))
+    factor = np.zeros((size, size))
+    factor[:have, :have] = model.factor
+    rest = (np.pad(held, more) for held in model[1:7])
+    return Bordered(factor, *rest, model.count, model.sharing, model.store.roomy(size))
 
 
 def refreshed(model: Bordered, kernel: Any, shares: Shares) -> Bordered:
-    """The inverse made anew, under another M: O(m²) kernel values and O(m³)."""
+    """The factor made anew, under another M: O(m²) kernel values and O(m³)."""
     n = int(model.count[0])
     if not n:
         return model
     tasks = model.tasks[:n]
     G = cross(kernel, model, records_of(model)) * shares(tasks, tasks)
-    root = np.linalg.inv(_factor(G, model.noise[:n]))
-    model.inverse[:n, :n] = root.T @ root
-    model.alpha[:n] = model.inverse[:n, :n] @ model.labels[:n]
+    model.factor[:n, :n] = root(G + np.diag(model.noise[:n]))
+    model.beta[:n] = forward(model.factor, model.labels[:n])
+    model.alpha[:n] = backward(model.factor, model.beta[:n])
     return model
 
 
@@ -352,13 +336,14 @@ def _(model: Bordered, kernel: Any, X: Points, pairs: Pairs, spread: bool) -> tu
 def _tell_dual(
     model: Bordered, kernel: Any, X: Points, rows: Matrix, diagonal: Matrix, spread: bool
 ) -> tuple[Matrix, Matrix]:
-    """A prediction needs alpha only, O(m) kernel values; a variance the inverse, O(m²)."""
+    """A prediction needs alpha only, O(m) kernel values; a variance the factor, O(m²)."""
     n = int(model.count[0])
     G = cross(kernel, model, X) * rows.T
     f = np.asarray(model.alpha[:n] @ G)
     if not spread:
         return f, np.zeros(len(f))
-    return f, diagonal * kernel.diagonal(X) - np.einsum("st,st->t", G, model.inverse[:n, :n] @ G)
+    V = forward(model.factor, G)
+    return f, diagonal * kernel.diagonal(X) - np.einsum("st,st->t", V, V)
 
 
 @singledispatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
 from functools import singledispatch
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +14,8 @@ from coterie.numeric.arrays import roomy
 from coterie.numeric.heterogeneous import Joined, Rounds
 from coterie.numeric.points import Points
 from coterie.numeric.records import Dense
+
+from .factors import backward, border, forward, root
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -48,8 +51,8 @@ class Heterogeneous:
     ----------
     b : float >= 0
         How much tasks are to agree; with 0 they are independent.
-    kernels : tuple of kernels, or None
-        One for each task; linear ones without.
+    kernels : kernel, tuple of kernels, mapping from task to kernel, or None
+        One for all tasks or one for each; linear ones without.
     solver : {"auto", "primal", "dual"}
         The primal form keeps A⁻¹, (D, D); the dual one (I + Z'Z)⁻¹ of the mistakes. ``"auto"`` begins with the dual
         one, and goes over when there are D mistakes, if there are no kernels.
@@ -66,7 +69,7 @@ class Heterogeneous:
     """
 
     b: float = 1.0
-    kernels: tuple[Any, ...] | None = None
+    kernels: Any = None
     solver: Literal["auto", "primal", "dual"] = "auto"
 
     def __post_init__(self) -> None:
@@ -97,6 +100,27 @@ class Heterogeneous:
         """What each task's instance counts in φ_i (first n rows) and in z, shape (2n, K)."""
         active = (tasks[:, None] == np.arange(K)).astype(np.float64)
         return np.concatenate([active, np.sqrt(self.b * K) * (active - 1.0 / K)])
+
+    def for_tasks(self, tasks: Sequence[Hashable]) -> Heterogeneous:
+        """The same hypothesis with one kernel for each of these tasks, in their order.
+
+        Raises
+        ------
+        ValueError
+            If there is not one kernel a task.
+        """
+        kernels = self.kernels
+        if kernels is None:
+            return self
+        if isinstance(kernels, Mapping):
+            if set(kernels) != set(tasks):
+                raise ValueError(f"kernels must name one for each of the tasks {list(tasks)}, got {list(kernels)}")
+            kernels = tuple(kernels[task] for task in tasks)
+        elif not isinstance(kernels, tuple):
+            kernels = (kernels,) * len(tasks)
+        if len(kernels) != len(tasks):
+            raise ValueError(f"kernels must be one for each task, {len(tasks)}, got {len(kernels)}")
+        return Heterogeneous(self.b, kernels, self.solver)
 
     def grams(self, A: Instances, B: Instances, K: int) -> list[Matrix]:
         """k_i(x_i, x'_i) for every pair of rounds, task by task."""
@@ -129,6 +153,26 @@ def absorb(model: Any, hypothesis: Heterogeneous, X: Instances, y: Matrix, made:
     raise TypeError(f"not a heterogeneous model: {type(model).__name__}")
 
 
+@singledispatch
+def widened(model: Any, owner: Codes) -> Any:
+    """The model with more features, ``owner`` being the tasks of all."""
+    raise TypeError(f"not a heterogeneous model: {type(model).__name__}")
+
+
+@widened.register
+def _(model: Joined, owner: Codes) -> Joined:
+    new = len(owner) - len(model.owner)
+    P = np.pad(model.P, (0, new))
+    P[len(model.owner) :, len(model.owner) :] = np.eye(new)
+    return Joined(P, np.pad(model.w, (0, new)), np.pad(model.v, (0, new)), owner, model.count)
+
+
+@widened.register
+def _(model: Rounds, owner: Codes) -> Rounds:
+    rows = np.pad(model.rows, ((0, 0), (0, len(owner) - len(model.owner))))
+    return model._replace(rows=rows, owner=owner)
+
+
 # -- the primal form --------------------------------------------------------------------------------------------------
 
 
@@ -142,8 +186,7 @@ def _(model: Joined, hypothesis: Heterogeneous, X: Instances, K: int) -> Product
 @absorb.register
 def _(model: Joined, hypothesis: Heterogeneous, X: Instances, y: Matrix, made: Products, K: int) -> Joined:
     n, (U, H) = len(y), made.aside
-    lower = np.linalg.cholesky(np.eye(n) + made.Q[n:, n:])
-    E = np.linalg.solve(lower, H[n:])
+    E = forward(root(np.eye(n) + made.Q[n:, n:]), H[n:])
     model.P[:] -= E.T @ E
     model.v[:] += y @ U[:n]
     model.w[:] = model.P @ model.v
@@ -175,25 +218,25 @@ def _(model: Rounds, hypothesis: Heterogeneous, X: Instances, K: int) -> Product
     among = _weighed(hypothesis.grams(X, X, K), a, a)
     if hypothesis.kernels is not None and not (np.isfinite(among).all() and np.isfinite(to_stored).all()):
         raise ValueError("a kernel is not finite for the records of this stream")
-    H = to_stored[:, n:] @ model.inverse[:n, :n]
-    F = to_stored[:, :n] @ model.labels[:n] - to_stored[:, n:] @ model.gamma[:n]
-    return Products(F, among - H @ to_stored[:, n:].T, (to_stored, among, H))
+    V = forward(model.factor, to_stored[:, n:].T).T
+    F = to_stored[:, :n] @ model.labels[:n] - V @ model.half[:n]
+    return Products(F, among - V @ V.T, (to_stored, among, V))
 
 
 @absorb.register
 def _(model: Rounds, hypothesis: Heterogeneous, X: Instances, y: Matrix, made: Products, K: int) -> Rounds:
     m, n = int(model.count[0]), len(y)
-    to_stored, among, H = made.aside
-    lower = np.linalg.cholesky(np.eye(n) + made.Q[n:, n:])
-    E = np.linalg.solve(lower, np.concatenate([H[n:], -np.eye(n)], axis=1))
+    to_stored, among, V = made.aside
+    lower = root(np.eye(n) + made.Q[n:, n:])
     model = _roomy(model, m + n)
-    model.inverse[: m + n, : m + n] += E.T @ E
-    model.along[:m] += y @ to_stored[:n, m:]
-    model.along[m : m + n] = to_stored[n:, :m] @ model.labels[:m] + among[n:, :n] @ y
+    border(model.factor, m, V[n:].T, lower)
+    model.half[:m] += forward(model.factor, to_stored[:n, m:].T @ y)
+    mixed = to_stored[n:, :m] @ model.labels[:m] + among[n:, :n] @ y
+    model.half[m : m + n] = forward(lower, mixed - V[n:] @ model.half[:m])
     slots = slice(m, m + n)
     model.labels[slots], model.tasks[slots], model.births[slots], model.rows[slots] = y, X.tasks, X.rounds, X.rows
-    model.gamma[: m + n] = model.inverse[: m + n, : m + n] @ model.along[: m + n]
     model.count[0] = m + n
+    model.gamma[: m + n] = backward(model.factor, model.half[: m + n])
     return model
 
 
@@ -204,14 +247,14 @@ def _roomy(model: Rounds, need: int) -> Rounds:
         return model
     more = (0, size - have)
     rest = (np.pad(held, more) for held in model[1:6])
-    return Rounds(np.pad(model.inverse, (more, more)), *rest, np.pad(model.rows, (more, (0, 0))), *model[7:])
+    return Rounds(np.pad(model.factor, (more, more)), *rest, np.pad(model.rows, (more, (0, 0))), *model[7:])
 
 
 def primal_of(model: Rounds, hypothesis: Heterogeneous, K: int) -> Joined:
-    """The primal form of rounds without kernels: P = I - Z (I + Z'Z)⁻¹ Z', O(m D²)."""
+    """The primal form of rounds without kernels: P = (I + ZZ')⁻¹, O(m D² + D³)."""
     held, n = _kept(model), int(model.count[0])
     U = np.concatenate([held.rows, held.rows]) * hypothesis.coefficients(held.tasks, K)[:, model.owner]
-    P = np.eye(len(model.owner)) - U[n:].T @ model.inverse[:n, :n] @ U[n:]
+    P = np.linalg.inv(np.eye(len(model.owner)) + U[n:].T @ U[n:])
     v = model.labels[:n] @ U[:n]
     P = (P + P.T) / 2
     return Joined(P, P @ v, v, model.owner, model.count)

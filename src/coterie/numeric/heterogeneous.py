@@ -27,11 +27,11 @@ class Joined(NamedTuple):
 class Rounds(NamedTuple):
     """Rounds with a mistake: all instances side by side, labels, active tasks, and numbers.
 
-    ``inverse`` is (I + Z'Z)⁻¹, ``along`` is Z'Φy and ``gamma`` their product.
+    With the factor L L' = I + Z'Z, ``half`` is L⁻¹Z'Φy and ``gamma`` is L'⁻¹ times that.
     """
 
-    inverse: Any
-    along: Any
+    factor: Any
+    half: Any
     gamma: Any
     labels: Any
     tasks: Any

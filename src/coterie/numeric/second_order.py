@@ -32,14 +32,15 @@ class Primal(NamedTuple):
 
 
 class Bordered(NamedTuple):
-    """Support vectors with the inverse of their Gram matrix, ``inverse`` = (R + G)⁻¹, and alpha = inverse · y.
+    """Support vectors with the factor of their Gram matrix, L L' = R + G, beta = L⁻¹y and alpha = (R + G)⁻¹y.
 
     ``noise`` is the diagonal of R; ``tasks`` and ``births`` say which task and round each is of; ``count`` how many
     there are; the arrays have room for more.
     """
 
-    inverse: Any
+    factor: Any
     alpha: Any
+    beta: Any
     labels: Any
     noise: Any
     tasks: Any

@@ -1,5 +1,6 @@
 """The named online algorithms as estimators."""
 
+from .heterogeneous import HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron
 from .logistic import MultitaskAROW, MultitaskLogistic
 from .manyclass import MultiLabel, OneVsRest
@@ -12,6 +13,7 @@ from .sharing import AdaptiveSharingClassifier
 
 __all__ = [
     "AdaptiveSharingClassifier",
+    "HeterogeneousMultitaskPerceptron",
     "MultiLabel",
     "MultitaskAROW",
     "MultitaskKernelPerceptron",

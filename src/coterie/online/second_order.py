@@ -46,7 +46,8 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
     kernel : kernel, name or function, optional
         As in :class:`MultitaskKernelPerceptron`; the linear kernel without.
     solver : {"auto", "primal", "dual"}
-        The primal form keeps the (K d)² covariances of the weights, the dual one the m² entries of C for m mistakes.
+        The primal form keeps the (K d)² covariances of the weights, the dual one the m² entries of a factor of
+        C⁻¹ for m mistakes.
         ``"auto"`` is dual, and for dense records and the linear kernel goes over to the primal form when m reaches K d.
     dtype : {"float64", "float32"}
         Of the records kept.
@@ -64,7 +65,7 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
     -----
     Dual: O(m) kernel values for the label, O(m²) for the margin and for a mistake. Primal: O(d) for the label, O(d²)
     for the margin, O((K d)²) for a mistake. Blocks of records make matrix products of both. Where a relation given by
-    ``b`` changes as tasks arrive, the inverse is made anew, O(m³) or O((K d)³).
+    ``b`` changes as tasks arrive, the factor of C or P is made anew, O(m³) or O((K d)³).
 
     Examples
     --------
@@ -129,7 +130,7 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
 
     @property
     def n_mistakes_(self) -> int:
-        """How many mistakes the inverse is made of."""
+        """How many mistakes there were."""
         self._check_fitted(AttributeError)
         return int(self.state_.model.count[0])
 
