@@ -109,7 +109,7 @@ def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
         )
         expected = np.append(STREAM.y[moved], 0.0) @ np.linalg.inv(np.eye(len(some)) + G) @ G[:, -1]
         known = tasks[t] in seen or not name.endswith(" b")
-        if t and known:
+        if known and len(set(STREAM.y[:t])) == 2:
             assert model.decision_function_one(records[t], tasks[t]) == pytest.approx(expected, rel=1e-9, abs=1e-11)
         before = model.n_mistakes_ if t else 0
         model.learn_one(records[t], STREAM.y[t], tasks[t])
@@ -143,7 +143,7 @@ def test_saved_and_gone_on(solver, tmp_path):
     again = ct.load(tmp_path / "model.coterie")
     margins = [each.learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin for each in (model, again)]
     np.testing.assert_array_equal(*margins)
-    np.testing.assert_array_equal(again.decision_function(STREAM.X), model.decision_function(STREAM.X))
+    np.testing.assert_array_equal(*(each.decision_function(STREAM.X, STREAM.task) for each in (model, again)))
 
 
 def test_weights():
@@ -273,6 +273,6 @@ def test_a_kernel_that_is_none_changes_nothing():
 
     model = ct.SecondOrderMultitaskPerceptron(kernel=sometimes).fit(STREAM.X[:200], STREAM.y[:200])
     before = model.decision_function(STREAM.X)
-    with pytest.raises(ValueError, match="positive semidefinite"):
+    with pytest.raises(ValueError, match="semidefinite"):
         model.partial_fit(np.concatenate([STREAM.X, 1e4 * STREAM.X]), np.tile(STREAM.y, 2))
     np.testing.assert_array_equal(model.decision_function(STREAM.X), before)

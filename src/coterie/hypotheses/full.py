@@ -212,10 +212,17 @@ def _forecast_dual(model: Bordered, kernel: Any, X: Points, codes: Codes, shares
     G = cross(kernel, model, X) * shares(model.tasks[:n], codes)
     Q = np.zeros((len(codes), len(codes)))
     kernel.values(X, X, Q)
-    if not kernel.trusted and not (np.isfinite(Q).all() and np.isfinite(G).all()):
-        raise ValueError(f"the kernel {kernel!r} is not finite for records of this stream")
+    if not kernel.trusted:
+        _check_kernel(kernel, G, Q)
     V = forward(model.factor, G)
     return Forecast(model.beta[:n] @ V, Q * shares(codes, codes) - V.T @ V, V)
+
+
+def _check_kernel(kernel: Any, G: Matrix, Q: Matrix) -> None:
+    if not (np.isfinite(Q).all() and np.isfinite(G).all()):
+        raise ValueError(f"the kernel {kernel!r} is not finite for records of this stream")
+    if (Q.diagonal() < 0).any():
+        raise ValueError(f"the kernel {kernel!r} is not positive semidefinite: k(x, x) < 0 for a record of this stream")
 
 
 def _absorb_dual(model: Bordered, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> Bordered:

@@ -131,7 +131,7 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
         """All instances side by side, one label a round, and the active tasks."""
         given = instances.read(X, self._spaces())
         self._given = given.spaces
-        if np.ndim(y) == 2:
+        if len(given.spaces.tasks) > 1 and np.ndim(y) == 2:
             return instances.every_task(given, np.asarray(y), task)
         return given.rows, y, instances.active(given, task, self.task_column)
 
@@ -172,10 +172,15 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
                 learner.widen(self.state_, self._owner(self.state_.tasks.labels, features))
             learner.fit_tasks(self.state_, tasks, features)
             return self.state_
-        spaces = self.__dict__.get("_given") or instances.Spaces((0,), (features,))
-        known = spaces.tasks
+        spaces = self.__dict__.get("_given", instances.ALONE)
+        known = tuple(tasks[:1]) if spaces is instances.ALONE else spaces.tasks
         instances.check_active(tasks, known)
-        owner = self._owner(known, features) if spaces.sizes is None else np.repeat(np.arange(len(known)), spaces.sizes)
+        if spaces is instances.ALONE:
+            owner = np.zeros(features, np.int64)
+        elif spaces.sizes is None:
+            owner = self._owner(known, features)
+        else:
+            owner = np.repeat(np.arange(len(known)), spaces.sizes)
         self.state_ = learner.init_spaces(known, owner)
         return self.state_
 

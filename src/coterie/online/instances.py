@@ -31,6 +31,10 @@ class Spaces(NamedTuple):
         return self.tasks[0]
 
 
+#: One array is the instances of the only task, whatever its name.
+ALONE = Spaces((0,), ())
+
+
 class Given(NamedTuple):
     """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their spaces."""
 
@@ -48,14 +52,11 @@ def read(X: Any, known: Spaces | None) -> Given:
     """
     if tabular.is_records(X):
         return _read_records(X, known)
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # a sparse matrix by keys is a mapping too
         return _read_arrays(dict(X), known)
     if isinstance(X, (list, tuple)) and len(X) and all(getattr(each, "ndim", np.ndim(each)) == 2 for each in X):
         return _read_arrays(dict(enumerate(X)), known)
-    if known is not None and known.sizes is not None:
-        return Given(X, known)
-    width = X.shape[1] if getattr(X, "ndim", 0) == 2 else 0
-    return Given(X, Spaces((0,), (width,)) if known is None else known)
+    return Given(X, ALONE if known is None else known)
 
 
 def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> Given:
@@ -108,7 +109,7 @@ def _flat(record: Mapping[Any, Any], tasks: Sequence[Hashable]) -> dict[tuple[Ha
 
 def active(given: Given, task: Any, column: Hashable | None) -> Any:
     """The active task of each round; the only one where none is named."""
-    if task is None and column is None:
+    if task is None and column is None and given.spaces.tasks != ALONE.tasks:
         return [given.spaces.only] * length(given.rows)
     return task
 

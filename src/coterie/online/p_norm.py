@@ -31,7 +31,7 @@ class PNormMultitaskPerceptron(OnlineClassifier):
         How tasks share, a fixed one; :class:`HalfUpdate` without. Learned ones are refused.
     p : float >= 2, or "auto"
         The norm; any real number. ``"auto"`` is 2 ln(K d) for the tasks and features seen and changes as they come.
-    transform : {"Ainv", "Ainvsqrt", "none"}
+    transformation : {"Ainv", "Ainvsqrt", "none"}
         T = M, M^(1/2) or I, for M = A⁻¹. With p = 2, ``"Ainvsqrt"`` is the multitask Perceptron under this relation,
         and ``"Ainv"`` the one under A².
     task_column, new_task
@@ -42,7 +42,7 @@ class PNormMultitaskPerceptron(OnlineClassifier):
     TypeError
         If the relation is learned; when the model first learns.
     ValueError
-        If p is below 2 or not finite, or the transform unknown.
+        If p is below 2 or not finite, or the transformation unknown.
 
     Notes
     -----
@@ -68,20 +68,20 @@ class PNormMultitaskPerceptron(OnlineClassifier):
         self,
         relation: Any = None,
         p: float | Literal["auto"] = "auto",
-        transform: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv",
+        transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv",
         *,
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
     ) -> None:
         self.relation = relation
         self.p = p
-        self.transform = transform
+        self.transformation = transformation
         self.task_column = task_column
         self.new_task = new_task
 
     def _make_learner(self) -> Any:
         relation = HalfUpdate() if self.relation is None else self.relation
-        return PNormLearner(PNormed(self.p, self.transform), relation)
+        return PNormLearner(PNormed(self.p, self.transformation), relation)
 
     @property
     def p_(self) -> float:

@@ -149,7 +149,8 @@ def p_norm_bound(trace: Trace, X: Any, U: ArrayLike, T: ArrayLike, p: float) -> 
     trace, X, U
         As in :func:`second_order_bound`, of a :class:`~coterie.PNormMultitaskPerceptron`.
     T : array, shape (K, K)
-        M, its square root or I, as the learner's ``transform`` says, in the order of ``trace.tasks``; a factor cancels.
+        M, its square root or I, as the learner's ``transformation`` says, in the order of ``trace.tasks``; a factor of
+        it cancels.
     p : float >= 2
         The learner's p, unchanged on the way.
 
