@@ -36,6 +36,6 @@ class ConfidenceLearner(Learner):
 
 def _squares(rows: Any) -> Margins:
     if not hasattr(rows, "starts"):
-        return np.einsum("td,td->t", rows.values, rows.values, dtype=np.float64)
+        return np.asarray(np.einsum("td,td->t", rows.values, rows.values, dtype=np.float64))
     record = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
-    return np.bincount(record, rows.values.astype(np.float64) ** 2, len(rows.starts) - 1)
+    return np.asarray(np.bincount(record, rows.values.astype(np.float64) ** 2, len(rows.starts) - 1), np.float64)

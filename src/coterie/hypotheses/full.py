@@ -25,6 +25,9 @@ Shares = Callable[[Codes, Codes], Matrix]
 #: M between the tasks of two lots of records, and its diagonal for the first of them.
 Pairs = tuple[Matrix, Matrix]
 
+#: What the dual form has one number of for each support vector.
+FLAT = ("alpha", "beta", "labels", "noise", "tasks", "births")
+
 SOLVERS = ("auto", "primal", "dual")
 #: The primal form keeps a square matrix of the weights; beyond so many bytes it is refused.
 LARGEST = 2**33
@@ -245,10 +248,8 @@ def _roomy(model: Bordered, need: int) -> Bordered:
     if size == have:
         return model
     more = (0, size - have)
-    factor = np.zeros((size, size))
-    factor[:have, :have] = model.factor
-    rest = (np.pad(held, more) for held in model[1:7])
-    return Bordered(factor, *rest, model.count, model.sharing, model.store.roomy(size))
+    flat = {name: np.pad(getattr(model, name), more) for name in FLAT}
+    return model._replace(factor=np.pad(model.factor, (more, more)), store=model.store.roomy(size), **flat)
 
 
 def refreshed(model: Bordered, kernel: Any, shares: Shares) -> Bordered:

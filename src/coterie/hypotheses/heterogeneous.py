@@ -246,8 +246,8 @@ def _roomy(model: Rounds, need: int) -> Rounds:
     if size == have:
         return model
     more = (0, size - have)
-    rest = (np.pad(held, more) for held in model[1:6])
-    return Rounds(np.pad(model.factor, (more, more)), *rest, np.pad(model.rows, (more, (0, 0))), *model[7:])
+    flat = {name: np.pad(getattr(model, name), more) for name in ("half", "gamma", "labels", "tasks", "births")}
+    return model._replace(factor=np.pad(model.factor, (more, more)), rows=np.pad(model.rows, (more, (0, 0))), **flat)
 
 
 def primal_of(model: Rounds, hypothesis: Heterogeneous, K: int) -> Joined:

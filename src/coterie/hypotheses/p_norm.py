@@ -45,7 +45,7 @@ class PNormed:
 
     def __post_init__(self) -> None:
         number = isinstance(self.p, (int, float)) and not isinstance(self.p, bool)
-        if self.p != "auto" and not (number and 2 <= self.p < math.inf):  # type: ignore[operator]
+        if self.p != "auto" and not (number and 2 <= self.p < math.inf):
             raise ValueError(f"p must be 'auto' or a finite number, at least 2, got {self.p!r}")
         if self.transform not in TRANSFORMS:
             raise ValueError(f"transform must be one of {', '.join(TRANSFORMS)}, got {self.transform!r}")

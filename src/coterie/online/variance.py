@@ -32,6 +32,8 @@ class Variances(OnlineModel):
         labels, places = distinct_labels(tabular.task_labels(task, tabular.length(rows), self._tasks_known()))
         if self.new_task == "raise":
             self._refuse_unseen(labels)
-        numbers, learner = self.state_.tasks.numbers, self._learner()
+        numbers = self.state_.tasks.numbers
+        learner: Any = self._learner()
         codes = np.array([numbers.get(label, -1) for label in labels], np.int64)[places]
-        return learner.variances(self.state_, rows, codes, [labels[place] for place in places[codes < 0]])
+        unseen = [labels[place] for place in places[codes < 0]]
+        return np.asarray(learner.variances(self.state_, rows, codes, unseen))
