@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.sparse import csr_array
 
 import coterie as ct
 from bench.harness import Row, cpu, show
@@ -117,6 +118,17 @@ def rows(quick: bool) -> Iterator[Row]:
         lambda: p_norm(wide, labels, tasks),
         lambda: naive_p_norm(wide, labels, tasks, M[10], 6.0),
         5 * n,
+    )
+    few, places = np.zeros((n, 20_000)), np.random.default_rng(2)
+    for row in few:
+        row[places.integers(len(row), size=20)] = places.normal(size=20)
+    marks, whose = np.where(places.random(n) < 0.5, 1.0, -1.0), places.integers(10, size=n)
+    thin = csr_array(few)
+    yield compared(
+        "p-norm, p = 6, d = 20 000 of which a record has 20, K = 10",
+        lambda: p_norm(thin, marks, whose),
+        lambda: naive_p_norm(few, marks, whose, M[10], 6.0),
+        n,
     )
     V, signs, active = views(n, 50, 4)
     for solver in ("primal", "dual"):

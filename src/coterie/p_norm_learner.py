@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .block_learner import Codes, FixedLearner, Span
 from .learner import Margins
-from .numeric.p_norm import learn, tell
+from .numeric.p_norm import DONE, UNFIT, WHOLE, learn, move_whole, rescale, tell
 from .numeric.records import Csr, Dense, take
 from .numeric.stream import Moves
 from .state import State
@@ -53,7 +53,22 @@ class PNormLearner(FixedLearner):
         return self.hypothesis.grown(state.model, M, state.features)
 
     def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
-        learn(state.model, rows, codes, y, span.first, span.last, span.delay, moves)
+        t = span.first
+        while t < span.last:
+            t, why = learn(state.model, rows, codes, y, t, span.last, span.delay, moves)
+            if why == UNFIT:
+                rescale(state.model)
+            elif why == WHOLE:
+                move_whole(state.model, int(codes[t]), y[t] * _row(rows, t, state.features))
+            t += why != DONE
+
+
+def _row(rows: Any, t: int, features: int) -> NDArray[np.float64]:
+    """Record t as an array of all features."""
+    if not hasattr(rows, "starts"):
+        return np.asarray(rows.values[t], np.float64)
+    entries = slice(rows.starts[t], rows.starts[t + 1])
+    return np.asarray(np.bincount(rows.features[entries], rows.values[entries], features), np.float64)
 
 
 def _within(rows: Any, features: int) -> Any:
