@@ -11,11 +11,11 @@ import pytest
 import coterie as ct
 
 PUBLIC = [
+    "AROW",
     "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
     "Always",
-    "Arow",
     "BatchOptimal",
     "Below",
     "ClusterPenalty",
@@ -108,7 +108,9 @@ HEAVY = (
     "scipy.sparse.linalg",
     "safetensors",
 )
-RECORD = "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1.0}, True, task='t'); m.predict_one({'a': 1.0}); "
+RECORD = (
+    "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1.0}, True, task='t'); m.predict_one({'a': 1.0}, task='t'); "
+)
 
 
 def loaded_after(code):

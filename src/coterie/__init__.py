@@ -59,7 +59,7 @@ from .relations import (
     TaskGraph,
     VonNeumann,
 )
-from .rules import Absolute, Arow, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, SecondOrder, Squared
+from .rules import AROW, Absolute, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, SecondOrder, Squared
 from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
 from .wrappers import Forgetting
@@ -67,11 +67,11 @@ from .wrappers import Forgetting
 __version__ = "0.1.0"
 
 __all__ = [
+    "AROW",
     "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
     "Always",
-    "Arow",
     "BatchOptimal",
     "Below",
     "ClusterPenalty",

@@ -163,7 +163,7 @@ class FixedLearner(BlockLearner):
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
     ) -> State:
         """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        index, sharing, given = self._bound.start(self.relation, tasks)
+        index, sharing, given = self._bound.start(self.relation, tasks, features, length)
         state = State(self.hypothesis.start(given, features, dense), index, sharing, features, dense)
         state.model = self._grown(state, True)
         return state
@@ -181,7 +181,7 @@ class FixedLearner(BlockLearner):
         changed = False
         if new:
             before = self._weights_of_groups(state)
-            state.model = state.model._replace(sharing=self._bound.extend(state, new))
+            state.model = state.model._replace(sharing=self._bound.extend(self.relation, state, new))
             state.tasks.add(new)
             changed = not np.array_equal(before, self._weights_of_groups(state)[: len(before)])
         state.features = max(features, state.features)

@@ -1,4 +1,4 @@
-"""Fixed relations read by pairs of tasks, M_ij for the tasks of two records, as models of support vectors need them."""
+"""Fixed relations read by pairs of tasks: M_ij for the tasks of two records."""
 
 from __future__ import annotations
 
@@ -8,58 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .numeric.models import Columns, Levels
-from .relations.cache import column_cache
-from .relations.groups import GroupIndex
+from . import kernel_bindings
+from .numeric.models import Levels
 from .state import State
-from .views import Index
 
 Codes = NDArray[np.int64]
 Matrix = NDArray[np.float64]
 
 
-class ByLevels:
-    """How a relation of nested groups is bound to support vectors."""
-
-    @staticmethod
-    def start(relation: Any, tasks: Sequence[Hashable]) -> tuple[Index, GroupIndex, Levels]:
-        sharing, index = GroupIndex(relation), Index(tasks)
-        return index, sharing, sharing.extend(sharing.empty(), 0, index.labels, 0)
-
-    @staticmethod
-    def extend(state: State, new: Sequence[Hashable]) -> Levels:
-        levels: Levels = state.sharing.extend(state.model.sharing, len(state.tasks), new, state.rounds)
-        return levels
-
-    @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        for task in new:
-            relation.path(task)
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Levels:
-        levels: Levels = state.sharing.ghosts(state.model.sharing, tasks)
-        return levels
-
-    @staticmethod
-    def lean(sharing: Levels) -> Levels:
-        return sharing
-
-    @staticmethod
-    def rebound(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
-        return GroupIndex(relation, tasks), sharing
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
-        return np.asarray(relation.relation_matrix(state.tasks.labels, among))
-
-    @staticmethod
-    def top(state: State) -> float:
-        return float(ByLevels.diagonal(state, np.arange(len(state.tasks))).max(initial=0.0))
-
-    @staticmethod
-    def among(state: State, tasks: Codes) -> Matrix:
-        return ByLevels.between(state, tasks, tasks)
+class ByLevels(kernel_bindings.ByLevels):
+    """A relation of nested groups, read by pairs."""
 
     @staticmethod
     def between(state: State, tasks: Codes, others: Codes) -> Matrix:
@@ -83,48 +41,8 @@ class ByLevels:
         return rows, own + _held(ghosts, ghosts.paths)
 
 
-class ByColumns:
-    """How a relation that gives columns of M is bound to support vectors."""
-
-    @staticmethod
-    def start(relation: Any, tasks: Sequence[Hashable]) -> tuple[Index, Any, Any]:
-        known = Index(relation.known_tasks)
-        _refuse_unknown(relation, known, tasks)
-        cache = column_cache(relation.source())
-        return known, cache, cache.columns
-
-    @staticmethod
-    def extend(state: State, new: Sequence[Hashable]) -> Any:
-        return state.model.sharing
-
-    @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        _refuse_unknown(relation, state.tasks, new)
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
-        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
-
-    @staticmethod
-    def lean(sharing: Any) -> Any:
-        return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
-
-    @staticmethod
-    def rebound(relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        cache = column_cache(relation.source())
-        return cache, cache.columns
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
-        return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
-
-    @staticmethod
-    def top(state: State) -> float:
-        return float(state.sharing.source.max_diagonal())
-
-    @staticmethod
-    def among(state: State, tasks: Codes) -> Matrix:
-        return ByColumns.between(state, tasks, tasks)
+class ByColumns(kernel_bindings.ByColumns):
+    """A relation that gives columns of M, read by pairs."""
 
     @staticmethod
     def between(state: State, tasks: Codes, others: Codes) -> Matrix:
@@ -171,10 +89,3 @@ def _entries(column: tuple[Codes, NDArray[np.float64]], tasks: Codes) -> NDArray
     rows, values = column
     place = np.minimum(np.searchsorted(rows, tasks), len(rows) - 1)
     return np.where(rows[place] == tasks, values[place], 0.0)
-
-
-def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:
-    for task in tasks:
-        if task not in known.numbers:
-            shown = ", ".join(map(repr, known.labels[:5]))
-            raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")

@@ -116,7 +116,7 @@ class Logistic:
 
 
 @spec.part
-class Arow:
+class AROW:
     """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
 
     v is the variance of the margin and r that of the label, both of :class:`coterie.hypotheses.DiagonalAROW`. Twice
@@ -124,8 +124,8 @@ class Arow:
 
     Examples
     --------
-    >>> Arow()
-    Arow()
+    >>> AROW()
+    AROW()
     """
 
     move: ClassVar[str] = "confidence"
@@ -146,7 +146,7 @@ class Arow:
 class SecondOrder:
     """A step on every mistake, to where ridge regression on all mistakes is (CCG08 §4): tau = (1 - y f) / (v + r).
 
-    As :class:`Arow`, but nothing moves where the sign is right: a round with y·margin <= 0 is a mistake, and only those
+    As :class:`AROW`, but nothing moves where the sign is right: a round with y·margin <= 0 is a mistake, and only those
     move. With all covariances it is the second-order Perceptron, whose margin is f r / (v + r).
 
     Examples

@@ -53,7 +53,7 @@ class SecondOrderLearner(FixedLearner):
         self, hypothesis: full.FullCovariance, relation: Any, rule: Any, noise: float, relative: bool = False
     ) -> None:
         super().__init__(hypothesis, relation)
-        spec.require_part("rule", rule, "Arow()")
+        spec.require_part("rule", rule, "AROW()")
         if not hasattr(rule, "threshold"):
             raise TypeError(f"FullCovariance cannot move by {rule!r}: it needs a rule by confidence")
         if not (noise > 0 and np.isfinite(noise)):

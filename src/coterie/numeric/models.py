@@ -60,6 +60,10 @@ class Spread(NamedTuple):
     columns: Any
 
 
+#: A difference that is so small beside what it is of is rounding: it counts as zero, so that ties are ties.
+ROUNDING = 1e-14
+
+
 class Averaged(NamedTuple):
     """A model and a twin that gathers its moves weighted by their round; ``clock[0]`` counts the rounds learned."""
 
@@ -203,17 +207,18 @@ def _add_timed_grouped(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any
 @when(mean, Grouped)
 def _mean_grouped(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
     levels = model.levels
-    total = clock * margin
+    before = 0.0
     if levels.own[i] != 0.0:
-        total -= dot(twin.tasks, i, rows, t)
+        before += dot(twin.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
         if group >= 0:
             lag = clock * levels.weight[group] - _integral(levels, group, clock)
             if lag != 0.0:  # the group's weight has changed as tasks arrived
-                total -= lag * dot(model.groups, group, rows, t)
-            total -= dot(twin.groups, group, rows, t)
-    return total
+                before += lag * dot(model.groups, group, rows, t)
+            before += dot(twin.groups, group, rows, t)
+    total = clock * margin - before
+    return total if abs(total) > ROUNDING * abs(before) else 0.0
 
 
 @when(foresee, Grouped)

@@ -19,6 +19,7 @@ from .second_order import Bordered, Primal
 from .signed import Signed
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
+from .taught import Taught
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -27,7 +28,7 @@ _KINDS: dict[str, Any] = {
     for kind in (
         *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
         *(Bordered, Joined, PNorm, Primal, Rounds),
-        *(Columns, Levels, SparseColumns),
+        *(Columns, Levels, SparseColumns, Taught),
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
         *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),

@@ -300,7 +300,8 @@ class OnlineModel(Learned):
         inside = labels.learn(values, last)
         moves = self._learner().update_many(state, rows, codes, inside.y, last, *([] if asker is None else [asker]))
         asked = np.ones(len(values), bool) if asker is None else asker.answer > 0
-        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked)
+        support = getattr(moves, "stored", None), getattr(moves, "evicted", None)
+        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked, *support)
 
     def _numbered(
         self, distinct: Sequence[Hashable], features: int, dense: bool, tasks: Sequence[Hashable], length: int | None
@@ -332,7 +333,7 @@ class OnlineModel(Learned):
         if self.new_task == "raise":
             self._refuse_unseen(distinct)
         numbers = self.state_.tasks.numbers
-        tabular.require_kin([label for label in distinct if label not in numbers], numbers)
+        tabular.refuse_twins([label for label in distinct if label not in numbers], numbers)
         codes = np.array([numbers.get(label, -1) for label in distinct], np.int64)[places]
         margins = self._learner().score_any(self.state_, rows, codes, [distinct[place] for place in places[codes < 0]])
         return np.asarray(self.labels_.shift + self.labels_.factor * margins)

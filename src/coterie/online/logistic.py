@@ -11,7 +11,7 @@ from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
 from coterie.learner import Learner
 from coterie.relations import HalfUpdate
-from coterie.rules import Arow, Logistic
+from coterie.rules import AROW, Logistic
 from coterie.second_order_learner import SecondOrderLearner
 from coterie.wrappers import forgetting
 
@@ -114,7 +114,7 @@ class MultitaskAROW(Variances, ProbabilisticClassifier):
             w <- w + (y - f) / (v + r) Pφ,    P <- P - Pφφ'P / (v + r).
 
     rule : rule, optional
-        :class:`Arow` without; :class:`SecondOrder` moves on mistakes only, and makes it the diagonal second-order
+        :class:`AROW` without; :class:`SecondOrder` moves on mistakes only, and makes it the diagonal second-order
         Perceptron, without probabilities.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
@@ -165,7 +165,7 @@ class MultitaskAROW(Variances, ProbabilisticClassifier):
         if self.covariance not in ("diagonal", "full"):
             raise ValueError(f"covariance must be 'diagonal' or 'full', got {self.covariance!r}")
         relation = HalfUpdate() if self.relation is None else self.relation
-        rule = Arow() if self.rule is None else self.rule
+        rule = AROW() if self.rule is None else self.rule
         if self.covariance == "full":
             return self._whole(relation, rule)
         hypothesis = DiagonalAROW(self.r, storage=self.storage, dtype=self.dtype, bits=self.bits)

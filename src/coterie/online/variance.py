@@ -33,6 +33,7 @@ class Variances(OnlineModel):
         if self.new_task == "raise":
             self._refuse_unseen(labels)
         numbers = self.state_.tasks.numbers
+        tabular.refuse_twins([label for label in labels if label not in numbers], numbers)
         learner: Any = self._learner()
         codes = np.array([numbers.get(label, -1) for label in labels], np.int64)[places]
         unseen = [labels[place] for place in places[codes < 0]]
