@@ -305,7 +305,7 @@ def test_adaptive_weights_are_not_averaged():
         (lambda: AdaptiveGradient(storage="disk"), "storage"),
         (lambda: DiagonalAROW(r=-1.0), "r must"),
         (lambda: Signed(AdaptiveGradient(), prior=-1.0), "prior"),
-        (lambda: ct.MultitaskAROW(covariance="full").fit([[1.0], [2.0]], [0, 1]), "covariance"),
+        (lambda: ct.MultitaskAROW(covariance="half").fit([[1.0], [2.0]], [0, 1]), "covariance"),
         (lambda: ct.MultitaskLogistic(step=float("nan")).fit([[1.0], [2.0]], [0, 1]), "step"),
     ],
 )

@@ -23,11 +23,12 @@ from .batch import (
     ridge_path,
 )
 from .budgets import Forgetron, Projection, Projectron, RandomRemoval, SharedProjection, Unbounded
-from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from .hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance, Heterogeneous, Linear, PNormed
 from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, median_distance
 from .mixture import Member
 from .online import (
     AdaptiveSharingClassifier,
+    HeterogeneousMultitaskPerceptron,
     MultiLabel,
     MultitaskAROW,
     MultitaskKernelPerceptron,
@@ -35,6 +36,8 @@ from .online import (
     MultitaskPerceptron,
     MultitaskRegressor,
     OneVsRest,
+    PNormMultitaskPerceptron,
+    SecondOrderMultitaskPerceptron,
     SelectiveSampling,
 )
 from .persistence import load
@@ -56,7 +59,7 @@ from .relations import (
     TaskGraph,
     VonNeumann,
 )
-from .rules import AROW, Absolute, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, Squared
+from .rules import AROW, Absolute, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, SecondOrder, Squared
 from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
 from .wrappers import Forgetting
@@ -83,9 +86,12 @@ __all__ = [
     "FieldMixture",
     "Forgetron",
     "Forgetting",
+    "FullCovariance",
     "Gaussian",
     "GraphPenalty",
     "HalfUpdate",
+    "Heterogeneous",
+    "HeterogeneousMultitaskPerceptron",
     "Hierarchy",
     "Independent",
     "Interaction",
@@ -114,6 +120,8 @@ __all__ = [
     "NuMethod",
     "OneVsRest",
     "OptimalOutputKernel",
+    "PNormMultitaskPerceptron",
+    "PNormed",
     "Pairwise",
     "PassiveAggressive",
     "Perceptron",
@@ -127,6 +135,8 @@ __all__ = [
     "Randomly",
     "RelationRow",
     "RidgePath",
+    "SecondOrder",
+    "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",
     "Separable",
     "SharedProjection",

@@ -12,7 +12,10 @@ from .adaptive import Adaptive
 from .confidence import Confident
 from .expansion import Expansion, Support
 from .fading import Faded, Forgetful
+from .heterogeneous import Joined, Rounds
 from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
+from .p_norm import PNorm
+from .second_order import Bordered, Primal
 from .signed import Signed
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
@@ -24,6 +27,7 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
+        *(Bordered, Joined, PNorm, Primal, Rounds),
         *(Columns, Levels, SparseColumns, Taught),
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
