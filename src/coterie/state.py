@@ -25,8 +25,13 @@ class State:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays; a piece of memory that two of them show counts once."""
-        return sum({id(_owner(array)): _owner(array).nbytes for array in _arrays(self.model)}.values())
+        """Bytes of the arrays."""
+        return nbytes_of(self.model)
+
+
+def nbytes_of(model: Any) -> int:
+    """Bytes of the arrays of a model; a piece of memory that two of them show counts once."""
+    return sum({id(_owner(array)): _owner(array).nbytes for array in _arrays(model)}.values())
 
 
 def _arrays(model: Any) -> Iterator[NDArray[Any]]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
+Matrix = NDArray[np.float64]
+Tasks = NDArray[np.int64]
 
-def literal(views, y, task, b):
+
+def literal(views: Sequence[Matrix], y: Matrix, task: Tasks, b: float) -> Matrix:
     """Margins v'(A + M_t)⁻¹φ_i; a mistake adds y φ_i to v and M_t to A, a round without one changes nothing."""
     K, D = len(views), sum(view.shape[1] for view in views)
     A, v, margins = np.eye(D), np.zeros(D), np.zeros(len(y))
@@ -20,19 +27,20 @@ def literal(views, y, task, b):
     return margins
 
 
-def dual(views, y, task, b, kernels):
+def dual(views: Sequence[Matrix], y: Matrix, task: Tasks, b: float, kernels: Sequence[Callable[..., Any]]) -> Matrix:
     """y'S'φ - y'S'Z(I + Z'Z)⁻¹Z'φ over the mistakes, Z holding the round's own z too, by kernels alone."""
-    K, moved, margins = len(views), [], np.zeros(len(y))
+    K, margins = len(views), np.zeros(len(y))
+    moved: list[int] = []
     scale = np.sqrt(b * K)
 
-    def inner(r, left, s, right):
-        return sum(left[k] * right[k] * kernels[k](views[k][r], views[k][s]) for k in range(K))
+    def inner(r: int, left: Matrix, s: int, right: Matrix) -> float:
+        return float(sum(left[k] * right[k] * kernels[k](views[k][r], views[k][s]) for k in range(K)))
 
-    def phi(t):
-        return np.eye(K)[task[t]]
+    def phi(t: int) -> Matrix:
+        return np.asarray(np.eye(K)[task[t]])
 
-    def z(t):
-        return scale * (phi(t) - 1.0 / K)
+    def z(t: int) -> Matrix:
+        return np.asarray(scale * (phi(t) - 1.0 / K))
 
     for t in range(len(y)):
         some = [*moved, t]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import sqrtm
 
+Matrix = NDArray[np.float64]
+Tasks = NDArray[np.int64]
 
-def literal(X, y, task, A, ridge=1.0):
+
+def literal(X: Matrix, y: Matrix, task: Tasks, A: Matrix, ridge: float = 1.0) -> Matrix:
     """φ̃ = (A ⊗ I)^(-1/2) φ, margin φ̃'(ridge I + S S' + φ̃φ̃')⁻¹ v; a mistake adds y φ̃ to v and φ̃ to S."""
     K, d = len(A), X.shape[1]
     root = np.linalg.inv(np.real(sqrtm(np.kron(A, np.eye(d)))))
@@ -21,9 +28,12 @@ def literal(X, y, task, A, ridge=1.0):
     return margins
 
 
-def dual(X, y, task, M, ridge=1.0, kernel=np.dot):
+def dual(
+    X: Matrix, y: Matrix, task: Tasks, M: Matrix, ridge: float = 1.0, kernel: Callable[..., Any] = np.dot
+) -> Matrix:
     """(y_M, 0)'(ridge I + G)⁻¹ G_last over the mistakes and the record at hand, M being A⁻¹."""
-    moved, margins = [], np.zeros(len(X))
+    moved: list[int] = []
+    margins = np.zeros(len(X))
     for t in range(len(X)):
         some = [*moved, t]
         G = np.array([[M[task[r], task[s]] * kernel(X[r], X[s]) for s in some] for r in some])
@@ -34,7 +44,7 @@ def dual(X, y, task, M, ridge=1.0, kernel=np.dot):
     return margins
 
 
-def arow(X, y, task, M, noise):
+def arow(X: Matrix, y: Matrix, task: Tasks, M: Matrix, noise: float) -> tuple[Matrix, Matrix]:
     """AROW with the whole covariance Σ, at first M ⊗ I: means, and variances φ'Σφ, before each label; r a record."""
     K, d = len(M), X.shape[1]
     w, Sigma = np.zeros(K * d), np.kron(M, np.eye(d))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.numeric.arrays import roomy
 from coterie.numeric.points import Points, as_matrix
-from coterie.numeric.second_order import Bordered, Primal
+from coterie.numeric.second_order import Bordered, FullPrimal
 from coterie.numeric.stores import DenseStore, SparseStore, joined
 
 from .factors import backward, border, forward, root
@@ -106,7 +106,7 @@ class FullCovariance:
         if self.solver == "primal":
             empty = np.zeros((0, features))
             moments = np.zeros((0, features, features))
-            return Primal(empty, np.zeros((0, 0)), moments, empty.copy(), count, sharing)
+            return FullPrimal(empty, np.zeros((0, 0)), moments, empty.copy(), count, sharing)
         store = (DenseStore if dense else SparseStore).empty(features, self.dtype)
         alpha, beta, labels, noise = np.zeros((4, 0))
         tasks, births = np.zeros((2, 0), np.int64)
@@ -122,7 +122,7 @@ class FullCovariance:
 # -- the primal form --------------------------------------------------------------------------------------------------
 
 
-def primal_of(model: Bordered, M: Matrix, features: int) -> Primal:
+def primal_of(model: Bordered, M: Matrix, features: int) -> FullPrimal:
     """The primal form of support vectors with the linear kernel: O(m d² + (K d)³)."""
     n, K = int(model.count[0]), len(M)
     X, weight = model.store.values[:n].astype(np.float64), 1.0 / model.noise[:n]
@@ -131,10 +131,10 @@ def primal_of(model: Bordered, M: Matrix, features: int) -> Primal:
         of_task = model.tasks[:n] == i
         moments[i] = (X[of_task] * weight[of_task, None]).T @ X[of_task]
         sums[i] = X[of_task].T @ (model.labels[:n] * weight)[of_task]
-    return rebuilt(Primal(sums, np.zeros((0, 0)), moments, sums, model.count, model.sharing), M)
+    return rebuilt(FullPrimal(sums, np.zeros((0, 0)), moments, sums, model.count, model.sharing), M)
 
 
-def rebuilt(model: Primal, M: Matrix) -> Primal:
+def rebuilt(model: FullPrimal, M: Matrix) -> FullPrimal:
     """Weights and covariance made anew of the moments: P = (A ⊗ I + S)⁻¹ = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
     K, d = model.sums.shape
     check_size(K * d)
@@ -156,7 +156,7 @@ def check_size(weights: int) -> None:
         )
 
 
-def widened(model: Primal, M: Matrix, features: int) -> Primal:
+def widened(model: FullPrimal, M: Matrix, features: int) -> FullPrimal:
     """The model with room for so many tasks and features, under M."""
     K, d = model.sums.shape
     tasks = len(M) - K
@@ -165,7 +165,7 @@ def widened(model: Primal, M: Matrix, features: int) -> Primal:
     return rebuilt(model._replace(sums=sums, moments=np.pad(model.moments, ((0, tasks), more, more))), M)
 
 
-def _forecast_primal(model: Primal, X: Points, codes: Codes) -> Forecast:
+def _forecast_primal(model: FullPrimal, X: Points, codes: Codes) -> Forecast:
     """O(n K d²) by matrix products."""
     x = np.asarray(X.rows.values, np.float64)
     n, d = x.shape
@@ -180,7 +180,7 @@ def _forecast_primal(model: Primal, X: Points, codes: Codes) -> Forecast:
     return Forecast(np.einsum("td,td->t", x, model.W[codes]), Q, H)
 
 
-def _absorb_primal(model: Primal, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> Primal:
+def _absorb_primal(model: FullPrimal, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> FullPrimal:
     """Rank-one updates for all records of a block at once: O((K d)²) a record, by a matrix product."""
     lower = root(made.Q + np.diag(noise))
     E = forward(lower, made.H.T)
@@ -296,7 +296,7 @@ def tell_unseen(model: Any, kernel: Any, X: Points, pairs: Pairs, spread: bool) 
 
 
 @forecast.register
-def _(model: Primal, kernel: Any, X: Points, codes: Codes, shares: Shares) -> Forecast:
+def _(model: FullPrimal, kernel: Any, X: Points, codes: Codes, shares: Shares) -> Forecast:
     return _forecast_primal(model, X, codes)
 
 
@@ -305,12 +305,12 @@ def _(model: Bordered, kernel: Any, X: Points, codes: Codes, shares: Shares) -> 
     return _forecast_dual(model, kernel, X, codes, shares)
 
 
-absorb.register(Primal, _absorb_primal)
+absorb.register(FullPrimal, _absorb_primal)
 absorb.register(Bordered, _absorb_dual)
 
 
 @tell.register
-def _(model: Primal, kernel: Any, X: Points, codes: Codes, pairs: Pairs, spread: bool) -> tuple[Matrix, Matrix]:
+def _(model: FullPrimal, kernel: Any, X: Points, codes: Codes, pairs: Pairs, spread: bool) -> tuple[Matrix, Matrix]:
     x, d = np.asarray(X.rows.values, np.float64), model.W.shape[1]
     q = np.zeros(len(x))
     for i in np.unique(codes) if spread else ():
@@ -320,7 +320,7 @@ def _(model: Primal, kernel: Any, X: Points, codes: Codes, pairs: Pairs, spread:
 
 
 @tell_unseen.register
-def _(model: Primal, kernel: Any, X: Points, pairs: Pairs, spread: bool) -> tuple[Matrix, Matrix]:
+def _(model: FullPrimal, kernel: Any, X: Points, pairs: Pairs, spread: bool) -> tuple[Matrix, Matrix]:
     rows, diagonal = pairs
     x = np.asarray(X.rows.values, np.float64)
     raw = model.sums - np.einsum("kij,kj->ki", model.moments, model.W)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .generic import compiled
 
 
-class Primal(NamedTuple):
+class FullPrimal(NamedTuple):
     """Weights with their covariance: W (K, d) = P b, P (K d, K d) = (A ⊗ I + S)⁻¹, task-major.
 
     ``moments`` (K, d, d) has the blocks of S = Σ φφ'/r and ``sums`` (K, d) is b = Σ yφ/r over the records moved on:

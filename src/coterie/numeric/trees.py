@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import learned, memories, projections
+from . import learned, memories, potentials, projections, view_walk, views
 from .adaptive import Adaptive
 from .confidence import Confident
 from .expansion import Expansion, Support
@@ -15,7 +15,8 @@ from .fading import Faded, Forgetful
 from .heterogeneous import Joined, Rounds
 from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
 from .p_norm import PNorm
-from .second_order import Bordered, Primal
+from .records import Csr
+from .second_order import Bordered, FullPrimal
 from .signed import Signed
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
@@ -27,11 +28,13 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
-        *(Bordered, Joined, PNorm, Primal, Rounds),
+        *(Bordered, FullPrimal, Joined, PNorm, Rounds),
         *(Columns, Levels, SparseColumns, Taught),
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
         *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),
+        *(potentials.Schatten, potentials.Group, views.Primal, views.Latest, views.Mean, view_walk.Expanded),
+        *(views.DenseMatrix, views.SparseMatrix, views.Flat, views.DenseViews, view_walk.Supports, Csr),
         *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
     )
 } | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}

@@ -1,5 +1,6 @@
 """The named online algorithms as estimators."""
 
+from .cues import MultiCueClassifier
 from .heterogeneous import HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron
 from .logistic import MultitaskAROW, MultitaskLogistic
@@ -10,18 +11,26 @@ from .regression import MultitaskRegressor
 from .second_order import SecondOrderMultitaskPerceptron
 from .selective import SelectiveSampling
 from .sharing import AdaptiveSharingClassifier
+from .view_baselines import view_baselines
+from .view_input import PartialBlock
+from .views import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 
 __all__ = [
     "AdaptiveSharingClassifier",
     "HeterogeneousMultitaskPerceptron",
+    "MultiCueClassifier",
     "MultiLabel",
     "MultitaskAROW",
     "MultitaskKernelPerceptron",
     "MultitaskLogistic",
     "MultitaskPerceptron",
     "MultitaskRegressor",
+    "MultiviewPerceptron",
     "OneVsRest",
+    "OrthogonalMultiviewPerceptron",
     "PNormMultitaskPerceptron",
+    "PartialBlock",
     "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",
+    "view_baselines",
 ]

@@ -86,15 +86,22 @@ class OnlineClassifier(OnlineModel):
 
     def judged(self, margin: Margins, label: NDArray[Any], rounds: dict[str, Any]) -> Trace:
         """The trace of rounds with these margins of the inside."""
-        margin = self.orientation * margin
         classes = self.classes_ if self.fitted else np.zeros(0)
-        sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(len(margin))
-        return Trace(
-            margin=margin,
-            prediction=classes[np.where(margin >= 0, -1, 0)] if len(classes) else np.full(len(margin), None),
-            mistake=sign * margin <= 0,
-            label=label,
-            classes=classes,
-            probability=self.probabilities(margin) if len(classes) else None,
-            **rounds,
-        )
+        margin = self.orientation * margin
+        return two_class_trace(margin, label, classes, self.probabilities(margin) if len(classes) else None, rounds)
+
+
+def two_class_trace(
+    margin: Margins, label: NDArray[Any], classes: NDArray[Any], probability: Margins | None, rounds: dict[str, Any]
+) -> Trace:
+    """The trace of rounds with these margins of the outside."""
+    sign = np.where(label == classes[-1], 1.0, -1.0) if len(classes) else np.zeros(len(margin))
+    return Trace(
+        margin=margin,
+        prediction=classes[np.where(margin >= 0, -1, 0)] if len(classes) else np.full(len(margin), None),
+        mistake=sign * margin <= 0,
+        label=label,
+        classes=classes,
+        probability=probability,
+        **rounds,
+    )

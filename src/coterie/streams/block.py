@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Block:
 
     Attributes
     ----------
-    X : ndarray or csr_array, shape (n, d)
+    X : ndarray, csr_array or ViewRecords, shape (n, d)
         The features, one record a row.
     y : ndarray, shape (n,), or None
         The labels as they were read; None where the source has none.
@@ -32,7 +31,7 @@ class Block:
         Of the first records, those whose question has been decided: whether their labels were asked for.
     """
 
-    X: NDArray[np.float64] | csr_array
+    X: Any
     y: NDArray[Any] | None
     task: NDArray[Any] | None
     place: NDArray[np.int64]
@@ -67,6 +66,8 @@ class Block:
 
 
 def _stacked(above: Any, below: Any) -> Any:
+    if hasattr(above, "joined"):  # records of several views
+        return above.joined(below)
     if not hasattr(above, "indptr"):
         return np.concatenate([above, below])
     from scipy.sparse import vstack

@@ -1,0 +1,175 @@
+"""Norms of several views together: what makes weights of the sums of the moves, W = ∇ ½‖V‖²."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+from coterie.numeric import potentials
+from coterie.numeric.arrays import grown
+from coterie.numeric.view_forms import all_points, edges_of, points_of
+from coterie.numeric.views import DenseMatrix, Flat, SparseMatrix
+
+Widths = Sequence[int]
+Rounds = NDArray[np.int64]
+
+
+@spec.part
+class SchattenNorm:
+    """‖V‖_S2p = (Σ σ_i^2p)^(1/2p) over the singular values of V = [v_1 … v_K], views of one space (FOR09 3.1.1).
+
+    W = ∇ ½‖V‖² = V F with F = Tr(G^p)^(1/p - 1) G^(p - 1), G = V'V; 0 at V = 0.
+
+    Parameters
+    ----------
+    p : float >= 1
+        1 is the Perceptron on all views side by side.
+
+    Raises
+    ------
+    ValueError
+        If p is below 1 or not finite.
+
+    Examples
+    --------
+    >>> SchattenNorm(2.0)
+    SchattenNorm(p=2.0)
+    """
+
+    one_space: ClassVar[bool] = True
+
+    p: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_p(self.p)
+
+    def potential(self, K: int) -> potentials.Schatten:
+        """The products of all pairs of views, none yet."""
+        q = K * K
+        return potentials.Schatten(np.zeros((K, K)), np.zeros(q), np.zeros(q), np.zeros(2), float(self.p))
+
+    def store(self, widths: Widths, dense: bool) -> Any:
+        """Weights of nothing."""
+        d, K = max(widths), len(widths)
+        if dense:
+            return DenseMatrix(np.zeros((K, d)), np.zeros((K, d)), np.zeros((K, d)))
+        return SparseMatrix(np.zeros((d, K)), np.zeros((d, K)))
+
+    def fit(self, store: Any, before: Widths, widths: Widths) -> Any:
+        """The weights with room for views so wide."""
+        if hasattr(store, "cached"):  # arrays have one width, which is known from the first on
+            return store
+        return type(store)(*(grown(array, max(widths)) for array in store))
+
+    def weights(self, store: Any, potential: Any, widths: Widths) -> list[NDArray[np.float64]]:
+        """W, view by view."""
+        K = len(widths)
+        V = store.weights if hasattr(store, "cached") else store.weights[: max(widths)].T
+        return list(potential.factor.reshape(K, K) @ V)
+
+    def values(self, kernels: Sequence[Any], X: Any, Z: Any, widths: Widths) -> NDArray[np.float64]:
+        """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views."""
+        K, ((rows, present, rounds), (others, there, births)) = len(widths), (X, Z)
+        n, m = len(present), len(there)
+        out = np.zeros((n * K, m * K))
+        if n and m:
+            left, right = (all_points(*each, max(widths)) for each in ((rows, K, rounds), (others, K, births)))
+            kernels[0].values(left, right, out)
+        made = out.reshape(n, K, m, K).transpose(0, 2, 3, 1) * there[None, :, :, None]
+        return np.ascontiguousarray(made * present[:, None, None, :]).reshape(n, m, K * K)
+
+
+@spec.part
+class GroupNorm:
+    """(Σ_k ‖v_k‖_r^2p)^(1/2p): views of any sizes, the r-norm inside each and the 2p-norm over them.
+
+    W_k = ∇_k ½‖V‖² = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r) sign(v_k)|v_k|^(r - 1). With r = 2 it is the Schatten norm of views
+    at right angles (FOR09 4.1.6); with r = 2p the norm of all features side by side, whose potential is that of the
+    p-norm Perceptron.
+
+    Parameters
+    ----------
+    p : float >= 1
+        1 adds views up, more prefers those with longer sums.
+    inner : float >= 2
+        r.
+
+    Raises
+    ------
+    ValueError
+        If p is below 1, inner below 2, or either is not finite.
+
+    Examples
+    --------
+    >>> GroupNorm(3.0)
+    GroupNorm(p=3.0, inner=2.0)
+    """
+
+    one_space: ClassVar[bool] = False
+
+    p: float = 2.0
+    inner: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_p(self.p)
+        if not _is_number(self.inner) or not 2.0 <= self.inner < np.inf:
+            raise ValueError(f"inner must be finite and at least 2, got {self.inner!r}")
+
+    def potential(self, K: int) -> potentials.Group:
+        """The lengths of the views, none yet."""
+        parts = (np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(2))
+        return potentials.Group(*parts, float(self.p), float(self.inner))
+
+    def store(self, widths: Widths, dense: bool) -> Flat:
+        """Weights of nothing."""
+        edges = edges_of(widths)
+        return Flat(np.zeros(edges[-1]), np.zeros(edges[-1]), edges[:-1].copy())
+
+    def fit(self, store: Flat, before: Widths, widths: Widths) -> Flat:
+        """The weights with room for views so wide; what grows gets half as much again."""
+        room = np.diff(np.append(store.offsets, len(store.weights)))
+        need = [
+            have if width <= have else max(width, have + have // 2) for have, width in zip(room, widths, strict=True)
+        ]
+        if np.array_equal(need, room):
+            return store
+        made = self.store(need, dense=False)
+        for k, width in enumerate(room):
+            old, new = (
+                slice(store.offsets[k], store.offsets[k] + width),
+                slice(made.offsets[k], made.offsets[k] + width),
+            )
+            made.weights[new], made.twin[new] = store.weights[old], store.twin[old]
+        return made
+
+    def weights(self, store: Flat, potential: Any, widths: Widths) -> list[NDArray[np.float64]]:
+        """W, view by view."""
+        bent = np.sign(store.weights) * np.abs(store.weights) ** (self.inner - 1.0)
+        return [
+            potential.factor[k] * bent[store.offsets[k] : store.offsets[k] + width] for k, width in enumerate(widths)
+        ]
+
+    def values(self, kernels: Sequence[Any], X: Any, Z: Any, widths: Widths) -> NDArray[np.float64]:
+        """Products of the records of Z with those of X, view by view, (n, m, K); 0 for absent views."""
+        K, ((rows, present, rounds), (others, there, births)) = len(widths), (X, Z)
+        n, m = len(present), len(there)
+        made = np.zeros((K, n, m))
+        for k, width in enumerate(widths if n and m else ()):
+            left, right = points_of(rows, K, k, rounds, width), points_of(others, K, k, births, width)
+            kernels[k].values(left, right, made[k])
+        made *= present.T[:, :, None] * there.T[:, None, :]
+        return np.ascontiguousarray(made.transpose(1, 2, 0))
+
+
+def check_p(p: Any) -> None:
+    """Refuse what is no exponent."""
+    if not _is_number(p) or not 1.0 <= p < np.inf:
+        raise ValueError(f"p must be finite and at least 1, got {p!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

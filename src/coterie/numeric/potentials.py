@@ -1,0 +1,160 @@
+"""Norms of several views together, and the gradient of half their square: what turns sums of views into weights.
+
+A potential knows products only: of the sum V of the moves with a record X, and of the record with itself. So it is the
+same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over the rounds, for the mean hypothesis.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .generic import compiled, generic, when
+
+
+class Schatten(NamedTuple):
+    """‖V‖_S2p, with G = V'V: F = Tr(G^p)^(1/p - 1) G^(p - 1); products of all pairs of views, K² of them.
+
+    ``clock`` is the number of rounds, and that up to which ``past`` has summed the factors.
+    """
+
+    gram: Any
+    factor: Any
+    past: Any
+    clock: Any
+    p: float
+
+
+class Group(NamedTuple):
+    """(Σ_k ‖v_k‖_r^2p)^(1/2p), with ``sums`` of ‖v_k‖_r^r: F_k = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r); K products.
+
+    ``inner`` is r; weights are F_k sign(v)|v|^(r - 1), so F_k v where r is 2.
+    """
+
+    sums: Any
+    factor: Any
+    past: Any
+    clock: Any
+    p: float
+    inner: float
+
+
+@generic
+def refresh(potential: Any) -> None:
+    """Bring the factor up to date with the products."""
+
+
+@generic
+def absorb(potential: Any, c: Any, products: Any, own: Any) -> None:
+    """Take in a move of c times a record, of which the products with V before it and with itself are given."""
+
+
+@generic
+def squared(potential: Any, own: Any) -> Any:
+    """‖X‖² in the potential's norm, of the record's products with itself, times how smooth half the square is."""
+
+
+@when(refresh, Schatten)
+def _refresh_schatten(potential: Any) -> None:
+    K = potential.gram.shape[0]
+    if potential.p == 1.0:
+        _identity(potential.factor, K)
+        return
+    values, vectors = np.linalg.eigh(potential.gram)
+    top = values[K - 1]
+    potential.factor[:] = 0.0
+    if not top > 0.0:
+        return
+    total = 0.0
+    for i in range(K):
+        values[i] = max(values[i], 0.0) / top  # powers of the values themselves would overflow
+        total += values[i] ** potential.p
+    scale = total ** (1.0 / potential.p - 1.0)
+    for i in range(K):
+        power = scale * values[i] ** (potential.p - 1.0)
+        for a in range(K):
+            for b in range(K):
+                potential.factor[a * K + b] += power * vectors[a, i] * vectors[b, i]
+
+
+@compiled
+def _identity(factor: Any, K: int) -> None:
+    factor[:] = 0.0
+    for a in range(K):
+        factor[a * K + a] = 1.0
+
+
+@when(refresh, Group)
+def _refresh_group(potential: Any) -> None:
+    top = potential.sums.max()
+    potential.factor[:] = 0.0
+    if not top > 0.0:
+        return
+    power, total = 2.0 * potential.p / potential.inner, 0.0
+    for k in range(potential.sums.size):
+        total += (max(potential.sums[k], 0.0) / top) ** power
+    scale = total ** (1.0 / potential.p - 1.0) * top ** (2.0 / potential.inner - 1.0)
+    for k in range(potential.sums.size):
+        part = max(potential.sums[k], 0.0) / top
+        if part > 0.0 or power == 1.0:
+            potential.factor[k] = scale * part ** (power - 1.0)
+
+
+@when(absorb, Schatten)
+def _absorb_schatten(potential: Any, c: Any, products: Any, own: Any) -> None:
+    K = potential.gram.shape[0]
+    for a in range(K):
+        for b in range(K):
+            both = products[a * K + b] + products[b * K + a]
+            potential.gram[a, b] += c * both + c * c * 0.5 * (own[a * K + b] + own[b * K + a])
+
+
+@when(absorb, Group)
+def _absorb_group(potential: Any, c: Any, products: Any, own: Any) -> None:
+    for k in range(potential.sums.size):
+        potential.sums[k] += 2.0 * c * products[k] + c * c * own[k]
+
+
+@when(squared, Schatten)
+def _squared_schatten(potential: Any, own: Any) -> Any:
+    K = potential.gram.shape[0]
+    products = np.empty((K, K))
+    for a in range(K):
+        for b in range(K):
+            products[a, b] = 0.5 * (own[a * K + b] + own[b * K + a])
+    values = np.linalg.eigvalsh(products)
+    return (2.0 * potential.p - 1.0) * together(values, potential.p)
+
+
+@when(squared, Group)
+def _squared_group(potential: Any, own: Any) -> Any:
+    power = 2.0 * potential.p / potential.inner
+    smooth = 2.0 * potential.p - 1.0 + (potential.inner - 1.0 if potential.inner != 2.0 else 0.0)
+    return smooth * together(own, power) ** (2.0 / potential.inner)
+
+
+@compiled
+def together(values: Any, power: float) -> float:
+    """(Σ max(value, 0)^power)^(1/power), nothing overflowing."""
+    top, total = values.max(), 0.0
+    if not top > 0.0:
+        return 0.0
+    for value in values:
+        total += (max(value, 0.0) / top) ** power
+    return top * total ** (1.0 / power)  # type: ignore[no-any-return]
+
+
+@compiled
+def elapse(potential: Any) -> None:
+    """Sum the factor over the rounds that it has been in force; before it changes."""
+    gap = potential.clock[0] - potential.clock[1]
+    for each in range(potential.factor.size):
+        potential.past[each] += gap * potential.factor[each]
+    potential.clock[1] = potential.clock[0]
+
+
+@compiled
+def summed(potential: Any, each: int) -> float:
+    """One entry of the sum of the factors of all rounds so far."""
+    return potential.past[each] + (potential.clock[0] - potential.clock[1]) * potential.factor[each]  # type: ignore[no-any-return]

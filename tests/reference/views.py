@@ -1,0 +1,216 @@
+"""Perceptrons of several views (FOR09 chapters 2 to 4), straight from their definitions.
+
+A record is a list of K vectors, None where a view is absent: φ of an absent view is the zero of the feature space. The
+Schatten norm is taken from a full singular value decomposition at every round; kernels are sums over all records that
+moved, made anew at every round; the mean hypothesis is the mean of all weights there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Record = Sequence[Any]
+Kernel = Callable[[Any, Any], float]
+Rule = Callable[[float, float], float]
+
+
+@dataclass
+class Run:
+    """Margins before each label, by the latest weights and by the mean of those before each round; the steps."""
+
+    margins: list[float] = field(default_factory=list)
+    means: list[float] = field(default_factory=list)
+    taus: list[float] = field(default_factory=list)
+    weights: Any = None
+
+
+def schatten(X: Matrix, power: float) -> float:
+    """(Σ σ^power)^(1/power) over the singular values."""
+    return float((np.linalg.svd(X, compute_uv=False) ** power).sum() ** (1.0 / power))
+
+
+def gradient(V: Matrix, p: float) -> Matrix:
+    """∇ ½‖V‖²_S2p by the singular value decomposition; 0 at 0."""
+    left, values, right = np.linalg.svd(V, full_matrices=False)
+    norm = (values ** (2 * p)).sum() ** (1 / (2 * p))
+    if norm == 0:
+        return np.zeros_like(V)
+    return np.asarray(left @ np.diag(norm ** (2 - 2 * p) * values ** (2 * p - 1)) @ right)
+
+
+def transform(V: Matrix, x: Vector) -> Vector:
+    """𝔉(x) = Σ_i ⟨x, v_i⟩ v_i (FOR09 appendix A.1)."""
+    return np.asarray(sum(float(x @ V[:, i]) * V[:, i] for i in range(V.shape[1])))
+
+
+def group_norm(vs: Sequence[Vector], p: float, r: float) -> float:
+    """(Σ_k ‖v_k‖_r^2p)^(1/2p)."""
+    return float(sum((np.abs(v) ** r).sum() ** (2 * p / r) for v in vs) ** (1 / (2 * p)))
+
+
+def group_gradient(vs: Sequence[Vector], p: float, r: float) -> list[Vector]:
+    """∇ ½ (Σ_k ‖v_k‖_r^2p)^(1/p), view by view; 0 where a view is 0."""
+    whole, found = group_norm(vs, p, r), []
+    for v in vs:
+        inside = float((np.abs(v) ** r).sum() ** (1 / r))
+        scale = 0.0 if inside == 0 else whole ** (2 - 2 * p) * inside ** (2 * p - r)
+        found.append(scale * np.sign(v) * np.abs(v) ** (r - 1))
+    return found
+
+
+def mistake(agreement: float, squared: float) -> float:
+    """The Perceptron's step."""
+    return 1.0 if agreement <= 0 else 0.0
+
+
+def passive_aggressive(C: float) -> Rule:
+    """PA-I with a record of that squared length."""
+    return lambda agreement, squared: min(C, (1 - agreement) / squared) if agreement < 1 and squared > 0 else 0.0
+
+
+def matrix_perceptron(X: Sequence[Record], y: Vector, p: float, rule: Rule = mistake) -> Run:
+    """MMP (Figure 3.1): the columns of X_t are the views."""
+    d = next(len(x) for x in X[0] if x is not None)
+    made, V = Run(), np.zeros((d, len(X[0])))
+    total = np.zeros_like(V)
+    for t, record in enumerate(X):
+        here = np.stack([np.zeros(d) if x is None else x for x in record], axis=1)
+        W = gradient(V, p)
+        made.margins.append(float(np.trace(W.T @ here)))
+        made.means.append(float(np.trace(total.T @ here)) / max(t, 1))
+        total += W
+        tau = rule(y[t] * made.margins[-1], (2 * p - 1) * schatten(here, 2 * p) ** 2)
+        V = V + tau * y[t] * here
+        made.taus.append(tau)
+    made.weights = gradient(V, p)
+    return made
+
+
+def orthogonal_perceptron(X: Sequence[Record], y: Vector, p: float, r: float = 2.0, rule: Rule = mistake) -> Run:
+    """OMMP (Figure 4.1) with its factor, and the group norm with another norm inside."""
+    widths = [max(0 if record[k] is None else len(record[k]) for record in X) for k in range(len(X[0]))]
+    made, vs = Run(), [np.zeros(d) for d in widths]
+    total = [np.zeros(d) for d in widths]
+    smooth = 2 * p - 1 + (r - 1 if r != 2 else 0)
+    for t, record in enumerate(X):
+        here = [np.zeros(d) if x is None else x for x, d in zip(record, widths, strict=True)]
+        ws = group_gradient(vs, p, r)
+        made.margins.append(float(sum(w @ x for w, x in zip(ws, here, strict=True))))
+        made.means.append(float(sum(w @ x for w, x in zip(total, here, strict=True))) / max(t, 1))
+        total = [before + w for before, w in zip(total, ws, strict=True)]
+        tau = rule(y[t] * made.margins[-1], smooth * group_norm(here, p, r) ** 2)
+        vs = [v + tau * y[t] * x for v, x in zip(vs, here, strict=True)]
+        made.taus.append(tau)
+    made.weights = group_gradient(vs, p, r)
+    return made
+
+
+def kernel_perceptron(
+    X: Sequence[Record], y: Vector, p: float, kernel: Callable[[int, int, Any, Any], float], rule: Rule = mistake
+) -> Run:
+    """MMP in the dual form: V'V and V'X as sums of kernel values over the records that moved, F from V'V (3.1.16, 17).
+
+    ``kernel(a, b, x, z)`` is that of view a with view b; OMMP is the kernel that is 0 where a and b differ.
+    """
+    K, made = len(X[0]), Run()
+    moved: list[tuple[float, Record]] = []
+    factors: list[tuple[int, Matrix]] = []
+    for t, record in enumerate(X):
+        G = sum((c * e * cross(r, s, kernel) for c, r in moved for e, s in moved), np.zeros((K, K)))
+        F = factor(G, p)
+        products = [c * cross(s, record, kernel) for c, s in moved]
+        made.margins.append(float(np.trace(F.T @ sum(products, np.zeros((K, K))))))
+        told = sum(np.trace(before.T @ sum(products[:n], np.zeros((K, K)))) for n, before in factors)
+        made.means.append(float(told) / max(t, 1))
+        factors.append((len(moved), F))
+        own = np.linalg.eigvalsh(cross(record, record, kernel)).clip(0)
+        tau = rule(y[t] * made.margins[-1], (2 * p - 1) * float((own**p).sum() ** (1 / p)))
+        made.taus.append(tau)
+        if tau > 0:
+            moved.append((tau * y[t], record))
+    return made
+
+
+def cross(X: Record, Z: Record, kernel: Callable[[int, int, Any, Any], float]) -> Matrix:
+    """X'Z in the feature space."""
+    return np.array(
+        [[0.0 if x is None or z is None else kernel(a, b, x, z) for b, z in enumerate(Z)] for a, x in enumerate(X)]
+    )
+
+
+def factor(G: Matrix, p: float) -> Matrix:
+    """Tr(G^p)^(1/p - 1) G^(p - 1); 0 at 0."""
+    values, vectors = np.linalg.eigh(G)
+    values = values.clip(0)
+    if values.max() <= 0:
+        return np.zeros_like(G)
+    return np.asarray((values**p).sum() ** (1 / p - 1) * vectors @ np.diag(values ** (p - 1)) @ vectors.T)
+
+
+def one_space(kernel: Kernel) -> Callable[[int, int, Any, Any], float]:
+    """One kernel for all pairs of views."""
+    return lambda a, b, x, z: kernel(x, z)
+
+
+def own_spaces(kernels: Sequence[Kernel]) -> Callable[[int, int, Any, Any], float]:
+    """A kernel a view; different views are at right angles."""
+    return lambda a, b, x, z: kernels[a](x, z) if a == b else 0.0
+
+
+def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: float, C: float) -> Run:
+    """OMCL for two classes (Jie, Orabona, Caputo 2009; FOR09 §4.2.3): Projectron++ a view, PA-I on their margins."""
+    K, made, omega = len(kernels), Run(), np.zeros(len(kernels))
+    active: list[list[Any]] = [[] for _ in range(K)]
+    beta: list[list[float]] = [[] for _ in range(K)]
+
+    def margins(record: Record) -> Vector:
+        return np.array(
+            [
+                0.0 if x is None else sum(b * kernels[k](z, x) for b, z in zip(beta[k], active[k], strict=True))
+                for k, x in enumerate(record)
+            ]
+        )
+
+    for t, record in enumerate(X):
+        h = margins(record)
+        made.margins.append(float(omega @ h))
+        for k, x in enumerate(record):
+            if x is not None:
+                projectron(active[k], beta[k], x, y[t], h[k], kernels[k], eta)
+        h = margins(record)
+        loss, length = 1 - y[t] * float(omega @ h), float(h @ h)
+        tau = min(C, loss / length) if loss > 0 and length > 0 else 0.0
+        omega = omega + tau * y[t] * h
+        made.taus.append(tau)
+    made.weights = omega
+    return made
+
+
+def projectron(
+    active: list[Any], beta: list[float], x: Vector, y: float, margin: float, kernel: Kernel, eta: float
+) -> None:
+    """One round of the Projectron++ (FOR09 §2.2; Orabona, Keshet, Caputo 2008); eta is a norm."""
+    agreement = y * margin
+    if agreement >= 1:
+        return
+    k = np.array([kernel(z, x) for z in active])
+    H = np.array([[kernel(z, u) for u in active] for z in active]).reshape(len(active), len(active))
+    alpha = np.linalg.solve(H, k) if len(active) else k
+    rest = np.sqrt(max(kernel(x, x) - float(k @ alpha), 0.0))
+    if agreement <= 0:
+        if rest <= eta:
+            beta[:] = [b + y * a for b, a in zip(beta, alpha, strict=True)]
+        else:
+            active.append(x)
+            beta.append(y)
+    elif 1 - agreement > rest / eta:
+        loss, length = 1 - agreement, float(k @ alpha)
+        tau = min(loss / length, 2 * (loss - rest / eta) / length, 1.0)
+        beta[:] = [b + tau * y * a for b, a in zip(beta, alpha, strict=True)]

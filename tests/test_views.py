@@ -1,0 +1,581 @@
+"""Records of several views: learners against their definitions, degenerate cases, absent views, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import coterie as ct
+from coterie.budgets import Unbounded
+from coterie.hypotheses.norms import GroupNorm, SchattenNorm
+from coterie.kernels import Gaussian, Linear, Polynomial, gram
+from coterie.relations import Independent
+from reference import views as reference
+
+POWERS = [1, 1.3, 2, 5.5, 20]
+
+
+def stream(seed=0, n=200, widths=(4, 4, 4), noise=1.0):
+    """Views that have something in common, and labels that it decides but for noise."""
+    rng = np.random.default_rng(seed)
+    thing = rng.normal(size=(n, max(widths)))
+    X = [thing[:, :d] + rng.normal(size=(n, d)) for d in widths]
+    return X, np.where(thing[:, 0] + noise * rng.normal(size=n) > 0, 1, -1)
+
+
+def records(X, present=None):
+    """Record by record, as the reference takes them."""
+    return [[X[k][t] if present is None or present[t, k] else None for k in range(len(X))] for t in range(len(X[0]))]
+
+
+def partial(X, present):
+    return [ct.PartialBlock(block, present[:, k]) for k, block in enumerate(X)]
+
+
+def assert_same(trace, margins, taus, y):
+    margins = np.asarray(margins)
+    assert np.array_equal(trace.mistake, y * margins <= 0)
+    assert np.array_equal(trace.updated, np.asarray(taus) > 0)
+    np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
+
+
+FORMS = {
+    "dense": (lambda X: X, None),
+    "sparse": (lambda X: [csr_array(block) for block in X], None),
+    "dual": (lambda X: X, "linear"),
+    "sparse dual": (lambda X: [csr_array(block) for block in X], "linear"),
+}
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("p", POWERS)
+def test_matrix_perceptron_is_the_literal_one(p, form, average):
+    X, y = stream(n=150)
+    run = reference.matrix_perceptron(records(X), y, p)
+    prepare, kernel = FORMS[form]
+    trace = ct.progressive_validation(ct.MultiviewPerceptron(p, kernel, average), prepare(X), y)
+    assert_same(trace, run.means if average else run.margins, run.taus, y)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("p", POWERS)
+def test_orthogonal_perceptron_is_the_literal_one(p, form, average):
+    X, y = stream(1, 150, (5, 2, 7))
+    run = reference.orthogonal_perceptron(records(X), y, p)
+    prepare, kernel = FORMS[form]
+    trace = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p, kernel, average), prepare(X), y)
+    assert_same(trace, run.means if average else run.margins, run.taus, y)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize(("p", "inner"), [(1, 3), (1.5, 3), (2, 2.5), (4, 8)])
+def test_group_norms_are_the_literal_ones(p, inner, average):
+    X, y = stream(2, 150, (5, 2, 7))
+    run = reference.orthogonal_perceptron(records(X), y, p, inner)
+    for form in (X, [csr_array(block) for block in X]):
+        model = ct.OrthogonalMultiviewPerceptron(p, average=average, inner=inner)
+        assert_same(ct.progressive_validation(model, form, y), run.means if average else run.margins, run.taus, y)
+    for k, weights in enumerate(model.view_weights_.values()):
+        np.testing.assert_allclose(weights, run.weights[k], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("p", [1, 1.5, 4])
+def test_kernels_are_the_literal_ones(p, average):
+    X, y = stream(3, 60)
+    here = np.random.default_rng(0).random((60, 3)) < 0.8
+    run = reference.kernel_perceptron(
+        records(X, here), y, p, reference.one_space(lambda x, z: np.exp(-((x - z) ** 2).sum() / 8))
+    )
+    model = ct.MultiviewPerceptron(p, ct.Gaussian(2.0), average)
+    assert_same(
+        ct.progressive_validation(model, partial(X, here), y), run.means if average else run.margins, run.taus, y
+    )
+    kernels = [lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: x @ z, lambda x, z: (x @ z + 1.0) ** 2]
+    run = reference.kernel_perceptron(records(X, here), y, p, reference.own_spaces(kernels))
+    model = ct.OrthogonalMultiviewPerceptron(p, [Gaussian(2.0), "linear", Polynomial(2)], average)
+    assert_same(
+        ct.progressive_validation(model, partial(X, here), y), run.means if average else run.margins, run.taus, y
+    )
+
+
+@pytest.mark.parametrize("kernel", [None, "linear"])
+@pytest.mark.parametrize("p", [1, 2, 6.5])
+def test_aggressive_updates_are_the_literal_ones(p, kernel):
+    rule = ct.PassiveAggressive(C=0.3)
+    X, y = stream(4, 120)
+    run = reference.matrix_perceptron(records(X), y, p, reference.passive_aggressive(0.3))
+    for form in (X, [csr_array(block) for block in X]):
+        trace = ct.progressive_validation(ct.MultiviewPerceptron(p, kernel, rule=rule), form, y)
+        assert_same(trace, run.margins, run.taus, y)
+    run = reference.orthogonal_perceptron(records(X), y, p, rule=reference.passive_aggressive(0.3))
+    for form in (X, [csr_array(block) for block in X]):
+        trace = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p, kernel, rule=rule), form, y)
+        assert_same(trace, run.margins, run.taus, y)
+
+
+def test_aggressive_group_norms_are_the_literal_ones():
+    X, y = stream(4, 120, (5, 2, 7))
+    run = reference.orthogonal_perceptron(records(X), y, 2.0, 3.0, reference.passive_aggressive(0.3))
+    model = ct.OrthogonalMultiviewPerceptron(2.0, inner=3.0, rule=ct.PassiveAggressive(C=0.3))
+    assert_same(ct.progressive_validation(model, X, y), run.margins, run.taus, y)
+
+
+# -- degenerate cases ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rule", [ct.Perceptron(), ct.PassiveAggressive(C=0.2), ct.PassiveAggressive(C=0.2, variant="II")]
+)
+@pytest.mark.parametrize("kernel", [None, "linear"])
+def test_p_of_one_is_the_perceptron_of_all_views_side_by_side(kernel, rule):
+    X, y = stream(5)
+    plain = ct.progressive_validation(ct.MultitaskPerceptron(Independent(), rule=rule), np.hstack(X), y)
+    for model in (
+        ct.MultiviewPerceptron(1, kernel, rule=rule),
+        ct.OrthogonalMultiviewPerceptron(1, kernel, rule=rule),
+    ):
+        trace = ct.progressive_validation(model, X, y)
+        assert_same(trace, plain.margin, plain.updated, y)
+
+
+@pytest.mark.parametrize("p", POWERS)
+def test_one_view_is_the_perceptron_for_every_p(p):
+    X, y = stream(6, widths=(5,))
+    plain = ct.progressive_validation(ct.MultitaskPerceptron(Independent()), X[0], y)
+    kernel = ct.MultitaskKernelPerceptron(Gaussian(2.0), Independent(), Unbounded())
+    dual = ct.progressive_validation(kernel, X[0], y)
+    for model in (ct.MultiviewPerceptron(p), ct.OrthogonalMultiviewPerceptron(p)):
+        assert_same(ct.progressive_validation(model, X, y), plain.margin, plain.updated, y)
+    for model in (ct.MultiviewPerceptron(p, Gaussian(2.0)), ct.OrthogonalMultiviewPerceptron(p, Gaussian(2.0))):
+        assert_same(ct.progressive_validation(model, X, y), dual.margin, dual.updated, y)
+
+
+@pytest.mark.parametrize("p", POWERS)
+def test_block_matrices_are_the_orthogonal_perceptron(p):
+    X, y = stream(7, widths=(5, 2, 3))
+    blocks = [np.hstack([block if j == k else 0 * other for j, other in enumerate(X)]) for k, block in enumerate(X)]
+    whole = ct.progressive_validation(ct.MultiviewPerceptron(p, average=True), blocks, y)
+    apart = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p, average=True), X, y)
+    assert_same(apart, whole.margin, whole.updated, y)
+
+
+def test_an_inner_norm_of_2p_is_the_p_norm_perceptron():
+    X, y = stream(8, widths=(5, 2, 3))
+    V, margins = np.zeros(10), []
+    for x, label in zip(np.hstack(X), y, strict=True):
+        norm = (np.abs(V) ** 6).sum() ** (1 / 6)
+        margins.append(0.0 if norm == 0 else float((np.sign(V) * np.abs(V) ** 5 / norm**4) @ x))
+        V = V + label * x if label * margins[-1] <= 0 else V
+    trace = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(3.0, inner=6.0), X, y)
+    assert_same(trace, margins, y * np.array(margins) <= 0, y)
+
+
+def test_a_large_p_neither_overflows_nor_loses_its_direction():
+    X, y = stream(9, 400)
+    for model in (ct.MultiviewPerceptron(200), ct.OrthogonalMultiviewPerceptron(200)):
+        trace = ct.progressive_validation(model, [1e6 * block for block in X], y)
+        assert np.isfinite(trace.margin).all()
+        assert trace.mistakes < 200
+
+
+# -- theorems -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 4])
+def test_the_weights_are_the_gradient_of_half_the_squared_norm(p):
+    rng = np.random.default_rng(0)
+    V, step = rng.normal(size=(5, 3)), 1e-6
+    W = reference.gradient(V, p)
+    for i, j in np.ndindex(V.shape):
+        up, down = V.copy(), V.copy()
+        up[i, j] += step
+        down[i, j] -= step
+        slope = (reference.schatten(up, 2 * p) ** 2 - reference.schatten(down, 2 * p) ** 2) / (4 * step)
+        assert W[i, j] == pytest.approx(slope, abs=1e-7)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 5])
+def test_views_are_weighted_by_the_transform_applied_p_minus_one_times(p):
+    """(3.1.12) with the positive factor that is left out there, and (3.1.13)."""
+    V = np.random.default_rng(1).normal(size=(6, 3))
+    model, scale = SchattenNorm(p), reference.schatten(V, 2 * p) ** (2 * (1 - p))
+    potential, store = model.potential(3), model.store((6, 6, 6), dense=True)
+    potential.gram[:], store.weights[:] = V.T @ V, V.T
+    from coterie.numeric import potentials
+    from coterie.numeric.generic import compiled
+
+    compiled(lambda each: potentials.refresh(each))(potential)
+    for k, found in enumerate(model.weights(store, potential, (6, 6, 6))):
+        expected = V[:, k]
+        for _ in range(p - 1):
+            expected = reference.transform(V, expected)
+        np.testing.assert_allclose(found, scale * expected, rtol=1e-9)
+        np.testing.assert_allclose(found, scale * np.linalg.matrix_power(V @ V.T, p - 1) @ V[:, k], rtol=1e-9)
+
+
+def test_the_transform_is_linear_symmetric_and_positive():
+    """Appendix A.1: 𝔉 = VV', whose eigenvectors are those of V with σ²; V'V, not VV', is I for orthonormal columns."""
+    rng = np.random.default_rng(2)
+    V, x, z = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=6)
+    both = reference.transform(V, 2.0 * x + z)
+    np.testing.assert_allclose(both, 2.0 * reference.transform(V, x) + reference.transform(V, z))
+    assert x @ reference.transform(V, z) == pytest.approx(reference.transform(V, x) @ z)
+    assert x @ reference.transform(V, x) >= 0
+    left, values, _ = np.linalg.svd(V, full_matrices=False)
+    np.testing.assert_allclose(reference.transform(V, left[:, 0]), values[0] ** 2 * left[:, 0])
+    np.testing.assert_allclose(left.T @ left, np.eye(3), atol=1e-12)
+    assert np.linalg.matrix_rank(left @ left.T) == 3
+
+
+@pytest.mark.parametrize("p", [2, 4])
+def test_orthogonal_parts_add_to_the_lengths(p):
+    """Lemma A.2.1 (A.8): with parts of its own, a view's weight is that of ‖v_k‖² + ‖v_k⊥‖²."""
+    rng = np.random.default_rng(3)
+    shared, own = [rng.normal(size=3) for _ in range(2)], [rng.normal(size=2) for _ in range(2)]
+    V = np.zeros((10, 2))
+    V[0:3, 0], V[3:6, 1], V[6:8, 0], V[8:10, 1] = shared[0], shared[1], own[0], own[1]
+    W = np.linalg.matrix_power(V @ V.T, p - 1) @ V
+    for k in range(2):
+        length = shared[k] @ shared[k] + own[k] @ own[k]
+        np.testing.assert_allclose(W[:, k], length ** (p - 1) * V[:, k])
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 3, 8])
+def test_half_the_squared_norm_is_smooth(p):
+    """½‖V + X‖² <= ½‖V‖² + ⟨W, X⟩ + (2p - 1)/2 ‖X‖², on which the bound and the aggressive step rest."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        V, X = rng.normal(size=(4, 3)), rng.exponential() * rng.normal(size=(4, 3))
+        before, after = reference.schatten(V, 2 * p) ** 2 / 2, reference.schatten(V + X, 2 * p) ** 2 / 2
+        slope = np.trace(reference.gradient(V, p).T @ X)
+        assert after <= before + slope + (2 * p - 1) / 2 * reference.schatten(X, 2 * p) ** 2 + 1e-9
+
+
+# -- absent views -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1, 2.5])
+def test_an_absent_view_adds_nothing_and_learns_nothing(p):
+    X, y = stream(10)
+    here = np.random.default_rng(0).random((200, 3)) < 0.7
+    run = reference.matrix_perceptron(records(X, here), y, p)
+    for model in (ct.MultiviewPerceptron(p), ct.MultiviewPerceptron(p, "linear")):
+        assert_same(ct.progressive_validation(model, partial(X, here), y), run.margins, run.taus, y)
+    run = reference.orthogonal_perceptron(records(X, here), y, p)
+    sparse = [csr_array(block) for block in X]
+    for blocks in (X, sparse):
+        for kernels in (None, "linear"):
+            trace = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p, kernels), partial(blocks, here), y)
+            assert_same(trace, run.margins, run.taus, y)
+
+
+def test_an_absent_view_is_not_a_vector_of_zeros():
+    X, y = stream(11)
+    here = np.ones((200, 3), bool)
+    here[::2, 1] = False
+    zeros = [np.where(here[:, k : k + 1], block, 0.0) for k, block in enumerate(X)]
+    for make in (
+        lambda: ct.MultiviewPerceptron(2, Gaussian(2.0)),
+        lambda: ct.OrthogonalMultiviewPerceptron(2, Gaussian(2.0)),
+    ):
+        absent = ct.progressive_validation(make(), partial(X, here), y)
+        zero = ct.progressive_validation(make(), zeros, y)
+        assert np.abs(absent.margin - zero.margin).max() > 0.01
+    weights = (
+        ct.OrthogonalMultiviewPerceptron(2).fit([X[0], ct.PartialBlock(X[1], np.zeros(200, bool))], y).view_weights_
+    )
+    assert not weights[1].any()
+
+
+@pytest.mark.parametrize("kernel", [None, Gaussian(2.0)])
+def test_what_absent_rows_hold_does_not_matter(kernel):
+    X, y = stream(12)
+    here = np.random.default_rng(0).random((200, 3)) < 0.7
+    spoilt = [np.where(here[:, k : k + 1], block, np.nan) for k, block in enumerate(X)]
+    one, other = (ct.MultiviewPerceptron(2, kernel).fit(partial(each, here), y) for each in (X, spoilt))
+    assert np.array_equal(one.decision_function(X), other.decision_function(X))
+    sparse = ct.MultiviewPerceptron(2, kernel).fit(partial([csr_array(block) for block in spoilt], here), y)
+    np.testing.assert_allclose(sparse.decision_function(X), one.decision_function(X), rtol=1e-9, atol=1e-12)
+
+
+def test_a_view_may_be_absent_from_the_start():
+    X, y = stream(13, widths=(4, 3))
+    for make in (
+        ct.OrthogonalMultiviewPerceptron,
+        lambda **kwargs: ct.OrthogonalMultiviewPerceptron(kernels="linear", **kwargs),
+    ):
+        model = make(views=["a", "b"]).partial_fit({"a": X[0][:100]}, y[:100])
+        model.partial_fit({"b": X[1][100:150], "a": X[0][100:150]}, y[100:150]).partial_fit([None, X[1][150:]], y[150:])
+        here = np.ones((200, 2), bool)
+        here[:100, 1], here[150:, 0] = False, False
+        whole = make(views=["a", "b"]).partial_fit(partial(X, here), y)
+        assert np.array_equal(model.decision_function(X), whole.decision_function(X))
+
+
+# -- one record at a time, blocks, late labels, keeping -----------------------------------------------------------
+
+
+def dictionaries(X, present):
+    return [
+        {f"v{k}": {f"f{j}": x for j, x in enumerate(X[k][t])} for k in range(len(X)) if present[t, k]}
+        for t in range(len(X[0]))
+    ]
+
+
+MODELS = {
+    "matrix": lambda: ct.MultiviewPerceptron(2.5, views=["v0", "v1", "v2"]),
+    "matrix, mean": lambda: ct.MultiviewPerceptron(2.5, average=True, views=["v0", "v1", "v2"]),
+    "matrix, dual": lambda: ct.MultiviewPerceptron(2.5, Gaussian(2.0), average=True, views=["v0", "v1", "v2"]),
+    "orthogonal": lambda: ct.OrthogonalMultiviewPerceptron(3, views=["v0", "v1", "v2"]),
+    "orthogonal, mean": lambda: ct.OrthogonalMultiviewPerceptron(3, average=True, views=["v0", "v1", "v2"]),
+    "orthogonal, inner": lambda: ct.OrthogonalMultiviewPerceptron(2, inner=3.0, average=True, views=["v0", "v1", "v2"]),
+    "orthogonal, dual": lambda: ct.OrthogonalMultiviewPerceptron(
+        3, {"v0": "linear", "v1": Gaussian(1.0), "v2": Polynomial(2)}, views=["v0", "v1", "v2"]
+    ),
+    "aggressive": lambda: ct.OrthogonalMultiviewPerceptron(2, rule=ct.PassiveAggressive(0.1), views=["v0", "v1", "v2"]),
+    "cues": lambda: ct.MultiCueClassifier(Gaussian(1.0), 0.1, views=["v0", "v1", "v2"]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_record_at_a_time_is_the_same(name):
+    X, y = stream(14, 80)
+    here = np.random.default_rng(0).random((80, 3)) < 0.8
+    whole = MODELS[name]()
+    trace = ct.progressive_validation(whole, dict(zip(["v0", "v1", "v2"], partial(X, here), strict=True)), y)
+    single, margins = MODELS[name](), []
+    for record, label in zip(dictionaries(X, here), y, strict=True):
+        margins.append(single.decision_function_one(record))
+        single.learn_one(record, label)
+    np.testing.assert_allclose(np.array(margins)[2:], trace.margin[2:], rtol=1e-9, atol=1e-9)
+    told = single.decision_function(dictionaries(X, here))
+    np.testing.assert_allclose(told, whole.decision_function(partial(X, here)), rtol=1e-9, atol=1e-9)
+    assert single.predict_one(dictionaries(X, here)[0]) == single.predict([dictionaries(X, here)[0]])[0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_going_on_after_loading_equals_never_having_stopped(name, tmp_path):
+    X, y = stream(15, 80)
+    half, model = [block[:40] for block in X], MODELS[name]()
+    model.partial_fit(half, y[:40]).save(tmp_path / "model.coterie")
+    loaded = ct.load(tmp_path / "model.coterie")
+    for each in (model, loaded):
+        each.partial_fit([block[40:] for block in X], y[40:])
+    assert np.array_equal(model.decision_function(X), loaded.decision_function(X))
+    (one, arrays), (other, again) = model.dump(), loaded.dump()
+    assert one == other
+    assert list(arrays) == list(again)
+    assert all(np.array_equal(array, again[key]) for key, array in arrays.items())
+    assert loaded.views_ == ["v0", "v1", "v2"]
+    assert loaded.memory_ == model.memory_ > 0
+
+
+def test_dictionaries_are_kept_too(tmp_path):
+    X, y = stream(16, 60)
+    given = dictionaries(X, np.ones((60, 3), bool))
+    for name, make in MODELS.items():
+        model = make().partial_fit(given[:30], y[:30])
+        model.save(tmp_path / "model.coterie")
+        loaded = ct.load(tmp_path / "model.coterie")
+        for record, label in zip(given[30:], y[30:], strict=True):
+            model.learn_one({**record, "v1": {"late": 1.0, **record["v1"]}}, label)
+            loaded.learn_one({**record, "v1": {"late": 1.0, **record["v1"]}}, label)
+        assert np.array_equal(model.decision_function(given), loaded.decision_function(given)), name
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("delay", [1, 7, 50, 100])
+def test_late_labels(name, delay):
+    X, y = stream(17, 60)
+    late = ct.progressive_validation(MODELS[name](), X, y, delay=delay)
+    model, margins = MODELS[name](), np.zeros(60)
+    for t in range(60):
+        if t > delay:
+            model.partial_fit([block[t - delay - 1 : t - delay] for block in X], y[t - delay - 1 : t - delay], [-1, 1])
+        if model.fitted:
+            margins[t] = model.decision_function([block[t : t + 1] for block in X])[0]
+    np.testing.assert_allclose(late.margin, margins, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_blocks_of_any_size_are_the_same(name):
+    X, y = stream(18, 150)
+    whole, parts = MODELS[name]().partial_fit(X, y), MODELS[name]()
+    for first in range(0, 150, 13):
+        parts.partial_fit([block[first : first + 13] for block in X], y[first : first + 13])
+    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), rtol=1e-9, atol=1e-9)
+
+
+def test_label_names_and_passes():
+    X, y = stream(19)
+    words = np.where(y > 0, "yes", "no")
+    one, two = ct.MultiviewPerceptron().fit(X, y, n_passes=2), ct.MultiviewPerceptron().fit(X, words, n_passes=2)
+    assert two.classes_.tolist() == ["no", "yes"]
+    assert np.array_equal(one.decision_function(X), two.decision_function(X))
+    assert one.score(X, y) == two.score(X, words)
+    assert ct.progressive_validation(ct.MultiviewPerceptron(), X, words).classes.tolist() == ["no", "yes"]
+
+
+def test_gram_matrices_of_the_stream():
+    X, y = stream(20, 100)
+    grams = [gram(Gaussian(2.0), X[0]), gram(Linear(), X[1])]
+    ready = ct.OrthogonalMultiviewPerceptron(3, "precomputed", average=True)
+    made = ct.OrthogonalMultiviewPerceptron(3, [Gaussian(2.0), Linear()], average=True)
+    one, other = ct.progressive_validation(ready, grams, y), ct.progressive_validation(made, X[:2], y)
+    assert_same(one, other.margin, other.updated, y)
+    np.testing.assert_allclose(
+        ready.decision_function([each[:10] for each in grams]), made.decision_function([each[:10] for each in X[:2]])
+    )
+
+
+# -- the multi-cue learner and the baselines ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("eta", [0.1, 0.6])
+@pytest.mark.parametrize("absent", [False, True])
+def test_multi_cue_learner_is_the_literal_one(eta, absent):
+    X, y = stream(21, 90, (3, 2))
+    here = np.random.default_rng(1).random((90, 2)) < (0.8 if absent else 2.0)
+    kernels = [lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: (x @ z + 1.0) ** 2]
+    run = reference.multi_cue(records(X, here), y, kernels, eta, 0.5)
+    model = ct.MultiCueClassifier([Gaussian(2.0), Polynomial(2)], eta, ct.PassiveAggressive(C=0.5))
+    trace = ct.progressive_validation(model, partial(X, here), y)
+    assert np.array_equal(trace.mistake, y * np.array(run.margins) <= 0)
+    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(list(model.cue_weights_.values()), run.weights, rtol=1e-7)
+
+
+def test_baselines():
+    X, y = stream(22)
+    linear = ct.view_baselines({"a": X[0], "b": X[1]})
+    assert list(linear) == ["a", "b", "side by side"]
+    for name, records_ in (("a", X[0]), ("side by side", np.hstack(X[:2]))):
+        trace = ct.progressive_validation(*linear[name], y)
+        plain = ct.progressive_validation(ct.MultitaskPerceptron(), records_, y)
+        assert_same(trace, plain.margin, plain.updated, y)
+    made = ct.view_baselines(X[:2], Gaussian(2.0))
+    trace = ct.progressive_validation(*made["side by side"], y)
+    plain = ct.progressive_validation(ct.MultitaskKernelPerceptron(Gaussian(2.0)), np.hstack(X[:2]), y)
+    assert_same(trace, plain.margin, plain.updated, y)
+
+
+# -- bad input ----------------------------------------------------------------------------------------------------
+
+GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 0.0], [2.0, 1.0]]]
+
+REFUSED = {
+    "views of different sizes": (
+        lambda: ct.MultiviewPerceptron().fit([[[1.0]], [[1.0, 2.0]]], [1, 0]),
+        "0 has 1, 1 has 2; for views of different sizes use OrthogonalMultiviewPerceptron",
+    ),
+    "rows that disagree": (
+        lambda: ct.OrthogonalMultiviewPerceptron().fit({"a": [[1.0]], "b": [[1.0], [2.0]]}, [1]),
+        "the same records, row by row: 'a' has 1, 'b' has 2",
+    ),
+    "a view that is unknown": (
+        lambda: ct.MultiviewPerceptron(views=["a", "b"]).fit({"a": GOOD[0], "c": GOOD[1]}, [1, 0]),
+        "view 'c' is unknown: the views are 'a', 'b'",
+    ),
+    "p below 1": (lambda: ct.MultiviewPerceptron(0.5).fit(GOOD, [1, 0]), "p must be finite and at least 1, got 0.5"),
+    "p that is no number": (
+        lambda: ct.OrthogonalMultiviewPerceptron("auto").fit(GOOD, [1, 0]),
+        "p must be finite and at least 1, got 'auto'",
+    ),
+    "an inner norm below 2": (
+        lambda: ct.OrthogonalMultiviewPerceptron(inner=1).fit(GOOD, [1, 0]),
+        "inner must be finite and at least 2, got 1",
+    ),
+    "an inner norm with kernels": (
+        lambda: ct.OrthogonalMultiviewPerceptron(2, "linear", inner=3).fit(GOOD, [1, 0]),
+        "kernels go with inner=2 only",
+    ),
+    "kernels of other views": (
+        lambda: ct.OrthogonalMultiviewPerceptron(2, {"a": "linear", "z": "linear"}).fit(
+            {"a": GOOD[0], "b": GOOD[1]}, [1, 0]
+        ),
+        "kernels names the view 'z'",
+    ),
+    "too few kernels": (
+        lambda: ct.OrthogonalMultiviewPerceptron(2, ["linear"]).fit(GOOD, [1, 0]),
+        "one a view: got 1 for 2 views",
+    ),
+    "a Gram matrix between views": (
+        lambda: ct.MultiviewPerceptron(2, "precomputed").fit(GOOD, [1, 0]),
+        "kernel cannot be precomputed",
+    ),
+    "labels of another number": (lambda: ct.MultiviewPerceptron().fit(GOOD, [1, 0, 1]), "one label a record"),
+    "three labels": (
+        lambda: ct.MultiviewPerceptron().fit([[[1.0]] * 3] * 2, [1, 0, 2]),
+        "Only binary classification is supported",
+    ),
+    "one label": (lambda: ct.MultiviewPerceptron().fit(GOOD, [1, 1]), "y must hold two classes"),
+    "NaN": (lambda: ct.MultiviewPerceptron().fit([[[np.nan]], [[1.0]]], [1]), "contains NaN"),
+    "nothing at all": (lambda: ct.OrthogonalMultiviewPerceptron().fit([None, None], [1, 0]), "no view has a block"),
+    "the same name twice": (
+        lambda: ct.MultiviewPerceptron(views=["a", "a"]).fit(GOOD, [1, 0]),
+        "one name a view, each once",
+    ),
+    "a block too many": (
+        lambda: ct.MultiviewPerceptron(views=["a"]).fit(GOOD, [1, 0]),
+        "one block a view, None for one that is absent: got 2 for 1",
+    ),
+    "present of another length": (
+        lambda: ct.MultiviewPerceptron().fit([GOOD[0], ct.PartialBlock(GOOD[1], [True])], [1, 0]),
+        r"one bool a record, shape \(2,\), got shape \(1,\)",
+    ),
+    "tasks": (
+        lambda: ct.progressive_validation(ct.MultiviewPerceptron(), GOOD, [1, 0], task=["a", "b"]),
+        "has no tasks",
+    ),
+    "a kernel that is not finite": (
+        lambda: ct.MultiviewPerceptron(2, lambda X, Z: np.full((len(X), len(Z)), np.nan)).fit(GOOD, [1, 0]),
+        "must be finite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_refused_by_type():
+    with pytest.raises(TypeError, match="list of blocks, one a view"):
+        ct.MultiviewPerceptron().fit(np.ones((2, 2)), [1, 0])
+    with pytest.raises(TypeError, match=r"views cannot move by Logistic\(\)"):
+        ct.MultiviewPerceptron(rule=ct.Logistic()).fit(GOOD, [1, 0])
+    with pytest.raises(TypeError, match="one record is a dictionary"):
+        ct.MultiviewPerceptron().learn_one([1.0], 1)
+    with pytest.raises(TypeError, match="view 'a' of a record is a dictionary"):
+        ct.MultiviewPerceptron().learn_one({"a": 1.0}, 1)
+
+
+def test_what_is_refused_changes_nothing():
+    X, y = stream(23, 60)
+    given = dictionaries(X, np.ones((60, 3), bool))
+    for name, make in MODELS.items():
+        model = make().partial_fit(given, y)
+        before = model.decision_function(given)
+        for bad, label in (
+            ({"v0": {"new": 1.0}, "v1": {"x": float("nan")}}, 1),
+            ({"v0": {"new": 1.0}, "other": {"x": 1.0}}, 1),
+            ({"v0": {"new": 1.0}}, 7),
+        ):
+            with pytest.raises(ValueError, match=r"finite|unknown|binary"):
+                model.learn_one(bad, label)
+        assert np.array_equal(model.decision_function(given), before), name
+        assert "new" not in model.view_.words[0].numbers
+        with pytest.raises(ValueError, match="learned from dictionaries"):
+            model.partial_fit(X, y)
+
+
+def test_norms_are_parts():
+    assert repr(SchattenNorm(3)) == "SchattenNorm(p=3)"
+    assert GroupNorm(2, 4) == GroupNorm(2.0, 4.0)
+    assert repr(ct.OrthogonalMultiviewPerceptron(3, inner=6)) == "OrthogonalMultiviewPerceptron(p=3, inner=6)"
