@@ -22,6 +22,7 @@ SCRIPTS = (
     "file_to_model",
     "general_matrix",
     "relations_cost",
+    "geometries",
     "kernel_ridge",
     "views",
     "one_record",

@@ -22,6 +22,8 @@ CANDIDATES: dict[str, Callable[[], Any]] = {
     **{f"PA-I, C = {C:g}": lambda C=C: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C)) for C in (1.0, 0.3)},
     "PA-I, C = 1, averaged": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(1.0), average=True),
     **{f"logistic, step = {step:g}": lambda step=step: ct.MultitaskLogistic(step=step) for step in STEPS},
+    "logistic, step = 1, share 0.6": lambda: ct.MultitaskLogistic(ct.MeanRegularized(share=0.6), step=1.0),
+    "adaptive sharing": ct.AdaptiveSharingClassifier,
 }
 PER_TASK_RECORDS = 2000
 
@@ -42,7 +44,7 @@ def against_dictionary(shape: str, block: Block) -> Row:
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    examples, repeats = (10_000, 2) if quick else (200_000, 5)
+    examples, repeats = (10_000, 1) if quick else (200_000, 3)
     for shape, make in SHAPES.items():
         block = make(examples)
         yield race(shape, block, CANDIDATES, 8, repeats)

@@ -58,7 +58,7 @@ def timed(block: Block, M: Any, W: Any, move: Move) -> float:
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    examples, repeats = (2000, 2) if quick else (200_000, 3)
+    examples, repeats = (2000, 1) if quick else (200_000, 2)
     block, relation = streams.text(TASKS, examples), ct.Interaction(matrix(), tasks=range(TASKS))
     M, W = relation.relation_matrix(), np.zeros((TASKS, streams.TEXT_FEATURES))
     moved: list[Any] = []

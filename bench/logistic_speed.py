@@ -25,7 +25,7 @@ OURS: dict[str, tuple[Callable[[], Any], float | None]] = {
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    examples, repeats = (10_000, 2) if quick else (200_000, 3)
+    examples, repeats = (10_000, 1) if quick else (200_000, 2)
     for tasks in (100, 10_000):
         block = streams.text(tasks, examples)
         for name, (make, target) in OURS.items():

@@ -21,6 +21,8 @@ class SampleTrace:
     tasks: tuple[Any, ...]
     classes: Any
     probability: Any = None
+    stored: Any = None
+    evicted: Any = None
 
     @property
     def n(self):

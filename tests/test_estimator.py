@@ -243,7 +243,7 @@ def test_dictionaries_give_the_same():
     np.testing.assert_allclose(rounds.margin, expected.margin, rtol=1e-12, atol=1e-12)
     assert not hasattr(model, "n_features_in_")
     assert set(model.view_.numbers) == set(COLUMNS)
-    np.testing.assert_array_equal(model.predict([{"never seen": 1.0}]), [1.0])
+    np.testing.assert_array_equal(model.predict([{"never seen": 1.0}], [STREAM.task[0]]), [1.0])
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "arrow"])

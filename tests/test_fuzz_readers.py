@@ -78,7 +78,7 @@ SEEDS: dict[str, list[bytes]] = {
     "arrow": [ipc(pa.ipc.new_file), ipc(pa.ipc.new_stream), ipc(pa.ipc.new_file, compression="lz4")],
     "svm": [SVMLIGHT.encode()],
     "vw": [VOWPAL.encode()],
-    "csv.gz": [gzip.compress(CSV.encode())],
+    "csv.gz": [gzip.compress(CSV.encode(), mtime=0)],
     "csv.bz2": [compressed("bz2")],
     "csv.zst": [compressed("zstd")],
     "csv.lz4": [compressed("lz4")],

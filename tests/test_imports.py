@@ -11,11 +11,11 @@ import pytest
 import coterie as ct
 
 PUBLIC = [
+    "AROW",
     "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
     "Always",
-    "Arow",
     "BatchOptimal",
     "Below",
     "ClusterPenalty",
@@ -30,9 +30,12 @@ PUBLIC = [
     "FieldMixture",
     "Forgetron",
     "Forgetting",
+    "FullCovariance",
     "Gaussian",
     "GraphPenalty",
     "HalfUpdate",
+    "Heterogeneous",
+    "HeterogeneousMultitaskPerceptron",
     "Hierarchy",
     "Independent",
     "Interaction",
@@ -64,6 +67,8 @@ PUBLIC = [
     "OneVsRest",
     "OptimalOutputKernel",
     "OrthogonalMultiviewPerceptron",
+    "PNormMultitaskPerceptron",
+    "PNormed",
     "Pairwise",
     "PartialBlock",
     "PassiveAggressive",
@@ -78,6 +83,8 @@ PUBLIC = [
     "Randomly",
     "RelationRow",
     "RidgePath",
+    "SecondOrder",
+    "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",
     "Separable",
     "SharedProjection",
@@ -106,7 +113,9 @@ HEAVY = (
     "scipy.sparse.linalg",
     "safetensors",
 )
-RECORD = "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1.0}, True, task='t'); m.predict_one({'a': 1.0}); "
+RECORD = (
+    "m = coterie.MultitaskPerceptron(); m.learn_one({'a': 1.0}, True, task='t'); m.predict_one({'a': 1.0}, task='t'); "
+)
 
 
 def loaded_after(code):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import datetime
 import errno
+import importlib
 import json
 import os
 import pickle
+import pkgutil
 import resource
 import subprocess
 import sys
@@ -20,7 +22,8 @@ import scipy.sparse as sp
 from safetensors.numpy import save as pack
 
 import coterie as ct
-from coterie import persistence
+from coterie import numeric, persistence
+from coterie.numeric import trees
 from coterie.streams.encoding import Encoder
 from streams import CASES, FORMS, ROTATED, RULES, as_dictionaries, linear_stream
 
@@ -421,3 +424,12 @@ def test_permissions_are_those_of_the_process_or_of_the_file_before(path):
         assert path.stat().st_mode & 0o777 == 0o600
     finally:
         os.umask(before)
+
+
+def test_no_two_kinds_of_model_have_one_name():
+    """Which is what a file knows them by."""
+    for found in pkgutil.iter_modules(numeric.__path__):
+        module = importlib.import_module(f"coterie.numeric.{found.name}")
+        for name, kind in vars(module).items():
+            if name in trees._KINDS and hasattr(kind, "_fields") and kind.__module__ == module.__name__:
+                assert trees._KINDS[name] is kind

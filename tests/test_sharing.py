@@ -31,7 +31,7 @@ def literal(members):
         return AdaptiveSharing(literal_shares((1.0, 0.0)), experts=lambda f: [f[0], f[1], f[0] + f[1]])
     if members == "signed":
         return AdaptiveSharing([*literal_shares(), adalog.SignedPool(adalog.AdaLog(adalog.share(1.0)))])
-    arows = [adalog.Arow(adalog.share(s), rho) for rho in (3.0, 30.0) for s in SHARES]
+    arows = [adalog.AROW(adalog.share(s), rho) for rho in (3.0, 30.0) for s in SHARES]
     return AdaptiveSharing([*literal_shares(SHARES), *arows], experts=lambda f: [*f[:5], *(2 * each for each in f[5:])])
 
 
@@ -266,7 +266,7 @@ def test_going_on_after_loading_is_never_having_stopped(members, storage, tmp_pa
             ct.MultitaskLogistic(ct.MeanRegularized(b=3)),
             ct.MultitaskPerceptron(average=True),
             ct.Member(Linear(), ct.Clusters({i: i % 2 for i in range(9)}, b=1), ct.PassiveAggressive()),
-            ct.Member(DiagonalAROW(), ct.Pooled(), ct.Arow()),
+            ct.Member(DiagonalAROW(), ct.Pooled(), ct.AROW()),
         ]
     model = ct.AdaptiveSharingClassifier(members, storage=storage, bits=3, local=0.2)
     model.partial_fit(X[:200], y[:200], task=task[:200])
@@ -330,7 +330,7 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
         ({"members": [AdaptiveGradient()]}, TypeError, "Member"),
         ({"local": -1.0}, ValueError, "local"),
         ({"step": 0.0}, ValueError, "step"),
-        ({"members": [ct.Member(AdaptiveGradient(), ct.Pooled(), ct.Arow())]}, TypeError, "AdaptiveGradient"),
+        ({"members": [ct.Member(AdaptiveGradient(), ct.Pooled(), ct.AROW())]}, TypeError, "AdaptiveGradient"),
     ],
 )
 def test_impossible_mixtures_are_refused(arguments, error, named):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.numeric.tables import FeatureMajor, RowMajor, Sparse
+from coterie.numeric.tables import FeatureMajor, RowMajor, RowMajorPairs, Sparse, SparsePairs
 from coterie.streams.block import Block
 from reference import perceptron
 from streams import CASES, FORMS, D, K, Stream, as_dictionaries, linear_stream
@@ -230,7 +230,7 @@ def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, f
         inner = models[1].state_.model
         kinds.add(type((inner.model if average else inner).tasks))
     np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-12, atol=1e-12)
-    assert kinds == {RowMajor, Sparse}
+    assert kinds == ({RowMajorPairs, SparsePairs} if average else {RowMajor, Sparse})
 
 
 @pytest.mark.parametrize("name", ["graph factor", "interaction"])

@@ -23,11 +23,12 @@ from .batch import (
     ridge_path,
 )
 from .budgets import Forgetron, Projection, Projectron, RandomRemoval, SharedProjection, Unbounded
-from .hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from .hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance, Heterogeneous, Linear, PNormed
 from .kernels import Gaussian, Normalised, Pairwise, Polynomial, Precomputed, median_distance
 from .mixture import Member
 from .online import (
     AdaptiveSharingClassifier,
+    HeterogeneousMultitaskPerceptron,
     MultiCueClassifier,
     MultiLabel,
     MultitaskAROW,
@@ -39,6 +40,8 @@ from .online import (
     OneVsRest,
     OrthogonalMultiviewPerceptron,
     PartialBlock,
+    PNormMultitaskPerceptron,
+    SecondOrderMultitaskPerceptron,
     SelectiveSampling,
     view_baselines,
 )
@@ -61,7 +64,7 @@ from .relations import (
     TaskGraph,
     VonNeumann,
 )
-from .rules import Absolute, Arow, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, Squared
+from .rules import AROW, Absolute, EpsilonInsensitive, Logistic, PassiveAggressive, Perceptron, SecondOrder, Squared
 from .streams.comparison import Comparison, compare
 from .streams.progressive import Trace, progressive_validation
 from .wrappers import Forgetting
@@ -69,11 +72,11 @@ from .wrappers import Forgetting
 __version__ = "0.1.0"
 
 __all__ = [
+    "AROW",
     "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
     "Always",
-    "Arow",
     "BatchOptimal",
     "Below",
     "ClusterPenalty",
@@ -88,9 +91,12 @@ __all__ = [
     "FieldMixture",
     "Forgetron",
     "Forgetting",
+    "FullCovariance",
     "Gaussian",
     "GraphPenalty",
     "HalfUpdate",
+    "Heterogeneous",
+    "HeterogeneousMultitaskPerceptron",
     "Hierarchy",
     "Independent",
     "Interaction",
@@ -122,6 +128,8 @@ __all__ = [
     "OneVsRest",
     "OptimalOutputKernel",
     "OrthogonalMultiviewPerceptron",
+    "PNormMultitaskPerceptron",
+    "PNormed",
     "Pairwise",
     "PartialBlock",
     "PassiveAggressive",
@@ -136,6 +144,8 @@ __all__ = [
     "Randomly",
     "RelationRow",
     "RidgePath",
+    "SecondOrder",
+    "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",
     "Separable",
     "SharedProjection",

@@ -66,7 +66,7 @@ class ByLevels:
 
     @staticmethod
     def lean(model: Any) -> Any:
-        return model
+        return linear.without_copies(model)
 
     @staticmethod
     def rebound(learner: Any, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
@@ -83,20 +83,20 @@ class ByColumns:
     @staticmethod
     def start(learner: Any, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         known = Index(learner.relation.known_tasks)
-        _refuse_unknown(learner.relation, known, tasks)
+        refuse_unknown(learner.relation, known, tasks)
         cache = column_cache(learner.relation.source())
         model = learner.hypothesis.spread(cache.columns, len(known), features, dense)
         return State(model, known, cache, features, dense)
 
     @staticmethod
     def extend(learner: Any, state: State, new: Sequence[Hashable], features: int) -> None:
-        _refuse_unknown(learner.relation, state.tasks, new)
+        refuse_unknown(learner.relation, state.tasks, new)
         state.model = learner.hypothesis.fit(state.model, 0, len(state.tasks), features, state.dense)
         state.features = features
 
     @staticmethod
     def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        _refuse_unknown(relation, state.tasks, new)
+        refuse_unknown(relation, state.tasks, new)
 
     @staticmethod
     def share(relation: Any, state: State) -> NDArray[np.float64]:
@@ -160,14 +160,7 @@ class ByLearning:
 
     @staticmethod
     def notice(relation: Any, state: State) -> None:
-        status = linear.relation_of(state.model).status
-        if status[0] == 1:
-            status[0] = 2
-            warnings.warn(
-                f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+        tell_outgrown(relation, linear.relation_of(state.model).status)
 
     @staticmethod
     def lean(model: Any) -> Any:
@@ -197,7 +190,19 @@ def _mean_share(M: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1))
 
 
-def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:
+def tell_outgrown(relation: Any, status: NDArray[np.int64]) -> None:
+    """Say once that a learned relation is held because it outgrew its limit."""
+    if status[0] == 1:
+        status[0] = 2
+        warnings.warn(
+            f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+
+def refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:
+    """Refuse tasks that a relation does not have: ValueError naming the first."""
     for task in tasks:
         if task not in known.numbers:
             shown = ", ".join(map(repr, known.labels[:5]))

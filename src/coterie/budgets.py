@@ -31,6 +31,7 @@ class Unbounded:
     """
 
     gram: ClassVar[str | None] = None
+    keeps_coefficients: ClassVar[bool] = True
     size: ClassVar[int | None] = None
 
     def memory(self, form: str) -> Any:
@@ -68,6 +69,7 @@ class RandomRemoval:
     """
 
     gram: ClassVar[str | None] = None
+    keeps_coefficients: ClassVar[bool] = True
 
     size: int
     seed: int = 0
@@ -116,6 +118,7 @@ class Forgetron:
     """
 
     gram: ClassVar[str | None] = None
+    keeps_coefficients: ClassVar[bool] = False
 
     size: int
     variant: Literal["corrected", "printed"] = "corrected"
@@ -162,6 +165,7 @@ class Projection:
     """
 
     gram: ClassVar[str | None] = "multitask"
+    keeps_coefficients: ClassVar[bool] = False
 
     size: int
     eta: float = 0.01
@@ -210,6 +214,7 @@ class Projectron:
     """
 
     gram: ClassVar[str | None] = "multitask"
+    keeps_coefficients: ClassVar[bool] = False
     size: ClassVar[int | None] = None
 
     eta: float = 0.01
@@ -256,6 +261,7 @@ class SharedProjection:
     """
 
     gram: ClassVar[str | None] = "plain"
+    keeps_coefficients: ClassVar[bool] = False
 
     size: int
     eta: float = 0.01

@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from . import spec
 from .budgets import with_rows
 from .hypotheses.dual import Dual, as_form
+from .kernel_bindings import FORMS
+from .kernel_checks import check_values
 from .learner import Margins
 from .numeric.asking import EVERY, settle
 from .numeric.expansion import COLUMN, DONE, EVICTED, OLDEST, ROOM, SIZE, WORN, Expansion, Work
-from .numeric.models import Columns, Levels
 from .numeric.points import Points, piece, points
 from .numeric.records import cut
 from .numeric.trees import Arrays, flatten, rebuild
 from .numeric.walk import Turns, tell, walk
-from .relations.cache import column_cache
-from .relations.groups import GroupIndex
 from .state import State
 from .views import Index
 
@@ -33,8 +32,6 @@ from .views import Index
 DENSE_BLOCK, SPARSE_BLOCK = 128, 512
 #: So many of the oldest have their kernel values made at once where a queue asks for them.
 OLD_AT_ONCE = 64
-#: How far beyond Cauchy and Schwarz a kernel that is not known to be one may go.
-SLACK = 1e-6
 
 
 class KernelLearner:
@@ -47,12 +44,12 @@ class KernelLearner:
     hypothesis : Dual
         Kernel and budget.
     relation : part
-        How tasks share; a fixed one.
+        How tasks share; one that is learned goes with budgets that leave coefficients as they are.
 
     Raises
     ------
     TypeError
-        If the relation is learned, or none.
+        If the budget or the features of records do not suit the relation, or if it is none.
     """
 
     log_odds: float | None = None
@@ -65,7 +62,9 @@ class KernelLearner:
                 f"Dual cannot learn under {relation!r}: it needs a relation by {' or '.join(hypothesis.forms)}"
             )
         self.hypothesis, self.relation = hypothesis, relation
-        self._bound: Any = _ByColumns if form == "columns" else _ByLevels
+        if form == "learned":
+            _require_learnable(hypothesis, relation)
+        self._bound = FORMS[form]
 
     # -- the state ----------------------------------------------------------------------------------------------------
 
@@ -73,7 +72,7 @@ class KernelLearner:
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
     ) -> State:
         """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        index, sharing, given = self._bound.start(self.relation, tasks)
+        index, sharing, given = self._bound.start(self.relation, tasks, features, length)
         state = State(self.hypothesis.start(given, features, dense), index, sharing, features, dense)
         self._note_top(state)
         return state
@@ -87,7 +86,7 @@ class KernelLearner:
         new = [task for task in dict.fromkeys(tasks) if task not in state.tasks.numbers]
         self._bound.check(self.relation, state, new)
         if new:
-            state.model = state.model._replace(sharing=self._bound.extend(state, new))
+            state.model = state.model._replace(sharing=self._bound.extend(self.relation, state, new))
             state.tasks.add(new)
             self._note_top(state)
         if features > state.features:
@@ -224,9 +223,10 @@ class KernelLearner:
                 done = self._block(state, given, codes, y, done, last, turns, room)
         except BaseException:
             if before is not None:
-                state.model = before._replace(sharing=state.model.sharing)
+                state.model = before
             raise
         state.rounds += last
+        self._bound.notice(self.relation, state)
         return turns
 
     def _select(
@@ -259,7 +259,8 @@ class KernelLearner:
         return float(self.score(state, rows, np.array([i]))[0])
 
     def pass_by(self, state: State, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: nothing changes but their number."""
+        """End rounds whose labels nobody saw: clocks go on, nothing is learned."""
+        self._bound.skip(state, rounds)
         state.rounds += rounds
 
     def _block(
@@ -276,7 +277,8 @@ class KernelLearner:
         """Learn the next records; returns the first that is left."""
         size, delay = int(state.model.support.counts[SIZE]), len(codes) - last
         n = min(last - first, DENSE_BLOCK if state.dense else SPARSE_BLOCK)
-        state.model = self.hypothesis.fit(state.model, n, len(state.tasks))
+        model = self.hypothesis.fit(state.model, n, len(state.tasks))
+        state.model = self._bound.roomy(model, self.hypothesis.budget.size is not None)
         block, later = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
         work = self._evaluated(state, block, later if delay else piece(given, 0, 0), size, room)
         work.cursor[5] = state.rounds + first
@@ -301,25 +303,8 @@ class KernelLearner:
                     kernel.values(made, held, out[:, :size])
                 kernel.values(made, block, out[:, width:])
         if not (kernel.trusted and np.isfinite(values[:, width:].diagonal()).all()):
-            self._check(state.model, values, width, size, block)
+            check_values(self.hypothesis.kernel, state.model, values, width, size, block)
         return _work(values, told, width, width, n)
-
-    def _check(self, model: Expansion, values: NDArray[np.float64], width: int, size: int, block: Points) -> None:
-        """Refuse kernel values that no kernel has."""
-        rounds = np.concatenate([model.support.births[:size], block.rounds])
-        among, own = values[:, width:], values[:, width:].diagonal()
-        found = np.concatenate([values[:, :size], among], axis=1)
-        lengths = np.concatenate([model.store.lengths[:size], own])
-        name = f"the kernel {self.hypothesis.kernel!r}"
-        for what, wrong in (
-            ("is not finite", ~np.isfinite(found)),
-            ("is not positive semidefinite, k(x, x) < 0,", (own < 0)[:, None] & (rounds == block.rounds[:, None])),
-            ("is not symmetric", np.concatenate([np.zeros((len(own), size), bool), _apart(among)], axis=1)),
-            ("is not positive semidefinite, k(x, z)² > k(x, x) k(z, z),", found**2 > _most(own, lengths)),
-        ):
-            if wrong.any():
-                t, s = np.argwhere(wrong)[0]
-                raise ValueError(f"{name} {what} for the records of rounds {block.rounds[t]} and {rounds[s]} (from 0)")
 
     def _provided(self, state: State, work: Work, why: int, n: int) -> Work:
         """The work with what the walk lacked."""
@@ -389,16 +374,6 @@ def _take(rows: Any, places: NDArray[np.int64]) -> Any:
     return take(rows, places)
 
 
-def _apart(among: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Pairs of which k(x, z) is not k(z, x)."""
-    return np.asarray(np.abs(among - among.T) > SLACK * np.abs(among) + SLACK**2)
-
-
-def _most(own: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest k(x, z)² that k(x, x) and k(z, z) allow."""
-    return np.asarray(own[:, None] * lengths * (1.0 + SLACK) + SLACK**2)
-
-
 def _copied(model: Any) -> Any:
     """The model with arrays of its own."""
     if isinstance(model, tuple):
@@ -406,111 +381,12 @@ def _copied(model: Any) -> Any:
     return model.copy() if isinstance(model, np.ndarray) else model
 
 
-class _ByLevels:
-    """How a relation of nested groups is bound to support vectors."""
-
-    @staticmethod
-    def start(relation: Any, tasks: Sequence[Hashable]) -> tuple[Index, GroupIndex, Levels]:
-        sharing, index = GroupIndex(relation), Index(tasks)
-        return index, sharing, sharing.extend(sharing.empty(), 0, index.labels, 0)
-
-    @staticmethod
-    def extend(state: State, new: Sequence[Hashable]) -> Levels:
-        levels: Levels = state.sharing.extend(state.model.sharing, len(state.tasks), new, state.rounds)
-        return levels
-
-    @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        for task in new:
-            relation.path(task)
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Levels:
-        levels: Levels = state.sharing.ghosts(state.model.sharing, tasks)
-        return levels
-
-    @staticmethod
-    def lean(sharing: Levels) -> Levels:
-        return sharing
-
-    @staticmethod
-    def rebound(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
-        return GroupIndex(relation, tasks), sharing
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(state.tasks.labels, among))
-
-    @staticmethod
-    def top(state: State) -> float:
-        levels = state.model.sharing
-        n = len(state.tasks)
-        weight = np.append(levels.weight, 0.0)
-        paths = levels.paths[:n]
-        held = weight[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
-        return float((levels.own[:n] + held).max(initial=0.0))
-
-    @staticmethod
-    def among(state: State, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        levels = state.model.sharing
-        M = np.where(tasks[:, None] == tasks, levels.own[tasks], 0.0)
-        for groups in levels.paths[tasks].T:
-            same = (groups[:, None] == groups) & (groups >= 0)
-            M += np.where(same, np.append(levels.weight, 0.0)[groups], 0.0)
-        return np.asarray(M)
-
-
-class _ByColumns:
-    """How a relation that gives columns of M is bound to support vectors."""
-
-    @staticmethod
-    def start(relation: Any, tasks: Sequence[Hashable]) -> tuple[Index, Any, Any]:
-        known = Index(relation.known_tasks)
-        _refuse_unknown(relation, known, tasks)
-        cache = column_cache(relation.source())
-        return known, cache, cache.columns
-
-    @staticmethod
-    def extend(state: State, new: Sequence[Hashable]) -> Any:
-        return state.model.sharing
-
-    @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        _refuse_unknown(relation, state.tasks, new)
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
-        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
-
-    @staticmethod
-    def lean(sharing: Any) -> Any:
-        return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
-
-    @staticmethod
-    def rebound(relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        cache = column_cache(relation.source())
-        return cache, cache.columns
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
-
-    @staticmethod
-    def top(state: State) -> float:
-        return float(state.sharing.source.max_diagonal())
-
-    @staticmethod
-    def among(state: State, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        M = np.zeros((len(tasks), len(tasks)))
-        for i in np.unique(tasks):
-            rows, values = state.sharing.source.column(int(i))
-            place = np.minimum(np.searchsorted(rows, tasks), len(rows) - 1)
-            M[tasks == i] = np.where(rows[place] == tasks, values[place], 0.0)
-        return M
-
-
-def _refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:
-    for task in tasks:
-        if task not in known.numbers:
-            shown = ", ".join(map(repr, known.labels[:5]))
-            raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")
+def _require_learnable(hypothesis: Dual, relation: Any) -> None:
+    """Refuse a learned relation beside what it cannot be learned with."""
+    if not hypothesis.budget.keeps_coefficients:
+        raise TypeError(
+            f"{hypothesis.budget!r} cannot go with {relation!r}: what it does to support vectors holds for the M that "
+            "they came with; take Unbounded() or RandomRemoval(size)"
+        )
+    if relation.needs_features:
+        raise TypeError(f"Dual cannot learn under {relation!r}: its observations are features, which a kernel has not")

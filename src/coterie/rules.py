@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 from . import spec
 from .numeric.rules import (
     ConfidenceStep,
+    ConfidentMistake,
     HingeStep,
     LogisticStep,
     MistakeStep,
@@ -115,7 +116,7 @@ class Logistic:
 
 
 @spec.part
-class Arow:
+class AROW:
     """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
 
     v is the variance of the margin and r that of the label, both of :class:`coterie.hypotheses.DiagonalAROW`. Twice
@@ -123,16 +124,48 @@ class Arow:
 
     Examples
     --------
-    >>> Arow()
-    Arow()
+    >>> AROW()
+    AROW()
     """
 
     move: ClassVar[str] = "confidence"
     log_odds: ClassVar[float | None] = 2.0
 
+    #: For models with all covariances: which y·margin calls for a move, and whether margins are told shrunk.
+    threshold: ClassVar[float] = 1.0
+    strict: ClassVar[int] = 1
+    shrunk: ClassVar[int] = 0
+    noise: ClassVar[str] = "r"
+
     def compiled(self) -> Any:
         """The rule as compiled code takes it."""
         return ConfidenceStep(1.0)
+
+
+@spec.part
+class SecondOrder:
+    """A step on every mistake, to where ridge regression on all mistakes is (CCG08 §4): tau = (1 - y f) / (v + r).
+
+    As :class:`AROW`, but nothing moves where the sign is right: a round with y·margin <= 0 is a mistake, and only those
+    move. With all covariances it is the second-order Perceptron, whose margin is f r / (v + r).
+
+    Examples
+    --------
+    >>> SecondOrder()
+    SecondOrder()
+    """
+
+    move: ClassVar[str] = "confidence"
+    log_odds: ClassVar[float | None] = None
+
+    threshold: ClassVar[float] = 0.0
+    strict: ClassVar[int] = 0
+    shrunk: ClassVar[int] = 1
+    noise: ClassVar[str] = "ridge"
+
+    def compiled(self) -> Any:
+        """The rule as compiled code takes it."""
+        return ConfidentMistake(1.0)
 
 
 @spec.part

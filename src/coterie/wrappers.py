@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from . import spec
 from .hypotheses import linear
 from .hypotheses.linear import Linear
+from .hypotheses.storage import Storage
 from .hypotheses.tables import Weights
 from .numeric import models
 from .numeric.arrays import grown
@@ -17,6 +19,9 @@ from .numeric.fading import Faded, Forgetful
 from .numeric.learned import FreeTrace, Learned
 from .numeric.models import Columns, Grouped, Levels, SparseColumns, Spread
 from .numeric.signed import Signed as SignedModel
+from .numeric.tables import second
+
+AnyAveraged = models.Averaged | models.AveragedPairs
 
 
 @spec.part
@@ -25,7 +30,8 @@ class Averaged:
 
     The wrapped hypothesis goes on learning by its own margins (FOR09 §3.1.3). Exact, at twice the memory and at most a
     constant factor of the time: a twin gathers every move times the round it was made in, so that with the sum of the
-    moves Θ and that of the timed moves Φ, T·W̄ = M(T·Θ - Φ). The twin is float64 whatever the weights are.
+    moves Θ and that of the timed moves Φ, T·W̄ = M(T·Θ - Φ). The twin is float64 whatever the weights
+    are, and where they are float64, too, it lies beside them.
 
     Parameters
     ----------
@@ -54,8 +60,11 @@ class Averaged:
         """The moves that the wrapped hypothesis can make."""
         return self.hypothesis.moves
 
-    def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> models.Averaged:
-        """As the wrapped hypothesis, with a twin beside it."""
+    def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> AnyAveraged:
+        """As the wrapped hypothesis, each weight with its twin beside it where the two are of one type."""
+        if self.hypothesis.dtype == "float64":
+            made = self._pairs.table(groups, features, dense, shared=True), self._pairs.table(tasks, features, dense)
+            return _beside(Grouped(*made, levels), np.zeros(1))
         model, twin = (each.grouped(levels, groups, tasks, features, dense) for each in (self.hypothesis, self._twin))
         return models.Averaged(model, twin, np.zeros(1))
 
@@ -69,16 +78,41 @@ class Averaged:
         model, twin = (each.learned(relation, tasks, features, dense) for each in (self.hypothesis, self._twin))
         return models.Averaged(model, twin, np.zeros(1))
 
-    def fit(self, model: models.Averaged, groups: int, tasks: int, features: int, dense: bool) -> models.Averaged:
+    def fit(self, model: AnyAveraged, groups: int, tasks: int, features: int, dense: bool) -> AnyAveraged:
         """The model and its twin with room for so many groups, tasks and features."""
-        return model._replace(
-            model=self.hypothesis.fit(model.model, groups, tasks, features, dense),
-            twin=self._twin.fit(model.twin, groups, tasks, features, dense),
-        )
+        return _fit(model, self, groups, tasks, features, dense)  # type: ignore[no-any-return]
 
     @property
     def _twin(self) -> Linear:
         return Linear(self.hypothesis.storage, "float64", self.hypothesis.bits)
+
+    @property
+    def _pairs(self) -> Storage:
+        return Storage(self.hypothesis.storage, self.hypothesis.dtype, self.hypothesis.bits, paired=True)
+
+
+def _beside(model: Grouped, clock: NDArray[np.float64]) -> models.AveragedPairs:
+    """A model of pairs with the twin that their second numbers are."""
+    twin = model._replace(groups=second(model.groups), tasks=second(model.tasks))
+    return models.AveragedPairs(model, twin, clock)
+
+
+@singledispatch
+def _fit(model: Any, averaged: Averaged, groups: int, tasks: int, features: int, dense: bool) -> Any:
+    raise TypeError(f"not an averaged model: {type(model).__name__}")
+
+
+@_fit.register
+def _(model: models.Averaged, averaged: Averaged, groups: int, tasks: int, features: int, dense: bool) -> Any:
+    return model._replace(
+        model=averaged.hypothesis.fit(model.model, groups, tasks, features, dense),
+        twin=averaged._twin.fit(model.twin, groups, tasks, features, dense),
+    )
+
+
+@_fit.register
+def _(model: models.AveragedPairs, averaged: Averaged, groups: int, tasks: int, features: int, dense: bool) -> Any:
+    return _beside(averaged._pairs.fit_grouped(model.model, groups, tasks, features, dense), model.clock)
 
 
 @linear.make_room.register
@@ -88,14 +122,30 @@ def _(model: models.Averaged, i: int, entries: int) -> models.Averaged:
     )
 
 
-@linear.levels_of.register
-def _(model: models.Averaged) -> Levels:
+@linear.make_room.register
+def _(model: models.AveragedPairs, i: int, entries: int) -> models.AveragedPairs:
+    return _beside(linear.make_room(model.model, i, entries), model.clock)
+
+
+@linear.levels_of.register(models.Averaged)
+@linear.levels_of.register(models.AveragedPairs)
+def _(model: AnyAveraged) -> Levels:
     return linear.levels_of(model.model)
 
 
 @linear.with_levels.register
 def _(model: models.Averaged, levels: Levels) -> models.Averaged:
     return model._replace(model=linear.with_levels(model.model, levels), twin=linear.with_levels(model.twin, levels))
+
+
+@linear.with_levels.register
+def _(model: models.AveragedPairs, levels: Levels) -> models.AveragedPairs:
+    return _beside(linear.with_levels(model.model, levels), model.clock)
+
+
+@linear.without_copies.register
+def _(model: models.AveragedPairs) -> models.AveragedPairs:
+    return model._replace(twin=None)
 
 
 @linear.with_columns.register
@@ -127,13 +177,14 @@ def _(model: models.Averaged, tasks: int) -> models.Averaged:
     return model._replace(model=linear.nothing(model.model, tasks), twin=linear.nothing(model.twin, tasks))
 
 
-@linear.weights.register
-def _(model: models.Averaged, tasks: int, features: int) -> Weights:
+@linear.weights.register(models.Averaged)
+@linear.weights.register(models.AveragedPairs)
+def _(model: AnyAveraged, tasks: int, features: int) -> Weights:
     rounds = float(model.clock[0])
     return np.asarray(_MEANS[type(model.model)](model, tasks, features, rounds) / max(rounds, 1.0))
 
 
-def _mean_grouped(model: models.Averaged, tasks: int, features: int, rounds: float) -> Weights:
+def _mean_grouped(model: AnyAveraged, tasks: int, features: int, rounds: float) -> Weights:
     levels = linear.levels_of(model)
     integral = levels.spent + levels.weight * (rounds - levels.since)
     moves = linear.combine(model.model, levels.own[:tasks] * rounds, integral, tasks, features)
@@ -145,7 +196,7 @@ def _plain(twin: Grouped, tasks: int, features: int) -> Weights:
     return linear.combine(twin, specific, np.ones(len(twin.levels.weight)), tasks, features)
 
 
-def _mean_spread(model: models.Averaged, tasks: int, features: int, rounds: float) -> Weights:
+def _mean_spread(model: AnyAveraged, tasks: int, features: int, rounds: float) -> Weights:
     return rounds * linear.weights(model.model, tasks, features) - linear.weights(model.twin, tasks, features)
 
 

@@ -42,7 +42,7 @@ class AdaLog:
                 self.w[row, j] = self.w.get((row, j), 0.0) - self.step * weight * g * value / math.sqrt(self.Q[row, j])
 
 
-class Arow:
+class AROW:
     """v = Σ_rows Σ_j S x_j²; r = rho ‖x‖² / nnz; where y f < 1, w += y (1 - y f) / (v + r) S x and S /= 1 + S x²/r."""
 
     def __init__(self, rows: Rows, rho: float = 10.0) -> None:

@@ -188,7 +188,7 @@ class BatchEstimator(BatchParameters):
         """The tasks never fitted, which may be refused."""
         known = self.expansion_.tasks.numbers
         new = [label for label in distinct if label not in known]
-        tabular.require_kin(new, known)
+        tabular.refuse_twins(new, known)
         if new and self.new_task == "raise":
             raise ValueError(f"task {new[0]!r} was never fitted and new_task is 'raise'")
         return new

@@ -66,7 +66,7 @@ class AdaptiveGradient:
 
     def fit(self, model: Adaptive, groups: int, tasks: int, features: int, dense: bool) -> Adaptive:
         """The model with room for so many groups, tasks and features."""
-        return _fitted(self._storage, model, groups, tasks, features, dense)  # type: ignore[no-any-return]
+        return self._storage.fit_grouped(model, groups, tasks, features, dense)  # type: ignore[no-any-return]
 
     @property
     def _storage(self) -> Storage:
@@ -122,7 +122,7 @@ class DiagonalAROW:
 
     def fit(self, model: Confident, groups: int, tasks: int, features: int, dense: bool) -> Confident:
         """The model with room for so many groups, tasks and features."""
-        return _fitted(self._storage, model, groups, tasks, features, dense)  # type: ignore[no-any-return]
+        return self._storage.fit_grouped(model, groups, tasks, features, dense)  # type: ignore[no-any-return]
 
     @property
     def _storage(self) -> Storage:
@@ -132,13 +132,6 @@ class DiagonalAROW:
 def _check_positive(name: str, value: float) -> None:
     if not (value > 0 and np.isfinite(value)):
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
-
-
-def _fitted(storage: Storage, model: Any, groups: int, tasks: int, features: int, dense: bool) -> Any:
-    return model._replace(
-        groups=storage.fit(model.groups, groups, features, dense),
-        tasks=storage.fit(model.tasks, tasks, features, dense),
-    )
 
 
 @linear.weights.register(Adaptive)

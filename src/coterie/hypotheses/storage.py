@@ -55,6 +55,12 @@ class Storage:
             table = self._changed_over(table, rows * features, dense)
         return tables.fit_rows(tables.fit_features(table, features), rows)
 
+    def fit_grouped(self, model: Any, groups: int, tasks: int, features: int, dense: bool) -> Any:
+        """A model of groups and tasks with room for more."""
+        return model._replace(
+            groups=self.fit(model.groups, groups, features, dense), tasks=self.fit(model.tasks, tasks, features, dense)
+        )
+
     def _changed_over(self, table: Any, weights: int, dense: bool) -> Any:
         """A dense table that shall hold so many weights, as it is or in a storage that has an end."""
         if self.storage == "hashed" and weights > 2**self.bits:

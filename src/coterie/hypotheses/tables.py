@@ -57,7 +57,7 @@ def hashed(bits: int, dtype: str) -> Hashed:
 
 def row_major_pairs(rows: int, features: int, dtype: str) -> RowMajorPairs:
     """An empty dense table of weights and second numbers."""
-    return RowMajorPairs(np.zeros(2 * max(rows, 1) * max(features, 1), dtype), 2 * max(features, 1))
+    return RowMajorPairs(np.zeros(2 * rows * max(features, 1), dtype), 2 * max(features, 1))
 
 
 def hashed_pairs(bits: int, dtype: str) -> HashedPairs:
@@ -153,7 +153,7 @@ def enlarge(table: Any, rows: NDArray[np.int64], entries: int) -> Any:
     if table.used[0] + need <= room(table):
         return table
     live = int(size.sum())
-    values, features = arena(4 + need + live + live // 2, table.values.dtype, type(table))
+    values, features = arena(4 + need + live + 9 * live // 10, table.values.dtype, type(table))
     start = np.zeros_like(table.start)
     used = compact(table, features, start)
     return table._replace(values=values, features=features, start=start, used=np.array([used], np.int64))
@@ -193,7 +193,7 @@ def to_sparse(table: Any) -> Any:
 @to_sparse.register
 def _(table: RowMajorPairs) -> Any:
     dense = every_pair(table)
-    cells = 2 * int(np.count_nonzero(dense[:, :, 1])) + 8 * len(dense) + 512
+    cells = 2 * int(np.count_nonzero(np.any(dense, axis=2))) + 8 * len(dense) + 512
     made = sparse(len(dense), dense.dtype.str, cells, SparsePairs)
     for row, pairs in enumerate(dense):
         write_pairs(made, row, pairs)

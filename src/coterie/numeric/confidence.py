@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .adaptive import sum_of_levels
-from .generic import compiled, when
+from .generic import compiled, generic, when
 from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, skip, spread, tick
 from .records import begin, end, feature, sqnorm, value
 from .tables import beside, claim, held, locate, put
@@ -58,10 +58,15 @@ def _move(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -
         put(table, place + second, gained + x * x / r)
 
 
-@when(spread, Confident)
-def _spread_confident(model: Any, i: Any, rows: Any, t: Any) -> Any:
+@generic
+def variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """The variance v of the margin of record t."""
+
+
+@when(variance, Confident)
+def _variance_confident(model: Any, i: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
-    total = noise_of(model, rows, t)
+    total = 0.0
     if levels.own[i] != 0.0:
         total += _variance(model.tasks, i, levels.own[i], rows, t)
     for level in range(levels.paths.shape[1]):
@@ -69,6 +74,16 @@ def _spread_confident(model: Any, i: Any, rows: Any, t: Any) -> Any:
         if group >= 0 and levels.weight[group] != 0.0:
             total += _variance(model.groups, group, levels.weight[group], rows, t)
     return total
+
+
+@compiled
+def variances(model: Any, rows: Any, tasks: Any, out: Any) -> None:
+    """The variance of the margin of every record."""
+    for t in range(out.size):
+        out[t] = variance(model, tasks[t], rows, t)
+
+
+when(spread, Confident)(lambda model, i, rows, t: variance(model, i, rows, t) + noise_of(model, rows, t))
 
 
 @when(add, Confident)

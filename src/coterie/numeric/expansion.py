@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, when
+from .generic import apart, generic, generic_apart, when
 from .models import Columns, Levels, SparseColumns
 
 #: Places in ``counts`` of a support.
@@ -77,8 +77,13 @@ def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
 
 
 @generic
-def enter(sharing: Any, support: Any, slot: Any, i: Any) -> None:
-    """Note the groups of task i beside a slot."""
+def enter(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
+    """Note how the tasks share in record t of the block, of task i, which is about to be put into a slot."""
+
+
+@generic
+def turn_over(sharing: Any) -> None:
+    """End a round."""
 
 
 @generic
@@ -101,7 +106,7 @@ def wanted(memory: Any, agreement: Any) -> Any:
     """Whether a record is to be learned at y·margin = ``agreement``."""
 
 
-@generic
+@generic_apart
 def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agreement: Any, turns: Any, s: Any) -> Any:
     """Learn record t of the block, which is the s-th of the turns; what it lacks, in which case nothing has changed."""
 
@@ -111,12 +116,13 @@ when(at_hand, object)(lambda sharing, i: sharing.slot[i] >= 0)
 
 
 @when(enter, Levels)
-def _enter_levels(sharing: Any, support: Any, slot: Any, i: Any) -> None:
+def _enter_levels(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     for level in range(sharing.paths.shape[1]):
-        support.groups[level, slot] = sharing.paths[i, level]
+        model.support.groups[level, slot] = sharing.paths[i, level]
 
 
-when(enter, object)(lambda sharing, support, slot, i: None)
+when(enter, object)(lambda sharing, model, work, slot, t, i, coefficient: None)
+when(turn_over, object)(lambda sharing: None)
 
 
 @when(shares, Levels)
@@ -166,7 +172,7 @@ def _own_of_sparse_columns(sharing: Any, i: Any) -> Any:
     return sharing.values[first + np.searchsorted(sharing.rows[first:last], i)]
 
 
-@compiled
+@apart
 def margin(weights: Any, values: Any, n: Any) -> Any:
     """Σ_j weights_j values_j; a sum that is nothing but rounding is zero, so that ties are ties in every order."""
     total = np.dot(weights[:n], values[:n])
@@ -179,19 +185,19 @@ def margin(weights: Any, values: Any, n: Any) -> Any:
     return total
 
 
-@compiled
+@apart
 def patch(values: Any, work: Any) -> None:
     """Bring one record's kernel values up to the slots that have changed hands in this block."""
     for each in range(work.cursor[1]):
         values[work.slots[each]] = values[work.width + work.places[each]]
 
 
-@compiled
+@apart
 def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     """Put record t of the block, of task i, into a slot."""
     support, cursor = model.support, work.cursor
+    enter(model.sharing, model, work, slot, t, i, coefficient)
     support.tasks[slot] = i
-    enter(model.sharing, support, slot, i)
     support.births[slot] = cursor[5] + t
     support.coefficients[slot] = coefficient
     work.holder[slot] = t

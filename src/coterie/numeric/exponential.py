@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .generic import compiled
+from .generic import apart
 
 #: A column is right to so much of its length.
 TOLERANCE = 1e-14
 
 
-@compiled
+@apart
 def outgrows(B: Any, limit: float) -> bool:
     """Whether the largest eigenvalue of B exceeds the limit: O(K²) unless it comes near."""
     largest = 0.0
@@ -26,14 +26,14 @@ def outgrows(B: Any, limit: float) -> bool:
     return largest > limit and np.linalg.eigvalsh(B)[-1] > limit
 
 
-@compiled
+@apart
 def log_trace_exponential(B: Any) -> Any:
     """Log tr exp(B), O(K³)."""
     values = np.linalg.eigvalsh(B)
     return values[-1] + np.log(np.sum(np.exp(values - values[-1])))
 
 
-@compiled
+@apart
 def exponential(B: Any, out: Any) -> None:
     """exp(B) up to a factor that keeps its largest eigenvalue at 1, O(K³); rows of B apart from all stay so exactly."""
     values, vectors = np.linalg.eigh(B)
@@ -46,7 +46,7 @@ def exponential(B: Any, out: Any) -> None:
             out[j, j] = np.exp(B[j, j] - values[-1])
 
 
-@compiled
+@apart
 def exponential_column(B: Any, i: int, out: Any) -> None:
     """Column i of exp(B) by Lanczos' process from e_i: O(K² · steps), a few dozen steps for a smooth spectrum.
 
@@ -72,7 +72,7 @@ def exponential_column(B: Any, i: int, out: Any) -> None:
         V[m] = w / beta
 
 
-@compiled
+@apart
 def _tridiagonal(T: Any) -> Any:
     """The largest eigenvalue of T and the first column of exp(T) without that factor."""
     values, vectors = np.linalg.eigh(np.ascontiguousarray(T))

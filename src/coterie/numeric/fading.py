@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .confidence import variance
 from .generic import compiled, generic, when
 from .models import Spread, adapt, add, diagonal, foresee, ready, report, score, skip, spread, tick
 from .prefetch import fetch
@@ -124,6 +125,7 @@ def _skip_forgetful(model: Any) -> Any:
 when(score, Forgetful)(lambda model, i, rows, t: score(model.model, i, rows, t))
 when(report, Forgetful)(lambda model, i, rows, t, margin: margin)
 when(diagonal, Forgetful)(lambda model, i: diagonal(model.model, i))
+when(variance, Forgetful)(lambda model, i, rows, t: variance(model.model, i, rows, t))
 when(spread, Forgetful)(lambda model, i, rows, t: spread(model.model, i, rows, t))
 when(foresee, Forgetful)(lambda model, i, rows, t: foresee(model.model, i, rows, t))
 when(adapt, Forgetful)(lambda model: adapt(model.model))

@@ -16,6 +16,13 @@ from numba.extending import overload
 Body = Callable[..., Any]
 F = TypeVar("F", bound=Body)
 
+#: A whole loop becomes one machine function: between functions a model's arrays are counted in and out, which takes
+#: longer than a short record (so does a conditional expression around a call that is given a model).
+#: Division by zero is for the bodies to exclude: a test for it keeps loops from working on several numbers at once.
+_OPTIONS: Any = {"forceinline": True, "error_model": "numpy"}
+#: Said in as many words, for a function takes over what it does not say from whoever calls it first.
+_APART: Any = _OPTIONS | {"forceinline": False}
+
 _BODIES: dict[Body, list[tuple[tuple[type, ...], Body]]] = {}
 
 
@@ -34,15 +41,33 @@ def compiled(function: F) -> F:
     A cached function holds the bodies of what it calls, whichever module they are from, so it is outdated as soon as
     any module of this package changes; left to itself numba would look at the function's own file only.
     """
-    made: Any = njit(cache=True, nogil=True)(function)
+    return _cached(function, **_OPTIONS)
+
+
+def apart(function: F) -> F:
+    """As :func:`compiled`, for what is long and seldom called: it stays a function of its own, compiled once."""
+    return _cached(function, **_APART)
+
+
+def _cached(function: F, **options: Any) -> F:
+    made: Any = njit(cache=True, nogil=True, **options)(function)
     made._cache._cache_file._source_stamp = _STAMP
     return cast(F, made)
 
 
 def generic(function: F) -> F:
     """Declare a function whose bodies are given by :func:`when`; its own body is never run."""
+    return _overloaded(function, _OPTIONS)
+
+
+def generic_apart(function: F) -> F:
+    """As :func:`generic`, for bodies that are long and seldom called: see :func:`apart`."""
+    return _overloaded(function, _APART)
+
+
+def _overloaded(function: F, options: Any) -> F:
     bodies = _BODIES[function] = []
-    overload(function, strict=False)(lambda *arguments: _pick(bodies, arguments))
+    overload(function, jit_options=options, strict=False)(lambda *arguments: _pick(bodies, arguments))
     return function
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .exponential import exponential, exponential_column, log_trace_exponential, outgrows
-from .generic import compiled, when
+from .generic import apart, when
 from .learned import (
     AsLearned,
     CovarianceLaw,
@@ -33,7 +33,7 @@ from .learned import (
 # -- the Gram matrix --------------------------------------------------------------------------------------------------
 
 
-@compiled
+@apart
 def _absorb(gram: Any, move: Any) -> None:
     """W'W += a b' + b a' with b = W'x + ‖x‖² a / 2: exactly symmetric, for sums of two commute."""
     a = move.column
@@ -57,7 +57,7 @@ def _absorb_any(law: Any, relation: Any) -> Any:
     _absorb(relation.gram, relation.move)
 
 
-@compiled
+@apart
 def _note_centred(last: Any, d: Any, gram: Any, move: Any) -> None:
     """The a and b of the change a b' + b a' of the centred Gram matrix."""
     length = move.size[0] - move.size[1] ** 2 / d
@@ -77,7 +77,7 @@ def _revise_logdet(law: Any, relation: Any) -> Any:
     return True
 
 
-@compiled
+@apart
 def _add_gram(R: Any, eta: Any, G: Any, largest: Any) -> bool:
     """R += eta G unless that makes an entry larger than that; of a positive definite R the diagonal tells."""
     for j in range(R.shape[0]):
@@ -143,7 +143,7 @@ when(fetch, object)(lambda law, relation, i: None)
 # -- covariance -------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@apart
 def _covariance(gram: Any, d: Any, ridge: Any, out: Any) -> None:
     """The covariance of the task vectors over their d features, plus ridge I."""
     for j in range(out.shape[0]):
@@ -157,7 +157,7 @@ def _revise_covariance(law: Any, relation: Any) -> Any:
     return _take_covariance(law, relation.gram, relation.inverse, limit(relation.pace, relation.first))
 
 
-@compiled
+@apart
 def _take_covariance(law: Any, gram: Any, inverse: Any, largest: Any) -> bool:
     d = law.features[0]
     for j in range(inverse.shape[0]):
@@ -172,7 +172,7 @@ def _revise_precision(law: Any, relation: Any) -> Any:
     return _take_precision(law, relation.gram, relation.inverse)
 
 
-@compiled
+@apart
 def _take_precision(law: Any, gram: Any, inverse: Any) -> bool:
     """The inverse by the rank-two change since the revision before, and now and then afresh: O(K²) on average."""
     K = inverse.shape[0]
@@ -189,7 +189,7 @@ def _take_precision(law: Any, gram: Any, inverse: Any) -> bool:
     return True
 
 
-@compiled
+@apart
 def _rank_two(P: Any, a: Any, b: Any, d: Any) -> bool:
     """P = A⁻¹ becomes the inverse of A + (a b' + b a') / d by Woodbury's identity; False if rounding would spoil it."""
     u, v = np.dot(P, a), np.dot(P, b)
@@ -209,7 +209,7 @@ def _rank_two(P: Any, a: Any, b: Any, d: Any) -> bool:
 # -- the square root --------------------------------------------------------------------------------------------------
 
 
-@compiled
+@apart
 def _root(G: Any) -> Any:
     """Eigenvalues of G^(1/2) / tr and eigenvectors; the sum of the eigenvalues is 0 where W is zero, 1 elsewhere."""
     values, vectors = np.linalg.eigh(G)
@@ -218,7 +218,7 @@ def _root(G: Any) -> Any:
     return roots / total if total > 0.0 else roots, vectors
 
 
-@compiled
+@apart
 def _compose(values: Any, vectors: Any, G: Any, at_zero: float, out: Any) -> None:
     """V diag(values) V', tasks without weights kept apart exactly, so that their margins stay zero."""
     made = np.dot(vectors * values, vectors.T)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, when
+from .generic import apart, compiled, generic_apart, when
 from .models import adapt, add, add_timed, diagonal, foresee, mean, ready, report, score, skip, tick
 from .records import begin, end, feature, value
 from .tables import dot
@@ -176,57 +176,57 @@ class WhenSettled(NamedTuple):
     tolerance: float
 
 
-@generic
+@generic_apart
 def revise(law: Any, relation: Any) -> Any:
     """Take M one step on; False if it would outgrow its limit, M being then left as it is."""
 
 
-@generic
+@generic_apart
 def absorb(law: Any, relation: Any) -> Any:
     """Add the move to the Gram matrix."""
 
 
-@generic
+@generic_apart
 def fetch(law: Any, relation: Any, i: Any) -> Any:
     """Bring row i of ``relation.inverse`` up to date."""
 
 
-@generic
+@generic_apart
 def scale(pace: Any, relation: Any) -> Any:
     """What A⁻¹ is multiplied with in a move."""
 
 
-@generic
+@generic_apart
 def limit(pace: Any, first: Any) -> Any:
     """How large an entry of M may become."""
 
 
-@generic
+@generic_apart
 def turn(order: Any, relation: Any) -> Any:
     """Revise and absorb in the order asked for; False if M would outgrow its limit."""
 
 
-@generic
+@generic_apart
 def due(start: Any, relation: Any) -> Any:
     """Whether M is revised at this move."""
 
 
-@generic
+@generic_apart
 def log_trace(trace: Any, exponent: Any) -> Any:
     """Log tr A of A = exp(-exponent), if that is to be taken out; else 0."""
 
 
-@generic
+@generic_apart
 def unit_trace(trace: Any, inverse: Any) -> Any:
     """Divide A by its trace, if asked for."""
 
 
-@generic
+@generic_apart
 def exponentiate(pace: Any, law: Any, relation: Any) -> Any:
     """Bring ``relation.inverse`` up to date with an exponent that has changed."""
 
 
-@generic
+@generic_apart
 def may_grow(pace: Any, exponent: Any, largest: Any) -> Any:
     """Whether moves can be spread by the exponential of this exponent."""
 
@@ -286,8 +286,8 @@ def _add_timed_learned(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any
 
 
 @when(mean, Learned)
-def _mean_learned(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -> Any:
-    return clock * dot(model.table, i, rows, t) - dot(twin.table, i, rows, t)
+def _mean_learned(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
+    return clock * margin - dot(twin.table, i, rows, t)
 
 
 @when(tick, Learned)
@@ -305,7 +305,7 @@ def _adapt_learned(model: Any) -> Any:
     _learn(model.relation)
 
 
-@compiled  # on its own, so that it is compiled once whatever the records, the rule and the weights are
+@apart  # whatever the records, the rule and the weights are
 def _learn(relation: Any) -> None:
     if relation.status[0] == 0:
         if due(relation.start, relation):
@@ -358,7 +358,7 @@ def _due_when_settled(start: Any, relation: Any) -> Any:
     return _settled(start.moves, start.last, start.tolerance, relation.gram.products)
 
 
-@compiled
+@apart
 def _settled(moves: Any, last: Any, tolerance: Any, products: Any) -> Any:
     """At a checkpoint, compare the correlations of the task vectors with those of the one before; O(K²) there."""
     if moves[2] > 0:
@@ -372,7 +372,7 @@ def _settled(moves: Any, last: Any, tolerance: Any, products: Any) -> Any:
     return moves[2] > 0
 
 
-@compiled
+@apart
 def _correlation_change(products: Any, last: Any) -> Any:
     """Squared Frobenius norms of the change since ``last``, which is replaced, and of the correlations themselves."""
     change = size = 0.0

@@ -17,7 +17,7 @@ from .expansion import (
     scale,
     shares,
 )
-from .generic import compiled, generic, when
+from .generic import apart, generic, when
 from .randomness import uniform
 
 
@@ -67,7 +67,7 @@ def _printed_penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
     return squared * sigma * sigma - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
 
 
-@compiled
+@apart
 def shrinking(a: Any, b: Any, room: Any) -> Any:
     """The largest chi in (0, 1] with a chi² + b chi <= room, for b >= 0 and room > 0."""
     if a + b <= room:
@@ -114,7 +114,7 @@ def _absorb_in_printed(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
     return _queue(m, model, work, t, i, y, turns, s)
 
 
-@compiled
+@apart
 def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
     support, sums = model.support, memory.sums
     kappa = work.values[t, work.width + t]
@@ -139,7 +139,7 @@ def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: An
     return 0
 
 
-@compiled
+@apart
 def _old_values(model: Any, work: Any, r: Any) -> Any:
     """Put the kernel values of the oldest with all slots into ``work.along``, or say what is missing."""
     support, cursor = model.support, work.cursor
@@ -157,7 +157,7 @@ def _old_values(model: Any, work: Any, r: Any) -> Any:
     return 0
 
 
-@compiled
+@apart
 def _shrink(memory: Any, support: Any, work: Any, r: Any, with_new: Any, longest: Any) -> None:
     """Choose phi with the new vector in and the oldest not yet out, and shrink all."""
     sums = memory.sums
@@ -175,7 +175,7 @@ def _shrink(memory: Any, support: Any, work: Any, r: Any, with_new: Any, longest
     sums[2] *= phi
 
 
-@compiled
+@apart
 def _rescale(support: Any, sums: Any) -> None:
     """Bring a factor that has become tiny into the coefficients."""
     if sums[2] < 1e-100:

@@ -60,8 +60,20 @@ class Spread(NamedTuple):
     columns: Any
 
 
+#: A difference that is so small beside what it is of is rounding: it counts as zero, so that ties are ties.
+ROUNDING = 1e-14
+
+
 class Averaged(NamedTuple):
     """A model and a twin that gathers its moves weighted by their round; ``clock[0]`` counts the rounds learned."""
+
+    model: Any
+    twin: Any
+    clock: Any
+
+
+class AveragedPairs(NamedTuple):
+    """As :class:`Averaged`, the twin's sums being the second numbers of the model's tables of pairs."""
 
     model: Any
     twin: Any
@@ -114,8 +126,11 @@ def add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
 
 
 @generic
-def mean(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -> Any:
-    """Sum over the rounds so far of the margin that the weights before each of them give to record t."""
+def mean(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
+    """Sum over the rounds so far of the margin that the weights before each of them give to record t.
+
+    That of the current weights being ``margin``, only the twin is left to be read.
+    """
 
 
 @generic
@@ -190,17 +205,20 @@ def _add_timed_grouped(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any
 
 
 @when(mean, Grouped)
-def _mean_grouped(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -> Any:
+def _mean_grouped(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
     levels = model.levels
-    total = 0.0
+    before = 0.0
     if levels.own[i] != 0.0:
-        total += levels.own[i] * clock * dot(model.tasks, i, rows, t) - dot(twin.tasks, i, rows, t)
+        before += dot(twin.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
         if group >= 0:
-            integral = _integral(levels, group, clock)
-            total += integral * dot(model.groups, group, rows, t) - dot(twin.groups, group, rows, t)
-    return total
+            lag = clock * levels.weight[group] - _integral(levels, group, clock)
+            if lag != 0.0:  # the group's weight has changed as tasks arrived
+                before += lag * dot(model.groups, group, rows, t)
+            before += dot(twin.groups, group, rows, t)
+    total = clock * margin - before
+    return total if abs(total) > ROUNDING * abs(before) else 0.0
 
 
 @when(foresee, Grouped)
@@ -310,10 +328,11 @@ def _add_timed_spread(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any)
 
 
 @when(mean, Spread)
-def _mean_spread(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any) -> Any:
-    return clock * dot(model.table, i, rows, t) - dot(twin.table, i, rows, t)
+def _mean_spread(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
+    return clock * margin - dot(twin.table, i, rows, t)
 
 
+_kind: Any
 for _kind in (Grouped, Spread):
     when(report, _kind)(lambda model, i, rows, t, margin: margin)
     when(tick, _kind)(lambda model, i, agreement: None)
@@ -321,40 +340,47 @@ for _kind in (Grouped, Spread):
     when(adapt, _kind)(lambda model: None)
 
 
-when(score, Averaged)(lambda model, i, rows, t: score(model.model, i, rows, t))
-when(diagonal, Averaged)(lambda model, i: diagonal(model.model, i))
-when(adapt, Averaged)(lambda model: adapt(model.model))
+for _kind in (Averaged, AveragedPairs):
+    when(score, _kind)(lambda model, i, rows, t: score(model.model, i, rows, t))
+    when(diagonal, _kind)(lambda model, i: diagonal(model.model, i))
+    when(adapt, _kind)(lambda model: adapt(model.model))
 
 
+@when(foresee, AveragedPairs)
 @when(foresee, Averaged)
 def _foresee_averaged(model: Any, i: Any, rows: Any, t: Any) -> None:
     foresee(model.model, i, rows, t)
     foresee(model.twin, i, rows, t)
 
 
+@when(report, AveragedPairs)
 @when(report, Averaged)
 def _report_averaged(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
-    rounds = model.clock[0]
-    return mean(model.model, model.twin, i, rows, t, rounds) / rounds if rounds > 0 else 0.0
+    rounds = model.clock[0]  # before the first all sums are zero
+    return mean(model.model, model.twin, i, rows, t, rounds, margin) / max(rounds, 1.0)
 
 
+@when(ready, AveragedPairs)
 @when(ready, Averaged)
 def _ready_averaged(model: Any, i: Any, rows: Any, t: Any) -> Any:
     return ready(model.model, i, rows, t) and ready(model.twin, i, rows, t)
 
 
+@when(add, AveragedPairs)
 @when(add, Averaged)
 def _add_averaged(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     add(model.model, i, c, rows, t)
     add_timed(model.twin, i, c, rows, t, model.clock[0] + 1.0)
 
 
+@when(tick, AveragedPairs)
 @when(tick, Averaged)
 def _tick_averaged(model: Any, i: Any, agreement: Any) -> Any:
     tick(model.model, i, agreement)
     model.clock[0] += 1
 
 
+@when(skip, AveragedPairs)
 @when(skip, Averaged)
 def _skip_averaged(model: Any) -> Any:
     skip(model.model)

@@ -17,6 +17,7 @@ from .tables import (
     HashedPairs,
     RowMajor,
     RowMajorPairs,
+    Second,
     Sparse,
     SparsePairs,
     beside,
@@ -70,9 +71,9 @@ def _fetch_buckets(table: Any, row: Any, rows: Any, t: Any) -> None:
 
 
 _kind: Any
-for _kind in (RowMajor, Hashed, RowMajorPairs, HashedPairs):
+for _kind in (RowMajor, FeatureMajor, Hashed, RowMajorPairs, HashedPairs):
     when(fetch, _kind, object, Csr)(lambda table, row, rows, t: _fetch_each(table, row, rows, t))
 for _kind in (Sparse, SparsePairs):
     when(fetch, _kind)(lambda table, row, rows, t: _fetch_buckets(table, row, rows, t))
-for _kind in (RowMajor, Hashed, RowMajorPairs, HashedPairs, FeatureMajor):
+for _kind in (RowMajor, Hashed, RowMajorPairs, HashedPairs, FeatureMajor, Second):
     when(fetch, _kind)(lambda table, row, rows, t: None)

@@ -25,7 +25,7 @@ from .expansion import (
     wanted,
     weigh,
 )
-from .generic import compiled, generic, when
+from .generic import apart, generic, when
 from .models import Columns, Levels, SparseColumns
 
 #: Instead of a slot: the vector is not to be stored; the inverse is worn out.
@@ -113,7 +113,7 @@ when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
 # -- the inverse ------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@apart
 def project(inverse: Any, k: Any, n: Any, along: Any) -> Any:
     """A = C k; returns k·a."""
     along[:n] = 0.0
@@ -127,7 +127,7 @@ def project(inverse: Any, k: Any, n: Any, along: Any) -> Any:
     return total
 
 
-@compiled
+@apart
 def border(inverse: Any, n: Any, along: Any, left: Any) -> None:
     """The inverse with one more vector, in slot n."""
     for j in range(n):
@@ -139,7 +139,7 @@ def border(inverse: Any, n: Any, along: Any, left: Any) -> None:
     inverse[n, n] = 1.0 / left
 
 
-@compiled
+@apart
 def replace(inverse: Any, n: Any, r: Any, along: Any, left: Any, column: Any) -> Any:
     """The inverse with one more vector and without that of slot r, whose place the new one takes.
 
@@ -164,7 +164,7 @@ def replace(inverse: Any, n: Any, r: Any, along: Any, left: Any, column: Any) ->
     return -last / np.sqrt(pivot)
 
 
-@compiled
+@apart
 def cheapest(inverse: Any, n: Any, along: Any, left: Any, sizes: Any, births: Any) -> Any:
     """The slot whose |coefficient| times what is left of its vector is least, the oldest of several; -1 if worn out."""
     best, least = -1, np.inf
@@ -206,7 +206,7 @@ def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
     return 0
 
 
-@compiled
+@apart
 def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
     """The squared norm of what the projection of the multitask instance leaves; its coefficients in ``along``."""
     n, k = model.support.counts[SIZE], memory.spare[0]
@@ -216,13 +216,13 @@ def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
     return whole - project(memory.inverse, k, n, work.along)
 
 
-@compiled
+@apart
 def _worn(support: Any, left: Any, whole: Any) -> Any:
     """Whether rounding shows, or the kernel is none, and the inverse has not just been made."""
     return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
 
 
-@compiled
+@apart
 def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: Any, turns: Any, s: Any) -> Any:
     support, beta, n = model.support, model.support.coefficients, model.support.counts[SIZE]
     r = _slot(memory, support, work, left, beta)
@@ -251,7 +251,7 @@ def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: A
     return 0
 
 
-@compiled
+@apart
 def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> Any:
     """Where a new vector goes of which ``left`` is left: nowhere, behind the others, or into the place of one."""
     n = support.counts[SIZE]
@@ -280,7 +280,7 @@ def _absorb_by_tasks(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agre
     return _absorb_shared(m, model, work, t, i, y, turns, s)
 
 
-@compiled
+@apart
 def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
     support, sharing = model.support, model.sharing
     if not roomy(memory, sharing, i):
@@ -316,7 +316,7 @@ def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, t
     return 0
 
 
-@compiled
+@apart
 def _passed_on(row: Any, n: Any, r: Any, along: Any, last: Any) -> None:
     given = row[r]
     for j in range(n):
@@ -359,7 +359,7 @@ def _gather_by_groups(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: 
                 memory.scaled[group, j] += own * y * along[j]
 
 
-@compiled
+@apart
 def _gather_own(memory: Any, i: Any, own: Any, y: Any, n: Any, along: Any) -> None:
     if memory.row[i] < 0:
         memory.row[i], memory.owner[memory.taken[0]] = memory.taken[0], i

@@ -35,6 +35,12 @@ class ConfidenceStep(NamedTuple):
     target: float
 
 
+class ConfidentMistake(NamedTuple):
+    """As :class:`ConfidenceStep`, where y·margin <= 0."""
+
+    target: float
+
+
 class ResidualStep(NamedTuple):
     """tau = ``rate`` · |y - margin|, the slope of half the squared loss."""
 
@@ -91,6 +97,8 @@ when(calls, HingeStep)(lambda rule, agreement: agreement < 1.0)
 when(calls, LogisticStep)(lambda rule, agreement: True)
 when(calls, ConfidenceStep)(lambda rule, agreement: agreement < rule.target)
 
+when(calls, ConfidentMistake)(lambda rule, agreement: agreement <= 0.0)
+
 when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: 1.0)
 
 
@@ -108,6 +116,7 @@ def _step_on_logistic(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreemen
     return 1.0 / (1.0 + math.exp(rule.scale * agreement))
 
 
+@when(step, ConfidentMistake)
 @when(step, ConfidenceStep)
 def _step_on_confidence(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
     total = spread(model, i, rows, t)

@@ -58,27 +58,16 @@ def learn(
         if not wanted(asker, s):
             pass_by(asker, model)
             continue
-        tau = _settle(model, rule, rows, s, i, y[s], margin)
-        if tau < 0.0:
-            return s
-        moves.taus[s] = tau
+        agreement = evidence(rule, y[s], margin)
+        if calls(rule, agreement):
+            if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
+                return s
+            moves.taus[s] = step(rule, model, i, rows, s, agreement)
+        if moves.taus[s] > 0.0:
+            add(model, i, moves.taus[s] * direction(rule, y[s], agreement), rows, s)
+            adapt(model)
+        tick(model, i, y[s] * margin)
     return last
-
-
-@compiled
-def _settle(model: Any, rule: Any, rows: Any, s: int, i: int, y: float, margin: float) -> float:
-    """Learn record s, whose margin was ``margin``; returns the step, or -1.0 if room or a column is missing first."""
-    tau = 0.0
-    agreement = evidence(rule, y, margin)
-    if calls(rule, agreement):
-        if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
-            return -1.0
-        tau = step(rule, model, i, rows, s, agreement)
-    if tau > 0.0:
-        add(model, i, tau * direction(rule, y, agreement), rows, s)
-        adapt(model)
-    tick(model, i, y * margin)
-    return tau
 
 
 @compiled
@@ -89,5 +78,19 @@ def predict_one(model: Any, rows: Any, i: int) -> float:
 
 @compiled
 def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
-    """Learn the only record; returns the step, or -1.0 as :func:`_settle` does."""
-    return _settle(model, rule, rows, 0, i, y, score(model, i, rows, 0))
+    """The round of the only record: returns the step, or -1.0 if the model needs room or a column of M first.
+
+    The lines of :func:`learn` once more: in a function that both would call, a model's arrays are counted in and out.
+    """
+    margin = score(model, i, rows, 0)
+    agreement = evidence(rule, y, margin)
+    tau = 0.0
+    if calls(rule, agreement):
+        if not ready(model, i, rows, 0):
+            return -1.0
+        tau = step(rule, model, i, rows, 0, agreement)
+    if tau > 0.0:
+        add(model, i, tau * direction(rule, y, agreement), rows, 0)
+        adapt(model)
+    tick(model, i, y * margin)
+    return tau

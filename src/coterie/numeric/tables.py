@@ -101,6 +101,25 @@ class SparsePairs(NamedTuple):
         )
 
 
+class Second(NamedTuple):
+    """The second numbers of a table of pairs as a table of their own.
+
+    It has room where the first numbers have, and holds what they have claimed: they must be moved first.
+    """
+
+    values: Any
+    table: Any
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is of the copied table's memory again."""
+        return second, (self.table,)
+
+
+def second(table: Any) -> Second:
+    """The second numbers of a table of pairs, the same memory."""
+    return Second(table.values, table)
+
+
 @generic
 def locate(table: Any, row: Any, feature: Any) -> Any:
     """Address of a weight in ``table.values``, or that of some zero if the weight is not stored.
@@ -318,6 +337,12 @@ for _kind in (RowMajor, FeatureMajor, Hashed, RowMajorPairs, HashedPairs):
     when(reserve, _kind)(lambda table, row, rows, t: True)
 
 
+when(locate, Second)(lambda table, row, feature: locate(table.table, row, feature) + beside(table.table))
+when(claim, Second)(lambda table, row, feature: locate(table, row, feature))
+when(touch, Second)(lambda table, row, rows, t: np.int64(0))
+when(reserve, Second)(lambda table, row, rows, t: True)
+
+
 @compiled
 def dot(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """Inner product of a row of the table with record t: O(stored entries)."""
@@ -353,9 +378,9 @@ def write_row(table: Any, row: Any, weights: Any) -> None:
 
 @compiled
 def add_pairs(table: Any, row: Any, pairs: Any) -> None:
-    """Add weights and second numbers of an array (features, 2), where the latter are not zero, to a row with room."""
+    """Add weights and second numbers of an array (features, 2), those that are not both zero, to a row with room."""
     for j in range(len(pairs)):
-        if pairs[j, 1] != 0.0:
+        if pairs[j, 0] != 0.0 or pairs[j, 1] != 0.0:
             place = claim(table, row, j)
             table.values[place] += pairs[j, 0]
             table.values[place + beside(table)] += pairs[j, 1]
@@ -364,7 +389,10 @@ def add_pairs(table: Any, row: Any, pairs: Any) -> None:
 @compiled
 def write_pairs(table: Any, row: Any, pairs: Any) -> None:
     """As :func:`write_row` for the weights and second numbers of an array (features, 2)."""
-    _grow_row(table, row, np.count_nonzero(pairs[:, 1]))
+    moved = 0
+    for j in range(len(pairs)):
+        moved += 1 if pairs[j, 0] != 0.0 or pairs[j, 1] != 0.0 else 0
+    _grow_row(table, row, moved)
     add_pairs(table, row, pairs)
 
 

@@ -12,19 +12,24 @@ from .adaptive import Adaptive
 from .confidence import Confident
 from .expansion import Expansion, Support
 from .fading import Faded, Forgetful
-from .models import Averaged, Columns, Grouped, Levels, SparseColumns, Spread
+from .heterogeneous import Joined, Rounds
+from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
+from .p_norm import PNorm
 from .records import Csr
+from .second_order import Bordered, FullPrimal
 from .signed import Signed
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
+from .taught import Taught
 
 Arrays = dict[str, NDArray[Any]]
 
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(Adaptive, Averaged, Confident, Faded, Forgetful, Grouped, Signed, Spread),
-        *(Columns, Levels, SparseColumns),
+        *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
+        *(Bordered, FullPrimal, Joined, PNorm, Rounds),
+        *(Columns, Levels, SparseColumns, Taught),
         *(Expansion, Support, DenseStore, SparseStore),
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
         *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),

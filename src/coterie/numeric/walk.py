@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import memories, projections  # noqa: F401 - they give the functions below bodies for every budget
-from .expansion import COLUMN, DONE, SIZE, absorb, at_hand, margin, patch, scale, shares, wanted, weigh
-from .generic import compiled, when
+from . import memories, projections, taught  # noqa: F401 - they give the functions below bodies for every budget
+from .expansion import COLUMN, DONE, SIZE, absorb, at_hand, margin, patch, scale, shares, turn_over, wanted, weigh
+from .generic import apart, when
 
 
 class Turns(NamedTuple):
@@ -31,7 +31,7 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
         work.weights[j] = support.coefficients[j] * work.shares[j] * factor
 
 
-@compiled
+@apart
 def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     """Learn the n records of a block that begins at ``first``, from where the cursor stands; why it stopped."""
     memory, support, cursor = model.memory, model.support, work.cursor
@@ -60,11 +60,12 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: i
                 return lacking
             if y[s] * turns.own[s] <= 0.0:
                 turns.taus[s] = 1.0
+        turn_over(model.sharing)
     cursor[0] = n
     return DONE
 
 
-@compiled
+@apart
 def tell(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> Any:
     """Margins of records of which the kernel values are at hand, from where the cursor stands; nothing is learned."""
     for t in range(work.cursor[0], tasks.size):

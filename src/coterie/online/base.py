@@ -292,15 +292,27 @@ class OnlineModel(Learned):
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
         distinct, places = distinct_labels(task)
-        state = self._state_with([*tasks, *distinct], features, tabular.is_dense(rows), length)
+        state, numbers = self._numbered(distinct, features, tabular.is_dense(rows), tasks, length)
         self.labels_ = labels
-        codes = np.array([state.tasks.numbers[label] for label in distinct], np.int64)[places]
+        codes = np.array(numbers, np.int64)[places]
         asker = None if asking is None else asking(state)
         last = max(len(values) - late, 0)
         inside = labels.learn(values, last)
         moves = self._learner().update_many(state, rows, codes, inside.y, last, *([] if asker is None else [asker]))
         asked = np.ones(len(values), bool) if asker is None else asker.answer > 0
-        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked)
+        support = getattr(moves, "stored", None), getattr(moves, "evicted", None)
+        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked, *support)
+
+    def _numbered(
+        self, distinct: Sequence[Hashable], features: int, dense: bool, tasks: Sequence[Hashable], length: int | None
+    ) -> tuple[State, list[int]]:
+        """The state with room for all these tasks, and the numbers of the distinct ones, looked up once if known."""
+        if self.fitted and not tasks and features <= self.state_.features:
+            found = list(map(self.state_.tasks.numbers.get, distinct))
+            if None not in found:
+                return self.state_, found  # type: ignore[return-value]
+        state = self._state_with([*tasks, *distinct], features, dense, length)
+        return state, list(map(state.tasks.numbers.__getitem__, distinct))
 
     def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
         """The state with room for these tasks and features, made if there is none."""
@@ -321,7 +333,7 @@ class OnlineModel(Learned):
         if self.new_task == "raise":
             self._refuse_unseen(distinct)
         numbers = self.state_.tasks.numbers
-        tabular.require_kin([label for label in distinct if label not in numbers], numbers)
+        tabular.refuse_twins([label for label in distinct if label not in numbers], numbers)
         codes = np.array([numbers.get(label, -1) for label in distinct], np.int64)[places]
         margins = self._learner().score_any(self.state_, rows, codes, [distinct[place] for place in places[codes < 0]])
         return np.asarray(self.labels_.shift + self.labels_.factor * margins)

@@ -33,7 +33,8 @@ class MultitaskKernelPerceptron(OnlineClassifier):
         One of :mod:`coterie.kernels`, a name (``"gaussian"``, ``"linear"``, any kernel of scikit-learn,
         ``"precomputed"``), or a function of two arrays of records; ``Gaussian(sigma=1.0)`` without.
     relation : relation, optional
-        How tasks share, any fixed one; :class:`HalfUpdate` without.
+        How tasks share; :class:`HalfUpdate` without. Those that are learned go with :class:`Unbounded` and
+        :class:`RandomRemoval`.
     budget : budget, optional
         One of :mod:`coterie.budgets`; :class:`Unbounded` without.
     dtype : {"float64", "float32"}

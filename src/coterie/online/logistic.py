@@ -6,13 +6,17 @@ from collections.abc import Hashable
 from typing import Any, Literal
 
 from coterie import persistence
-from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
+from coterie.confidence_learner import ConfidenceLearner
+from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance
+from coterie.kernels import LinearKernel
 from coterie.learner import Learner
 from coterie.relations import HalfUpdate
-from coterie.rules import Arow, Logistic
+from coterie.rules import AROW, Logistic
+from coterie.second_order_learner import SecondOrderLearner
 from coterie.wrappers import forgetting
 
 from .probabilistic import ProbabilisticClassifier
+from .variance import Variances
 
 
 @persistence.register
@@ -89,7 +93,7 @@ class MultitaskLogistic(ProbabilisticClassifier):
 
 
 @persistence.register
-class MultitaskAROW(ProbabilisticClassifier):
+class MultitaskAROW(Variances, ProbabilisticClassifier):
     """Adaptive regularisation of weights for many tasks: every weight has a mean and a variance (diagonal AROW).
 
     A task predicts by the sum of its own weights and those of its groups, whose prior variances are their weights in
@@ -103,16 +107,25 @@ class MultitaskAROW(ProbabilisticClassifier):
     r : float > 0
         How noisy labels are: 3 for text, 10 in general, 30 where labels are noisy. Relative to the mean square of a
         record's entries.
-    covariance : {"diagonal"}
-        Which covariances are kept.
+    covariance : {"diagonal", "full"}
+        Whether a weight has a variance only, or covariances with all others of all tasks: with the covariance P, at
+        first M ⊗ I, and r relative to the record, margin f = w·φ and v = φ'Pφ, where y f < 1
+
+            w <- w + (y - f) / (v + r) Pφ,    P <- P - Pφφ'P / (v + r).
+
+    rule : rule, optional
+        :class:`AROW` without; :class:`SecondOrder` moves on mistakes only, and makes it the diagonal second-order
+        Perceptron, without probabilities.
     storage, bits, dtype
-        As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
+        As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
     task_column, new_task, half_life
-        As in :class:`MultitaskPerceptron`.
+        As in :class:`MultitaskPerceptron`; the whole covariance forgets nothing.
 
     Notes
     -----
-    O(nnz · levels) a record whatever the number of tasks. Twice the margin is taken as log-odds.
+    Diagonal: O(nnz · levels) a record whatever the number of tasks, for relations of nested groups. Full: O((K d)²) a
+    record that moves it, and memory for as many covariances; for any fixed relation, and for K d up to some thousands.
+    Where tasks or features are new or M changes it is made anew, O((K d)³). Twice the margin is taken as log-odds.
 
     Examples
     --------
@@ -127,8 +140,9 @@ class MultitaskAROW(ProbabilisticClassifier):
         self,
         relation: Any = None,
         r: float = 10.0,
-        covariance: Literal["diagonal"] = "diagonal",
+        covariance: Literal["diagonal", "full"] = "diagonal",
         *,
+        rule: Any = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -139,6 +153,7 @@ class MultitaskAROW(ProbabilisticClassifier):
         self.relation = relation
         self.r = r
         self.covariance = covariance
+        self.rule = rule
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -146,10 +161,19 @@ class MultitaskAROW(ProbabilisticClassifier):
         self.new_task = new_task
         self.half_life = half_life
 
-    def _make_learner(self) -> Learner:
-        if self.covariance != "diagonal":
-            raise ValueError(f"covariance must be 'diagonal', got {self.covariance!r}")
+    def _make_learner(self) -> Any:
+        if self.covariance not in ("diagonal", "full"):
+            raise ValueError(f"covariance must be 'diagonal' or 'full', got {self.covariance!r}")
+        relation = HalfUpdate() if self.relation is None else self.relation
+        rule = AROW() if self.rule is None else self.rule
+        if self.covariance == "full":
+            return self._whole(relation, rule)
         hypothesis = DiagonalAROW(self.r, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        return Learner(
-            forgetting(hypothesis, self.half_life), HalfUpdate() if self.relation is None else self.relation, Arow()
-        )
+        return ConfidenceLearner(forgetting(hypothesis, self.half_life), relation, rule)
+
+    def _whole(self, relation: Any, rule: Any) -> SecondOrderLearner:
+        if self.half_life is not None:
+            raise ValueError(f"half_life needs covariance='diagonal', got half_life={self.half_life!r}")
+        if self.storage not in ("auto", "dense"):
+            raise ValueError(f"covariance='full' is dense: storage must be 'auto' or 'dense', got {self.storage!r}")
+        return SecondOrderLearner(FullCovariance(LinearKernel(), "primal", self.dtype), relation, rule, self.r, True)

@@ -16,8 +16,13 @@ Asking = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Rounds:
-    """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked."""
+    """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked.
+
+    Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none.
+    """
 
     margin: Margins
     updated: NDArray[np.bool_]
     queried: NDArray[np.bool_]
+    stored: NDArray[np.bool_] | None = None
+    evicted: NDArray[np.int64] | None = None

@@ -12,7 +12,7 @@ from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
 from coterie.mixture import Member, Mixture
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
-from coterie.rules import Arow, Logistic
+from coterie.rules import AROW, Logistic
 from coterie.wrappers import Signed
 
 from .logistic import MultitaskLogistic
@@ -183,7 +183,7 @@ def _ensemble(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
     made = {f"logistic, share {share:g}": Member(gradient, relation_at(share), Logistic()) for share in SHARES}
     for r in NOISES:
         hypothesis = DiagonalAROW(r, **storage)
-        made |= {f"AROW({r:g}), share {share:g}": Member(hypothesis, relation_at(share), Arow()) for share in SHARES}
+        made |= {f"AROW({r:g}), share {share:g}": Member(hypothesis, relation_at(share), AROW()) for share in SHARES}
     return made
 
 

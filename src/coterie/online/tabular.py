@@ -208,25 +208,25 @@ def only_task(known: Collection[Hashable]) -> int:
     return ONLY_TASK
 
 
-def require_kin(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
-    """Refuse to predict a task that is a number where all known ones are text, or text where they are numbers.
+def refuse_twins(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
+    """Refuse to take a task for a new one that is known by the same name as a number, or as text.
 
     Raises
     ------
     ValueError
-        For the first such task: it is no new one, but one of another type.
+        For the first such task.
     """
     for task in unseen:
-        if known and _is_text(task) is not None and all(_is_text(each) is (not _is_text(task)) for each in known):
-            told, other = ("text", "numbers") if _is_text(task) else ("a number", "text")
-            raise ValueError(
-                f"task {task!r} is {told}, and all tasks learned are {other}, such as {next(iter(known))!r}"
-            )
+        twin = _twin(task)
+        if twin is not None and twin in known:
+            raise ValueError(f"task {task!r} is not known, and {twin!r} is: is it meant, and of another type?")
 
 
-def _is_text(label: Hashable) -> bool | None:
-    """Whether a label is text; None if it is no number either."""
-    return True if isinstance(label, str) else False if isinstance(label, (int, float)) else None
+def _twin(task: Hashable) -> Hashable:
+    """The text of a number, or the whole number of a text."""
+    if isinstance(task, str):
+        return int(task) if task.isdecimal() else None
+    return str(task) if isinstance(task, int) else None
 
 
 def one_task(task: Hashable) -> Hashable:

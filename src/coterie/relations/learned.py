@@ -32,6 +32,7 @@ class LearnedRelation(ABC):
 
     form: ClassVar[str] = "learned"
     remedy: ClassVar[str]
+    needs_features: ClassVar[bool] = False
     step_norm: bool
     weights: str
 
@@ -209,6 +210,7 @@ class Covariance(LearnedRelation):
     weights: Literal["previous", "new"] = "previous"
     role: Literal["A", "Ainv"] = "A"
 
+    needs_features: ClassVar[bool] = True
     remedy: ClassVar[str] = "take step_norm=True or role='A'"
 
     def __post_init__(self) -> None:

@@ -75,6 +75,11 @@ class Primed:
         return grown
 
     @property
+    def needs_features(self) -> bool:
+        """Whether the relation is learned from the features of records, which kernels have not."""
+        return self.relation.form == "learned" and bool(self.relation.needs_features)
+
+    @property
     def _inner(self) -> Any:
         return self.relation if self.relation.form == "learned" else _Waiting(self.relation)
 

@@ -15,11 +15,12 @@ from coterie.streams.costs import Words, words_of
 from coterie.streams.metrics import error_curve, label_curve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from coterie.streams.progressive import Trace
+    from coterie.streams.support import SupportCurve
     from coterie.streams.verdict import Verdict
 
 Figure = dict[str, Any]
@@ -91,6 +92,24 @@ def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}}
     across = _axis("labels asked for", type="log", tickformat="~s", hoverformat=",", **ticks)
     return _figure(lines, across, _error_axis(words), hovermode="closest")
+
+
+def support(curve: SupportCurve, tasks: Sequence[Hashable]) -> Figure:
+    """Support vectors by task, one on top of the other, over the rounds."""
+    names = [label(tasks[i], 18) for i in curve.tasks]
+    areas = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "stackgroup": "tasks",
+            "name": name,
+            "x": curve.rounds.tolist(),
+            "y": curve.held[:, i].tolist(),
+            "line": {"width": 1, "color": f"--series-{i % _SERIES + 1}"},
+        }
+        for i, name in enumerate([*names, "all others"])
+    ]
+    return _figure(areas, _rounds_axis("linear"), _axis("support vectors", rangemode="tozero"))
 
 
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:

@@ -84,6 +84,7 @@ def render(
         sections.learners(told),
         sections.gains(told),
         sections.named_tasks(told),
+        sections.support(told),
         sections.shared(told, relation),
         sections.read(reading),
     ]

@@ -11,6 +11,7 @@ from coterie.report.clustering import clustered
 from coterie.streams.costs import AMOUNTS, RATES, measured, words_of, written
 from coterie.streams.metrics import evaluate
 from coterie.streams.summary import conclusions
+from coterie.streams.support import support_curve
 from coterie.streams.verdict import verdict
 from coterie.streams.wording import NONE, counted, digits_of, listed, percent, spoken
 
@@ -169,6 +170,20 @@ def labels(told: Story) -> Part:
     )
     drawn = {"label-error": figures.label_error(traces, told.learner)}
     return Part(markup.section("labels", "Labels asked for", place, table), drawn)
+
+
+def support(told: Story) -> Part:
+    """Whose support vectors there were, where the learner has some."""
+    trace = told.comparison.traces[told.learner]
+    if trace.stored is None or not trace.stored.any():
+        return Part("", {})
+    curve = support_curve(trace)
+    now, gone = counted(int(curve.held[-1].sum()), "support vector"), int(curve.evicted[-1])
+    words = f"{now} of {told.learner} at the end; {gone:,} had to leave for others."
+    text = f"Support vectors by task. {words}"
+    place = markup.plot("support-vectors", text, text, 380)
+    drawn = {"support-vectors": figures.support(curve, trace.tasks)}
+    return Part(markup.section("support", "Support vectors", place), drawn)
 
 
 def gains(told: Story) -> Part:

@@ -207,7 +207,7 @@ def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: 
     cost = costs(trace)
     n = len(cost)
     width = max(1, n // 20) if window is None else _at_least_one("window", window)
-    rounds = _places(n, _at_least_one("points", points), spacing)
+    rounds = places(n, _at_least_one("points", points), spacing)
     return ErrorCurve(rounds, *_errors(cost, rounds, width), width)
 
 
@@ -239,7 +239,7 @@ def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> L
     """
     asked = np.flatnonzero(trace.queried) + 1
     width = max(1, len(trace.queried) // 20) if window is None else _at_least_one("window", window)
-    labels = _places(len(asked), _at_least_one("points", points), "even")
+    labels = places(len(asked), _at_least_one("points", points), "even")
     rounds = asked[labels - 1]
     return LabelCurve(labels, rounds, *_errors(costs(trace), rounds, width))
 
@@ -327,7 +327,7 @@ def _none_for_nan(values: dict[str, float]) -> dict[str, float | None]:
     return {name: none_for_nan(value) for name, value in values.items()}
 
 
-def _places(n: int, points: int, spacing: str) -> Ints:
+def places(n: int, points: int, spacing: str) -> Ints:
     """At most ``points`` different rounds in 1..n, n among them."""
     if spacing not in ("even", "log"):
         raise ValueError(f"spacing={spacing!r}: expected 'even' or 'log'")

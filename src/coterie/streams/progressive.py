@@ -43,6 +43,10 @@ class Trace:
         The labels, the negative one first.
     probability : ndarray of float64 or None
         The probability of ``classes[1]`` before the label was seen, where the learner has one.
+    stored : ndarray of bool or None
+        Whether the record became a support vector, where the learner has some.
+    evicted : ndarray of int64 or None
+        The place in ``tasks`` of the task whose support vector it took; -1 for none, -2 for one of another stream.
     """
 
     margin: NDArray[np.float64]
@@ -55,6 +59,8 @@ class Trace:
     tasks: tuple[Hashable, ...]
     classes: NDArray[Any]
     probability: NDArray[np.float64] | None = None
+    stored: NDArray[np.bool_] | None = None
+    evicted: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -158,6 +164,20 @@ class Told(NamedTuple):
     asked: NDArray[np.bool_]
 
 
+class Moved(NamedTuple):
+    """What is kept of records that were learned, as in :class:`coterie.online.rounds.Rounds`."""
+
+    updated: NDArray[np.bool_]
+    stored: NDArray[np.bool_] | None
+    evicted: NDArray[np.int64] | None
+
+    def piece(self, first: int | None, last: int | None) -> Moved:
+        """A stretch of the records."""
+        stored = None if self.stored is None else self.stored[first:last]
+        evicted = None if self.evicted is None else self.evicted[first:last]
+        return Moved(self.updated[first:last], stored, evicted)
+
+
 def length_of(y: Any) -> int | None:
     """How many records there are, where all are at hand."""
     return None if y is None else len(y)
@@ -171,7 +191,7 @@ class Stream:
             raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
         self.model, self.tasks, self.delay, self.length = model, tasks, delay, length
         self.told: list[Told] = []
-        self.moved: list[NDArray[np.bool_]] = []
+        self.moved: list[Moved] = []
         self.waiting: Block | None = None
         self.asked = np.zeros(0, bool)
 
@@ -192,7 +212,7 @@ class Stream:
             rounds = self._learn(replace(joined, asked=asked), self.delay)
             label = None if joined.y is None else joined.y[self.delay :]
             margin[self.delay :] = self.model.kept(rounds.margin[self.delay :], label)
-            self.moved.append(rounds.updated[:learned])
+            self.moved.append(_moved(rounds).piece(None, learned))
             self.tasks, asked = (), rounds.queried
         self.told.append(Told(block.y, block.tasks, margin[before:], asked[before:]))
         self.asked = asked[learned:]
@@ -201,7 +221,7 @@ class Stream:
     def finish(self) -> None:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
-            self.moved.append(self._learn(replace(self.waiting, asked=self.asked)).updated)
+            self.moved.append(_moved(self._learn(replace(self.waiting, asked=self.asked))))
             self.waiting, self.asked = None, np.zeros(0, bool)
 
     def _learn(self, block: Block, late: int = 0) -> Any:
@@ -210,25 +230,43 @@ class Stream:
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""
         learned = len(self.told[-1].margin) - (len(self.waiting) if self.waiting is not None else 0)
-        return _trace(self.model, self.told[-1:], [self.moved[-1][-learned:]] if learned > 0 else [])
+        return _trace(self.model, self.told[-1:], [self.moved[-1].piece(-learned, None)] if learned > 0 else [])
 
     def trace(self) -> Trace:
         """All rounds so far."""
         return _trace(self.model, self.told, self.moved)
 
 
-def _trace(model: Any, told: Sequence[Told], moved: Sequence[NDArray[np.bool_]]) -> Trace:
+def _moved(rounds: Any) -> Moved:
+    return Moved(rounds.updated, rounds.stored, rounds.evicted)
+
+
+def _trace(model: Any, told: Sequence[Told], moved: Sequence[Moved]) -> Trace:
     """The rounds as the user sees them; what was kept of predictions is for the model to judge."""
     margin = np.concatenate([model.blank(0), *(rounds.margin for rounds in told)])
     label = _joined([rounds.label for rounds in told])
     tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))
-    updated = np.zeros(len(margin), bool)
-    flags = np.concatenate([np.zeros(0, bool), *moved])[: len(margin)]
-    updated[: len(flags)] = flags
+    updated = _padded([each.updated for each in moved], len(margin), False)
     queried = np.concatenate([np.zeros(0, bool), *(rounds.asked for rounds in told)])
     rounds: dict[str, Any] = {"updated": updated, "queried": queried, "task": task, "tasks": tuple(tasks)}
+    if moved and all(each.stored is not None for each in moved):
+        rounds["stored"] = _padded([each.stored for each in moved], len(margin), False)
+        rounds["evicted"] = _placed(_padded([each.evicted for each in moved], len(margin), -1), model, tasks)
     made: Trace = model.judged(margin, label, rounds)
     return made
+
+
+def _padded(arrays: Sequence[Any], n: int, rest: Any) -> NDArray[Any]:
+    """The arrays as one of n entries; records whose labels have not come have ``rest``."""
+    held = np.concatenate([np.full(0, rest), *arrays])[:n]
+    return np.concatenate([held, np.full(n - len(held), rest)])
+
+
+def _placed(evicted: NDArray[np.int64], model: Any, tasks: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Tasks by their place in the stream instead of that in the model."""
+    places = {label: place for place, label in enumerate(tasks)}
+    of_model = np.array([*(places.get(label, -2) for label in model.tasks_), -1], np.int64)
+    return of_model[evicted]
 
 
 def _joined(arrays: Sequence[Any]) -> NDArray[Any]:

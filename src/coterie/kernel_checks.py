@@ -1,0 +1,48 @@
+"""Whether values of a kernel are such as a kernel can have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .numeric.expansion import Expansion
+from .numeric.points import Points
+
+#: How far beyond Cauchy and Schwarz a kernel that is not known to be one may go.
+SLACK = 1e-6
+
+
+def check_values(
+    kernel: Any, model: Expansion, values: NDArray[np.float64], width: int, size: int, block: Points
+) -> None:
+    """Refuse kernel values that no kernel has: ValueError naming two rounds.
+
+    ``values`` holds those of a block of records with the ``size`` support vectors, and from column ``width`` on with
+    each other.
+    """
+    rounds = np.concatenate([model.support.births[:size], block.rounds])
+    among, own = values[:, width:], values[:, width:].diagonal()
+    found = np.concatenate([values[:, :size], among], axis=1)
+    lengths = np.concatenate([model.store.lengths[:size], own])
+    for what, wrong in (
+        ("is not finite", ~np.isfinite(found)),
+        ("is not positive semidefinite, k(x, x) < 0,", (own < 0)[:, None] & (rounds == block.rounds[:, None])),
+        ("is not symmetric", np.concatenate([np.zeros((len(own), size), bool), _asymmetric(among)], axis=1)),
+        ("is not positive semidefinite, k(x, z)² > k(x, x) k(z, z),", found**2 > _most(own, lengths)),
+    ):
+        if wrong.any():
+            t, s = np.argwhere(wrong)[0]
+            pair = f"rounds {block.rounds[t]} and {rounds[s]} (from 0)"
+            raise ValueError(f"the kernel {kernel!r} {what} for the records of {pair}")
+
+
+def _asymmetric(among: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Pairs of which k(x, z) is not k(z, x)."""
+    return np.asarray(np.abs(among - among.T) > SLACK * np.abs(among) + SLACK**2)
+
+
+def _most(own: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest k(x, z)² that k(x, x) and k(z, z) allow."""
+    return np.asarray(own[:, None] * lengths * (1.0 + SLACK) + SLACK**2)

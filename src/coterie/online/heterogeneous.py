@@ -1,0 +1,205 @@
+"""Tasks with feature spaces of their own, all of whose instances are seen in every round (MMPERC)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import persistence
+from coterie.heterogeneous_learner import HeterogeneousLearner
+from coterie.hypotheses import Heterogeneous
+from coterie.kernels import as_kernel
+from coterie.state import State
+from coterie.streams.block import Block
+
+from . import instances
+from .classifier import OnlineClassifier
+from .rounds import Margins, Rounds
+
+
+@persistence.register
+class HeterogeneousMultitaskPerceptron(OnlineClassifier):
+    """A Perceptron a task, each in a feature space of its own, whose margins of one round are to agree (CCG08 §6).
+
+    In each round the instances of all K tasks are seen, x_1, ..., x_K of any sizes, one task i is active, and its label
+    is predicted. With φ_k the instance x_k in its own part of the joint space, of dimension D, and φ their sum,
+
+        M = b K (φ_i - φ/K)(φ_i - φ/K)',    so that u'M u = b K (u_i·x_i - mean_k u_k·x_k)²,
+
+    the margin is r = v'(I + Σ_s M_s + M)⁻¹φ_i, the sum being over the rounds with a mistake so far and v = Σ_s y_s φ_s
+    too. A round with y r <= 0 is a mistake; others change nothing. With unit instances at most L + c q + sqrt(c q L)
+    mistakes are made, c = (K (b + 1) - b) / (b K (K - 1) + K); see
+    :func:`coterie.streams.second_order_bounds.heterogeneous_bound`.
+
+    **A round** is given as a row of each of K arrays: X is a list of arrays, tasks being 0, ..., K - 1, or a dictionary
+    from task to array, all with the same number of rows. Labels come in one of two forms: one a round, y of shape
+    (n,), with the active task of each round as ``task=``; or one for every task, y of shape (n, K), which is K rounds
+    with the same instances, the tasks active in turn. ``predict`` and ``decision_function`` give shape (n,) with
+    ``task=``, and (n, K) without. One record at a time is a dictionary from task to the features of its instance; the
+    first must hold every task, and an instance left out later is one without features. A single array is the instances
+    of the only task.
+
+    Parameters
+    ----------
+    b : float >= 0
+        How much the tasks are to agree; with 0 they are independent Perceptrons.
+    kernels : kernel, or list or dictionary of kernels, optional
+        One for all tasks, or one for each, in the order of the tasks or by their labels; the linear kernel without.
+    solver : {"auto", "primal", "dual"}
+        The primal form keeps a (D, D) matrix, the dual one an (m, m) factor and the instances of the m rounds with a
+        mistake. ``"auto"`` is dual, and without kernels goes over to the primal form when m reaches D.
+    task_column, new_task
+        As in :class:`MultitaskPerceptron`; a task without instances is refused in any case.
+
+    Raises
+    ------
+    ValueError
+        If b is negative, if arrays have different numbers of rows, for a task without instances, for labels of another
+        shape, or if there is not one kernel a task.
+
+    Notes
+    -----
+    Primal: O(D²) a round; dual: O(m K) kernel values and O(m²). Blocks of rounds make matrix products of these. All
+    instances are kept dense. What is learned does not grow with new tasks: they are known from the start.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.normal(size=(300, 3))
+    >>> X = {"text": hidden @ rng.normal(size=(3, 8)), "image": hidden @ rng.normal(size=(3, 5))}
+    >>> y, active = np.where(hidden[:, 0] > 0, "yes", "no"), rng.choice(["text", "image"], 300)
+    >>> models = ct.HeterogeneousMultitaskPerceptron(b=0.0), ct.HeterogeneousMultitaskPerceptron(b=1.0)
+    >>> [ct.progressive_validation(model, X, y, task=active).mistakes for model in models]
+    [37, 26]
+    >>> models[1].predict({"text": X["text"][:2], "image": X["image"][:2]}).shape
+    (2, 2)
+    """
+
+    storage: Literal["auto"] = "auto"
+    bits = 22
+    dtype: Literal["float64"] = "float64"
+
+    def __init__(
+        self,
+        b: float = 1.0,
+        kernels: Any = None,
+        *,
+        solver: Literal["auto", "primal", "dual"] = "auto",
+        task_column: Hashable | None = None,
+        new_task: Literal["grow", "raise"] = "grow",
+    ) -> None:
+        self.b = b
+        self.kernels = kernels
+        self.solver = solver
+        self.task_column = task_column
+        self.new_task = new_task
+
+    def _make_learner(self) -> Any:
+        return HeterogeneousLearner(Heterogeneous(self.b, self._kernels_of(()), self.solver))
+
+    def _kernels_of(self, tasks: Sequence[Hashable]) -> Any:
+        """The kernels as the hypothesis takes them."""
+        if self.kernels is None:
+            return None
+        if isinstance(self.kernels, Mapping):
+            return {task: as_kernel(kernel) for task, kernel in self.kernels.items()}
+        if isinstance(self.kernels, (list, tuple)):
+            return tuple(map(as_kernel, self.kernels))
+        return as_kernel(self.kernels)
+
+    def under(self, relation: Any) -> Self:
+        """An unfitted model like this one whose tasks are independent, the only relation it could have."""
+        if type(relation).__name__ != "Independent":
+            raise TypeError(f"{type(self).__name__} has no relation: it cannot learn under {relation!r}")
+        return type(self)(**{**self.get_params(), "b": 0.0})
+
+    # -- rounds -------------------------------------------------------------------------------------------------------
+
+    def learn_rounds(self, X: Any, y: Any, task: Any = None, **options: Any) -> Rounds:
+        """As :meth:`MultitaskPerceptron.learn_rounds`, X and y in the forms that the class names."""
+        return super().learn_rounds(*self._joined(X, y, task), **options)
+
+    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
+        """As :meth:`MultitaskPerceptron.as_block`, X and y in the forms that the class names."""
+        return super().as_block(*self._joined(X, y, task))
+
+    def _joined(self, X: Any, y: Any, task: Any) -> tuple[Any, Any, Any]:
+        """All instances side by side, one label a round, and the active tasks."""
+        given = instances.read(X, self._spaces())
+        self._given = given.spaces
+        if len(given.spaces.tasks) > 1 and np.ndim(y) == 2:
+            return instances.every_task(given, np.asarray(y), task)
+        return given.rows, y, instances.active(given, task, self.task_column)
+
+    def _decide(self, X: Any, task: Any = None) -> Margins:
+        self._check_fitted()
+        given = instances.read(X, self._spaces())
+        if task is not None or self.task_column is not None or len(given.spaces.tasks) == 1:
+            return super()._decide(given.rows, instances.active(given, task, self.task_column))
+        n, K = instances.length(given.rows), len(given.spaces.tasks)
+        rows, _, every = instances.every_task(given, np.zeros((n, K)), None)
+        return super()._decide(rows, every).reshape(n, K)
+
+    def learn_one(self, x: Mapping[Any, Any], y: Hashable, task: Hashable = None) -> None:
+        """Learn one round given as a dictionary from task to features, or of a single task as its features."""
+        given = instances.read([x], self._spaces())
+        self._given = given.spaces
+        super().learn_one(given.rows[0], y, given.spaces.only if task is None else task)
+
+    def _decide_one(self, x: Mapping[Any, Any], task: Hashable = None) -> Any:
+        given = instances.read([x], self._spaces())
+        return super()._decide_one(given.rows[0], given.spaces.only if task is None else task)
+
+    # -- spaces -------------------------------------------------------------------------------------------------------
+
+    def _spaces(self) -> instances.Spaces | None:
+        """The tasks and the sizes of their spaces, if known."""
+        if not self.fitted:
+            return None
+        tasks = self.state_.tasks.labels
+        named = "view_" in self.__dict__
+        sizes = np.bincount(self.state_.model.owner, minlength=len(tasks))
+        return instances.Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
+
+    def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
+        learner: Any = self._learner()
+        if self.fitted:
+            if features > self.state_.features and "view_" in self.__dict__:
+                learner.widen(self.state_, self._owner(self.state_.tasks.labels, features))
+            learner.fit_tasks(self.state_, tasks, features)
+            return self.state_
+        spaces = self.__dict__.get("_given", instances.ALONE)
+        known = tuple(tasks[:1]) if spaces is instances.ALONE else spaces.tasks
+        instances.check_active(tasks, known)
+        if spaces is instances.ALONE:
+            owner = np.zeros(features, np.int64)
+        elif spaces.sizes is None:
+            owner = self._owner(known, features)
+        else:
+            owner = np.repeat(np.arange(len(known)), spaces.sizes)
+        self.state_ = learner.init_spaces(known, owner)
+        return self.state_
+
+    def _owner(self, tasks: Sequence[Hashable], features: int) -> NDArray[np.int64]:
+        """The task of each named feature."""
+        place = {task: i for i, task in enumerate(tasks)}
+        owner = np.zeros(features, np.int64)
+        for j, name in enumerate(self.view_.to_json()["names"]):
+            owner[j] = place[name[0]]
+        return owner
+
+    @property
+    def n_mistakes_(self) -> int:
+        """How many rounds with a mistake there were."""
+        self._check_fitted(AttributeError)
+        return int(self.state_.model.count[0])
+
+    @property
+    def solver_(self) -> str:
+        """The form that the model is in, "primal" or "dual"."""
+        self._check_fitted(AttributeError)
+        return "dual" if hasattr(self.state_.model, "gamma") else "primal"

@@ -1,0 +1,186 @@
+"""MMPERC against its definition, its two forms against each other, its rounds in all forms, and its refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from reference import heterogeneous as reference
+
+SIZES = (4, 7, 2)
+TASKS = ("text", "image", "sound")
+
+
+def views(seed, n=220, noise=0.4):
+    """Three views of a hidden truth, an active task a round, and labels."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n, 3))
+    X = [hidden @ rng.normal(size=(3, d)) + 0.3 * rng.normal(size=(n, d)) for d in SIZES]
+    y = np.where(hidden[:, 0] + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y, rng.integers(3, size=n)
+
+
+X, Y, ACTIVE = views(1)
+
+
+def same(margins, expected, y):
+    """Every mistake flag, and margins to nine digits."""
+    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
+    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual", "auto"])
+@pytest.mark.parametrize("b", [0.0, 0.5, 1.0, 20.0])
+def test_equal_to_the_definition(b, solver):
+    model = ct.HeterogeneousMultitaskPerceptron(b, solver=solver)
+    trace = ct.progressive_validation(model, X, Y, task=ACTIVE)
+    same(trace.margin, reference.literal(X, Y, ACTIVE, b), Y)
+    assert model.n_mistakes_ == trace.mistakes > sum(SIZES)
+    assert model.solver_ == ("primal" if solver == "auto" else solver)
+
+
+def test_kernels_equal_to_the_definition():
+    chosen = ct.Gaussian(2.0), ct.Polynomial(2), "linear"
+    functions = (
+        lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0),
+        lambda x, z: (x @ z + 1.0) ** 2,
+        np.dot,
+    )
+    expected = reference.dual(X, Y, ACTIVE, 0.7, functions)
+    for kernels in (chosen, dict(enumerate(chosen))):
+        trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(0.7, kernels), X, Y, task=ACTIVE)
+        same(trace.margin, expected, Y)
+
+
+def test_linear_kernels_change_nothing():
+    dual = ct.HeterogeneousMultitaskPerceptron(1.0, "linear")
+    primal = ct.HeterogeneousMultitaskPerceptron(1.0, solver="primal")
+    told = [ct.progressive_validation(model, X, Y, task=ACTIVE).margin for model in (dual, primal)]
+    same(*told, Y)
+    assert (dual.solver_, primal.solver_) == ("dual", "primal")
+
+
+def test_without_b_tasks_are_independent_perceptrons():
+    trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=0.0), X, Y, task=ACTIVE)
+    for i, view in enumerate(X):
+        mine = i == ACTIVE
+        alone = ct.progressive_validation(ct.MultitaskPerceptron(), view[mine], Y[mine])
+        same(trace.margin[mine], alone.margin, Y[mine])
+
+
+def test_one_task_is_a_perceptron():
+    given = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=5.0), X[0], Y)
+    same(given.margin, ct.progressive_validation(ct.MultitaskPerceptron(), X[0], Y).margin, Y)
+
+
+def test_labels_of_every_task_are_rounds_in_turn():
+    labels = np.column_stack([Y, -Y, Y])[:60]
+    model, slow = ct.HeterogeneousMultitaskPerceptron(1.0), ct.HeterogeneousMultitaskPerceptron(1.0)
+    some = [view[:60] for view in X]
+    trace = ct.progressive_validation(model, some, labels)
+    turned = ct.progressive_validation(
+        slow, [np.repeat(view, 3, axis=0) for view in some], labels.ravel(), task=np.tile([0, 1, 2], 60)
+    )
+    np.testing.assert_array_equal(trace.margin, turned.margin)
+    assert trace.n == 180
+    told = model.decision_function(some)
+    assert told.shape == model.predict(some).shape == (60, 3)
+    for i in range(3):
+        np.testing.assert_allclose(told[:, i], model.decision_function(some, task=[i] * 60), rtol=1e-9)
+
+
+@pytest.mark.parametrize("delay", [1, 30, 150])
+@pytest.mark.parametrize("kernels", [None, "linear"])
+def test_labels_that_come_late(delay, kernels):
+    """A record is learned when so many further ones have been predicted."""
+    model, slow = (ct.HeterogeneousMultitaskPerceptron(1.0, kernels) for _ in "12")
+    trace = ct.progressive_validation(model, X, Y, task=ACTIVE, delay=delay)
+    margins = np.zeros(len(Y))
+    for t in range(len(Y)):
+        s = t - delay - 1
+        if s >= 0:
+            slow.partial_fit([v[s : s + 1] for v in X], Y[s : s + 1], ACTIVE[s : s + 1], classes=[-1, 1])
+        if slow.fitted:
+            margins[t] = slow.decision_function([v[t : t + 1] for v in X], ACTIVE[t : t + 1])[0]
+    same(trace.margin, margins, Y)
+
+
+def test_dictionaries_are_arrays():
+    names = dict(zip(TASKS, X, strict=True))
+    arrays, one_by_one, listed = (ct.HeterogeneousMultitaskPerceptron(1.0) for _ in "123")
+    active = [TASKS[i] for i in ACTIVE]
+    trace = ct.progressive_validation(arrays, names, Y, task=active)
+    records = [
+        {
+            task: {f"f{j}": float(x) for j, x in enumerate(view[t]) if j != t % 3 or t > 6}
+            for task, view in names.items()
+        }
+        for t in range(len(Y))
+    ]
+    listed.partial_fit(records, Y, active)
+    for t, record in enumerate(records):
+        if t > 7:
+            assert np.sign(one_by_one.decision_function_one(record, active[t])) in (-1, 0, 1)
+        one_by_one.learn_one(record, Y[t], active[t])
+    assert one_by_one.n_mistakes_ == listed.n_mistakes_
+    np.testing.assert_allclose(
+        one_by_one.decision_function(records, active), listed.decision_function(records, active), rtol=1e-7, atol=1e-9
+    )
+    assert trace.tasks == tuple(dict.fromkeys(active))
+
+
+def test_saved_and_gone_on(tmp_path):
+    for kernels in (None, ct.Gaussian(2.0)):
+        model = ct.HeterogeneousMultitaskPerceptron(1.0, kernels)
+        model.partial_fit([v[:100] for v in X], Y[:100], ACTIVE[:100])
+        model.save(tmp_path / "m.coterie")
+        again = ct.load(tmp_path / "m.coterie")
+        for each in (model, again):
+            each.partial_fit([v[100:] for v in X], Y[100:], ACTIVE[100:])
+        np.testing.assert_array_equal(*(each.decision_function(X) for each in (model, again)))
+
+
+def test_weights_lie_in_the_spaces_of_their_tasks():
+    model = ct.HeterogeneousMultitaskPerceptron(1.0, solver="dual").fit(X, Y, ACTIVE)
+    assert model.coef_.shape == (3, 13)
+    assert (model.coef_[0, 4:] == 0).all()
+    with pytest.raises(AttributeError):
+        _ = model.relation_matrix_
+
+
+REFUSALS = {
+    "b": (lambda: ct.HeterogeneousMultitaskPerceptron(-1.0).fit(X, Y, ACTIVE), "b must be finite and at least 0"),
+    "rows": (lambda: ct.HeterogeneousMultitaskPerceptron().fit([X[0], X[1][:9]], Y, ACTIVE), "one instance a round"),
+    "task": (lambda: ct.HeterogeneousMultitaskPerceptron().fit(X, Y, ACTIVE + 1), "task 3 has no instances"),
+    "no task": (lambda: ct.HeterogeneousMultitaskPerceptron().fit(X, Y), "task is missing"),
+    "labels": (lambda: ct.HeterogeneousMultitaskPerceptron().fit(X, np.ones((220, 2))), "one for each task"),
+    "both": (lambda: ct.HeterogeneousMultitaskPerceptron().fit(X, np.ones((220, 3)), ACTIVE), "must not name"),
+    "kernels": (
+        lambda: ct.HeterogeneousMultitaskPerceptron(1.0, ["linear"] * 2).fit(X, Y, ACTIVE),
+        "one for each task, 3",
+    ),
+    "names": (lambda: ct.HeterogeneousMultitaskPerceptron(1.0, {"a": "linear"}).fit(X, Y, ACTIVE), "kernels must name"),
+    "solver": (lambda: ct.HeterogeneousMultitaskPerceptron(solver="dula").fit(X, Y, ACTIVE), "solver must be one of"),
+    "primal": (
+        lambda: ct.HeterogeneousMultitaskPerceptron(1.0, "linear", solver="primal").fit(X, Y, ACTIVE),
+        "no kernels",
+    ),
+    "nan": (lambda: ct.HeterogeneousMultitaskPerceptron().fit([X[0], X[1] * np.nan], Y, ACTIVE % 2), "NaN"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(name):
+    act, message = REFUSALS[name]
+    with pytest.raises(ValueError, match=message):
+        act()
+
+
+def test_what_is_refused_changes_nothing():
+    model = ct.HeterogeneousMultitaskPerceptron().fit(X, Y, ACTIVE)
+    before = model.decision_function(X)
+    for bad, task in (([X[1], X[0], X[2]], ACTIVE), (X[:2], ACTIVE), (X, ["a"] * 220)):
+        with pytest.raises(ValueError, match="instances"):
+            model.partial_fit(bad, Y, task)
+    np.testing.assert_array_equal(model.decision_function(X), before)

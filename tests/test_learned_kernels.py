@@ -1,0 +1,150 @@
+"""Relations that are learned, in the dual: the same as in the primal, kernels and random removal included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from coterie.kernels import gram
+from coterie.numeric.randomness import uniform
+from reference import omtl
+from streams import linear_stream
+
+K, N = 5, 150
+STREAM = linear_stream(61, n=N, n_tasks=K)
+X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
+#: Few, for every combination is compiled apart; all are tested in the primal.
+RELATIONS = {
+    "LogDet": (ct.LogDet(1e-4), omtl.logdet(1e-4), {}),
+    "LogDet, mean step, new": (
+        ct.LogDet(0.05, step_norm=True, weights="new"),
+        omtl.logdet(0.05),
+        {"step_norm": True, "weights": "new"},
+    ),
+    "von Neumann": (ct.VonNeumann(2e-5), omtl.von_neumann(2e-5), {}),
+    "half after priming": (ct.Primed(ct.HalfUpdate(), 60), omtl.fixed((K + 1) * np.eye(K) - 1), {"epoch": 60}),
+}
+
+
+FORMS = {"dense": np.asarray, "csr": sp.csr_array}
+
+
+def assert_equal(rounds, run):
+    np.testing.assert_array_equal(rounds.updated, run.mistakes)
+    np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9 * np.abs(run.margins).max())
+
+
+@pytest.mark.parametrize(("name", "form"), [*((name, "dense") for name in RELATIONS), ("LogDet", "csr")])
+def test_the_linear_kernel_is_the_primal_form(name, form):
+    relation, update, options = RELATIONS[name]
+    model = ct.MultitaskKernelPerceptron("linear", relation)
+    rounds = model.learn_rounds(FORMS[form](X), Y, TASK, tasks=range(K))
+    run = omtl.omtl(X, Y, TASK, update, n_tasks=K, **options)
+    assert_equal(rounds, run)
+    primal = ct.MultitaskPerceptron(relation)
+    primal.learn_rounds(X, Y, TASK, tasks=range(K))
+    np.testing.assert_allclose(model.relation_matrix_, primal.relation_matrix_, rtol=1e-8)
+    np.testing.assert_allclose(
+        model.decision_function(X, TASK), primal.decision_function(X, TASK), rtol=1e-9, atol=1e-8
+    )
+
+
+def test_the_root_of_the_gram_matrix_is_that_of_the_primal_form():
+    """The root of a matrix that is nearly singular is good to half of the digits, in either form."""
+    model, primal = (
+        ct.MultitaskKernelPerceptron("linear", ct.BatchOptimal(0.1)),
+        ct.MultitaskPerceptron(ct.BatchOptimal(0.1)),
+    )
+    made, expected = (each.learn_rounds(X, Y, TASK, tasks=range(K)) for each in (model, primal))
+    np.testing.assert_array_equal(made.updated, expected.updated)
+    np.testing.assert_allclose(made.margin, expected.margin, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["LogDet", "von Neumann"])
+def test_a_kernel_is_the_primal_form_on_its_features(name):
+    """Rows of a root of the Gram matrix are features whose inner products are the kernel's values."""
+    relation, update, options = RELATIONS[name]
+    kernel = ct.Gaussian(2.0)
+    features = np.linalg.cholesky(gram(kernel, X) + 1e-14 * np.eye(N))
+    model = ct.MultitaskKernelPerceptron(kernel, relation)
+    assert_equal(
+        model.learn_rounds(X, Y, TASK, tasks=range(K)), omtl.omtl(features, Y, TASK, update, n_tasks=K, **options)
+    )
+
+
+def removing(size, seed, update):
+    """SRDV11's Algorithm 1 on a budget of support vectors, one of which leaves at random for a new one."""
+    W, A, held, margins, gone = np.zeros((X.shape[1], K)), np.eye(K) / K, [], np.zeros(N), 0
+    for t, (x, label, i) in enumerate(zip(X, Y, TASK, strict=True)):
+        margins[t] = W[:, i] @ x
+        if label * margins[t] <= 0:
+            move = label * np.outer(x, np.linalg.inv(A)[:, i])
+            if len(held) == size:
+                slot = int(uniform(np.uint64(seed), gone) * size)
+                W, gone = W - held[slot], gone + 1
+                held[slot] = move
+            else:
+                held.append(move)
+            A = update(A, W)
+            W = W + move
+    return omtl.Run(margins, margins * Y <= 0, W, A, W)
+
+
+@pytest.mark.parametrize("name", ["LogDet", "von Neumann"])
+def test_what_leaves_is_no_longer_seen_by_the_relation(name):
+    relation, update, _ = RELATIONS[name]
+    model = ct.MultitaskKernelPerceptron("linear", relation, ct.RandomRemoval(12, seed=3))
+    rounds = model.learn_rounds(X, Y, TASK, tasks=range(K))
+    assert model.evictions_ > 10
+    assert_equal(rounds, removing(12, 3, update))
+
+
+@pytest.mark.parametrize(
+    ("name", "budget"), [("LogDet", ct.RandomRemoval(20)), ("von Neumann", None), ("half after priming", None)]
+)
+def test_blocks_single_records_late_labels_and_files_change_nothing(name, budget, tmp_path):
+    make = lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), RELATIONS[name][0], budget)  # noqa: E731
+    whole = make()
+    expected = whole.learn_rounds(X, Y, TASK, tasks=range(K)).margin
+    parts = make()
+    for first, last in ((0, 1), (1, 40), (40, 41), (41, N)):
+        made = parts.learn_rounds(X[first:last], Y[first:last], TASK[first:last], tasks=range(K)).margin
+        np.testing.assert_allclose(made, expected[first:last], rtol=1e-9, atol=1e-12)
+        parts.save(tmp_path / "m.coterie")
+        parts = ct.load(tmp_path / "m.coterie")
+    np.testing.assert_allclose(parts.relation_matrix_, whole.relation_matrix_, rtol=1e-9)
+    late = ct.progressive_validation(make(), X, Y, task=TASK, tasks=range(K), delay=7)
+    early = make()
+    early.learn_rounds(X[: N - 8], Y[: N - 8], TASK[: N - 8], tasks=range(K))
+    np.testing.assert_allclose(late.margin[-1], early.decision_function(X[-1:], TASK[-1:])[0], rtol=1e-9)
+
+
+def test_tasks_that_come_later_are_those_that_never_moved():
+    early = ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4))
+    first = TASK[:60] % 3
+    early.learn_rounds(X[:60], Y[:60], first, tasks=range(3))
+    assert early.decision_function(X[:2], ["new", "new"]).tolist() == [0.0, 0.0]
+    primal = ct.MultitaskPerceptron(ct.LogDet(1e-4))
+    primal.learn_rounds(X[:60], Y[:60], first, tasks=range(3))
+    for model in (early, primal):
+        model.learn_rounds(X[60:], Y[60:], TASK[60:])
+    np.testing.assert_allclose(early.relation_matrix_, primal.relation_matrix_, rtol=1e-8)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_relation_that_would_overflow_is_held_and_said_so_once():
+    model = ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e3))
+    with pytest.warns(RuntimeWarning, match="outgrew its limit"):
+        model.learn_rounds(X[:100], Y[:100], TASK[:100], tasks=range(K))
+    model.learn_rounds(X[100:], Y[100:], TASK[100:])
+    assert np.isfinite(model.relation_matrix_).all()
+
+
+@pytest.mark.parametrize("budget", [ct.Forgetron(9), ct.Projection(9), ct.SharedProjection(9), ct.Projectron()])
+def test_budgets_that_need_an_m_that_stays_are_refused(budget):
+    with pytest.raises(TypeError, match=r"cannot go with LogDet\(.*take Unbounded\(\) or RandomRemoval\(size\)"):
+        ct.MultitaskKernelPerceptron(relation=ct.LogDet(0.1), budget=budget).fit(X, Y, TASK)
+    with pytest.raises(TypeError, match=r"Dual cannot learn under Covariance\(.*features, which a kernel has not"):
+        ct.MultitaskKernelPerceptron(relation=ct.Covariance(0.1)).fit(X, Y, TASK)

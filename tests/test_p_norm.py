@@ -1,0 +1,182 @@
+"""The p-norm Perceptron against its definition, against the Perceptron at p = 2, and at its edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from reference import p_norm as reference
+from streams import CASES, FORMS, K, linear_stream
+
+STREAM = linear_stream(6, n=240, zeros=0.3)
+
+
+def same(margins, expected, y):
+    """Every mistake flag, and margins to nine digits."""
+    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
+    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
+
+
+def run(model, stream, tasks, **options):
+    X = options.pop("X", stream.X)
+    return ct.progressive_validation(model, X, stream.y, task=stream.named(tasks), tasks=tasks, **options)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("p", "transform"), [(2, "Ainv"), (3.7, "Ainvsqrt"), (6.8, "Ainv"), (50, "Ainv"), (12, "none")]
+)
+def test_equal_to_the_definition(name, p, transform):
+    case = CASES[name]
+    expected, _ = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, p, transform)
+    trace = run(ct.PNormMultitaskPerceptron(case.relation, p, transform), STREAM, case.tasks)
+    same(trace.margin, expected, STREAM.y)
+
+
+@pytest.mark.parametrize(
+    ("form", "p"), [(form, p) for form in FORMS for p in (2, 4.5, "auto") if (form, p) != ("dictionaries", "auto")]
+)
+def test_every_form_of_input(form, p):
+    case, number = CASES["mean share"], 2 * math.log(K * STREAM.X.shape[1]) if p == "auto" else p
+    expected, _ = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, number)
+    trace = run(ct.PNormMultitaskPerceptron(case.relation, p), STREAM, case.tasks, X=FORMS[form](STREAM.X))
+    same(trace.margin, expected, STREAM.y)
+
+
+@pytest.mark.parametrize("name", ["half", "mean b", "graph push", "interaction", "tree share"])
+def test_of_norm_two_it_is_the_perceptron(name):
+    case = CASES[name]
+    plain = run(ct.MultitaskPerceptron(case.relation), STREAM, case.tasks)
+    root = run(ct.PNormMultitaskPerceptron(case.relation, 2, "Ainvsqrt"), STREAM, case.tasks)
+    same(root.margin, plain.margin, STREAM.y)
+    squared = ct.Interaction(inverse=case.M @ case.M, tasks=case.tasks)
+    twice = run(ct.PNormMultitaskPerceptron(case.relation, 2.0, "Ainv"), STREAM, case.tasks)
+    same(twice.margin, run(ct.MultitaskPerceptron(squared), STREAM, case.tasks).margin, STREAM.y)
+    alone = run(ct.PNormMultitaskPerceptron(case.relation, 2, "none"), STREAM, case.tasks)
+    same(alone.margin, run(ct.MultitaskPerceptron(ct.Independent()), STREAM, case.tasks).margin, STREAM.y)
+
+
+@pytest.mark.parametrize("p", [50.0, 400.0, 3000.0])
+def test_large_norms_are_finite(p):
+    """Sums of hundreds of moves, records of sizes from 1e-150 to 1e150: neither overflow nor NaN."""
+    rng = np.random.default_rng(3)
+    for size in (1e-150, 1.0, 1e150):
+        X = size * rng.normal(size=(300, 40))
+        y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 1.0, -1.0)
+        task = rng.integers(3, size=300)
+        trace = ct.progressive_validation(ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X / size, y, task=task)
+        assert np.isfinite(trace.margin).all()
+        scaled = ct.progressive_validation(ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task)
+        np.testing.assert_array_equal(scaled.mistake, trace.mistake)
+        expected, _ = reference.literal(X / size, y, np.searchsorted(np.unique(task), task), (np.eye(3) + 1) / 2, p)
+        same(trace.margin, expected, y)
+
+
+def test_moves_that_cancel_leave_nothing():
+    """The same record with both labels in turn: v returns to zero, and margins with it."""
+    x = np.tile([[0.3, -1.7, 0.0]], (41, 1))
+    y = np.tile([1.0, -1.0], 21)[:41]
+    model = ct.PNormMultitaskPerceptron(ct.Independent(), 50)
+    expected, _ = reference.literal(x, y, np.zeros(41, int), np.eye(1), 50)
+    same(ct.progressive_validation(model, x, y).margin, expected, y)
+
+
+@pytest.mark.parametrize("transform", ["Ainv", "Ainvsqrt", "none"])
+@pytest.mark.parametrize("p", [3.0, "auto"])
+def test_tasks_and_features_as_they_come(transform, p):
+    """What is known later was always known: the same mistakes make the same weights."""
+    relation = ct.MeanRegularized(share=0.4)
+    model = ct.PNormMultitaskPerceptron(relation, p, transform)
+    records, tasks = FORMS["dictionaries"](STREAM.X), STREAM.named("abcde")
+    for t in range(150):
+        model.learn_one(records[t], STREAM.y[t], tasks[t])
+    state = model.state_.model
+    M = 0.6 * np.eye(K) + 0.4
+    assert model.tasks_ == list(dict.fromkeys(tasks[:150]))
+    if p == "auto":
+        assert model.p_ == pytest.approx(2 * math.log(state.raw.size))
+    v = np.kron(reference.transform_of(M, transform), np.eye(state.raw.shape[1])) @ state.raw.ravel()
+    w = reference.gradient(v, model.p_).reshape(state.raw.shape)
+    np.testing.assert_allclose(model.coef_, reference.transform_of(M, transform) @ w, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("transform", ["Ainv", "Ainvsqrt", "none"])
+@pytest.mark.parametrize("name", ["half", "clusters share", "independent"])
+def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform):
+    """It is predicted by what the same moves are under the M of the tasks known and itself."""
+    case, some = CASES[name], STREAM.task < 4
+    task = np.array(STREAM.named(case.tasks))
+    model = ct.PNormMultitaskPerceptron(case.relation, 4.0, transform)
+    model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=case.tasks[:4])
+    T = reference.transform_of(case.M, transform)
+    raw = np.vstack([model.state_.model.raw, np.zeros(STREAM.X.shape[1])])
+    w = T @ reference.gradient((T @ raw).ravel(), 4.0).reshape(raw.shape)
+    np.testing.assert_allclose(
+        model.decision_function(STREAM.X[~some], task[~some]), STREAM.X[~some] @ w[4], rtol=1e-9, atol=1e-12
+    )
+
+
+def test_labels_that_come_late():
+    for delay in (1, 90):
+        model, slow = (ct.PNormMultitaskPerceptron(ct.HalfUpdate(), 4.0) for _ in "12")
+        trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, delay=delay)
+        margins = np.zeros(len(STREAM))
+        for t in range(len(STREAM)):
+            if (s := t - delay - 1) >= 0:
+                slow.partial_fit(
+                    STREAM.X[s : s + 1], STREAM.y[s : s + 1], STREAM.task[s : s + 1], classes=[-1, 1], tasks=range(K)
+                )
+            if slow.fitted:
+                margins[t] = slow.decision_function(STREAM.X[t : t + 1], STREAM.task[t : t + 1])[0]
+        same(trace.margin, margins, STREAM.y)
+
+
+def test_saved_and_gone_on(tmp_path):
+    model = ct.PNormMultitaskPerceptron(ct.Clusters({0: 0, 1: 0, 2: 1, 3: 1, 4: 1}, b=2), "auto")
+    model.partial_fit(STREAM.X[:100], STREAM.y[:100], STREAM.task[:100])
+    model.save(tmp_path / "model.coterie")
+    again = ct.load(tmp_path / "model.coterie")
+    margins = [each.learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin for each in (model, again)]
+    np.testing.assert_array_equal(*margins)
+
+
+def test_a_truth_of_few_features_takes_few_mistakes():
+    """The number of mistakes grows with ln d, not with d: ten times the features, hardly more mistakes."""
+    mistakes = {}
+    for d in (100, 1000):
+        rng = np.random.default_rng(1)
+        X = rng.choice([-1.0, 1.0], size=(1500, d))
+        task = rng.integers(4, size=1500)
+        y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
+        for name, model in (
+            ("2", ct.MultitaskPerceptron()),
+            ("auto", ct.PNormMultitaskPerceptron()),
+        ):
+            mistakes[name, d] = ct.progressive_validation(model, X, y, task=task).mistakes
+    assert mistakes["auto", 1000] < 1.6 * mistakes["auto", 100]
+    assert mistakes["auto", 1000] < 0.4 * mistakes["2", 1000]
+
+
+REFUSALS = {
+    "p": (lambda: ct.PNormMultitaskPerceptron(p=1.5), ValueError, "p must be 'auto' or a finite number, at least 2"),
+    "infinite p": (lambda: ct.PNormMultitaskPerceptron(p=math.inf), ValueError, "p must be"),
+    "text p": (lambda: ct.PNormMultitaskPerceptron(p="best"), ValueError, "p must be"),
+    "transform": (lambda: ct.PNormMultitaskPerceptron(transformation="A"), ValueError, "transform must be one of"),
+    "learned": (
+        lambda: ct.PNormMultitaskPerceptron(ct.VonNeumann(0.1)),
+        TypeError,
+        "PNormed cannot learn under VonNeumann",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(name):
+    make, kind, message = REFUSALS[name]
+    model = make()
+    with pytest.raises(kind, match=message):
+        model.fit(STREAM.X, STREAM.y)
+    assert not model.fitted

@@ -1,0 +1,278 @@
+"""The second-order Perceptron and AROW with whole covariances against their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.kernels import gram
+from reference import second_order as reference
+from streams import CASES, FORMS, linear_stream
+
+STREAM = linear_stream(5, n=260, zeros=0.2)
+SOLVERS = ("primal", "dual", "auto")
+
+
+def same(margins, expected, y):
+    """Every mistake flag, and margins to nine digits."""
+    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
+    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
+
+
+def run(model, stream, tasks, **options):
+    X = options.pop("X", stream.X)
+    return ct.progressive_validation(model, X, stream.y, task=stream.named(tasks), tasks=tasks, **options)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_equal_to_the_definition(name, solver):
+    case = CASES[name]
+    expected = reference.dual(STREAM.X, STREAM.y, STREAM.task, case.M, ridge=0.7)
+    model = ct.SecondOrderMultitaskPerceptron(case.relation, ridge=0.7, solver=solver)
+    trace = run(model, STREAM, case.tasks)
+    same(trace.margin, expected, STREAM.y)
+    assert model.n_mistakes_ == trace.mistakes == trace.updated.sum()
+    assert model.solver_ == {"auto": "primal" if trace.mistakes >= 30 else "dual"}.get(solver, solver)
+    if case.A is not None:
+        scale = 1.0 if np.allclose(np.linalg.inv(case.A), case.M) else case.M[0, 0] / np.linalg.inv(case.A)[0, 0]
+        same(reference.literal(STREAM.X, STREAM.y, STREAM.task, case.A, ridge=0.7 / scale), expected, STREAM.y)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_form_of_input(form, solver):
+    expected = reference.dual(STREAM.X, STREAM.y, STREAM.task, CASES["mean share"].M)
+    model = ct.SecondOrderMultitaskPerceptron(CASES["mean share"].relation, solver=solver)
+    trace = run(model, STREAM, CASES["mean share"].tasks, X=FORMS[form](STREAM.X))
+    same(trace.margin, expected, STREAM.y)
+
+
+@pytest.mark.parametrize("kernel", [ct.Gaussian(2.0), ct.Polynomial(2), "laplacian"])
+def test_kernels(kernel):
+    G = gram(kernel, STREAM.X)
+    places = np.arange(len(STREAM.X))[:, None]
+    case = CASES["graph factor"]
+    expected = reference.dual(places, STREAM.y, STREAM.task, case.M, 1.0, lambda s, t: G[s[0], t[0]])
+    model = ct.SecondOrderMultitaskPerceptron(case.relation, kernel=kernel)
+    same(run(model, STREAM, case.tasks).margin, expected, STREAM.y)
+    given = ct.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
+    same(run(given, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_towards_infinity_it_is_the_perceptron(solver):
+    for name in ("half", "mean b", "interaction"):
+        case = CASES[name]
+        second = run(ct.SecondOrderMultitaskPerceptron(case.relation, 1e12, solver=solver), STREAM, case.tasks)
+        first = run(ct.MultitaskPerceptron(case.relation), STREAM, case.tasks)
+        np.testing.assert_array_equal(second.mistake, first.mistake)
+        np.testing.assert_allclose(second.margin * 1e12, first.margin, rtol=1e-6, atol=1e-6)
+
+
+def test_one_task_needs_no_relation():
+    expected = reference.literal(STREAM.X, STREAM.y, np.zeros(len(STREAM), int), np.eye(1))
+    for relation in (ct.HalfUpdate(), ct.Pooled(), ct.Independent(), ct.MeanRegularized(b=7)):
+        trace = ct.progressive_validation(ct.SecondOrderMultitaskPerceptron(relation), STREAM.X, STREAM.y)
+        same(trace.margin, expected, STREAM.y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("delay", [1, 40, 200])
+def test_labels_that_come_late(solver, delay):
+    model, slow = (ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(share=0.3), solver=solver) for _ in "12")
+    trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, delay=delay)
+    margins = np.zeros(len(STREAM))
+    for t in range(len(STREAM)):
+        if (s := t - delay - 1) >= 0:
+            slow.partial_fit(STREAM.X[s : s + 1], STREAM.y[s : s + 1], STREAM.task[s : s + 1], classes=[-1, 1])
+        margins[t] = slow.decision_function(STREAM.X[t : t + 1], STREAM.task[t : t + 1])[0] if slow.fitted else 0.0
+    same(trace.margin, margins, STREAM.y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", ["half", "mean b", "tree b", "clusters share"])
+def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
+    """Records one by one as dictionaries: what is learned is what the mistakes make of M of all tasks."""
+    case = CASES[name]
+    model = ct.SecondOrderMultitaskPerceptron(case.relation, solver=solver)
+    records, tasks = FORMS["dictionaries"](STREAM.X), STREAM.named(case.tasks)
+    moved, seen = [], []
+    for t in range(120):
+        here = list(dict.fromkeys(tasks[: t + 1]))
+        M = case.relation.relation_matrix(here) if name.endswith(" b") else case.M
+        number = {task: i for i, task in enumerate(here if name.endswith(" b") else case.tasks)}
+        some = [*moved, t]
+        G = np.array(
+            [[M[number[tasks[r]], number[tasks[s]]] * (STREAM.X[r] @ STREAM.X[s]) for s in some] for r in some]
+        )
+        expected = np.append(STREAM.y[moved], 0.0) @ np.linalg.inv(np.eye(len(some)) + G) @ G[:, -1]
+        known = tasks[t] in seen or not name.endswith(" b")
+        if known and len(set(STREAM.y[:t])) == 2:
+            assert model.decision_function_one(records[t], tasks[t]) == pytest.approx(expected, rel=1e-9, abs=1e-11)
+        before = model.n_mistakes_ if t else 0
+        model.learn_one(records[t], STREAM.y[t], tasks[t])
+        assert (model.n_mistakes_ > before) == (STREAM.y[t] * expected <= 0)
+        moved += [t] if STREAM.y[t] * expected <= 0 else []
+        seen = here
+    told = model.decision_function(records[120:], tasks[120:])
+    signs = np.where(model.predict(records[120:], tasks[120:]) == 1.0, 1.0, -1.0)
+    np.testing.assert_array_equal(signs, np.where(told >= 0, 1.0, -1.0))
+    assert [model.predict_one(x, i) for x, i in zip(records[120:], tasks[120:], strict=True)] == list(signs)
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+@pytest.mark.parametrize("name", ["half", "mean share", "pooled", "clusters share", "independent"])
+def test_an_unseen_task_is_one_that_was_known_and_silent(solver, name):
+    case, some = CASES[name], STREAM.task < 4
+    task = np.array(STREAM.named(case.tasks))
+    models = [ct.SecondOrderMultitaskPerceptron(case.relation, solver=solver) for _ in "12"]
+    for model, tasks in zip(models, (None, case.tasks), strict=True):
+        model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=tasks)
+    for method in ("decision_function", "margin_variance"):
+        unseen, silent = (getattr(model, method)(STREAM.X[~some], task[~some]) for model in models)
+        np.testing.assert_allclose(unseen, silent, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_saved_and_gone_on(solver, tmp_path):
+    model = ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=2), 0.5, solver=solver)
+    model.partial_fit(STREAM.X[:100], STREAM.y[:100], STREAM.task[:100])
+    model.save(tmp_path / "model.coterie")
+    again = ct.load(tmp_path / "model.coterie")
+    margins = [each.learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin for each in (model, again)]
+    np.testing.assert_array_equal(*margins)
+    np.testing.assert_array_equal(*(each.decision_function(STREAM.X, STREAM.task) for each in (model, again)))
+
+
+def test_weights():
+    primal, dual = (ct.SecondOrderMultitaskPerceptron(solver=solver) for solver in ("primal", "dual"))
+    for model in (primal, dual):
+        model.fit(STREAM.X, STREAM.y, STREAM.task)
+    np.testing.assert_allclose(primal.coef_, dual.coef_, rtol=1e-8, atol=1e-11)
+    with pytest.raises(AttributeError, match="not a weight for every feature"):
+        _ = ct.SecondOrderMultitaskPerceptron(kernel=ct.Gaussian()).fit(STREAM.X, STREAM.y).coef_
+
+
+def test_what_was_seen_makes_surer():
+    model = ct.SecondOrderMultitaskPerceptron(ct.Independent()).fit(STREAM.X, STREAM.y, STREAM.task)
+    prior = (STREAM.X**2).sum(axis=1)
+    assert (model.margin_variance(STREAM.X, STREAM.task) < 0.5 * prior).mean() > 0.9
+    np.testing.assert_allclose(model.margin_variance(STREAM.X, [9] * len(STREAM)), prior)
+
+
+def test_asking_for_labels_goes_one_by_one():
+    model, every = (ct.SecondOrderMultitaskPerceptron() for _ in "12")
+    asked = ct.SelectiveSampling(model, ct.Always())
+    trace = ct.progressive_validation(asked, STREAM.X, STREAM.y, task=STREAM.task)
+    same(ct.progressive_validation(every, STREAM.X, STREAM.y, task=STREAM.task).margin, trace.margin, STREAM.y)
+
+
+# -- AROW --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["half", "mean b", "tree share", "graph factor", "interaction", "pooled"])
+def test_arow_with_the_whole_covariance(name):
+    case = CASES[name]
+    means, variances = reference.arow(STREAM.X, STREAM.y, STREAM.task, case.M, 2.0)
+    model = ct.MultitaskAROW(case.relation, 2.0, covariance="full")
+    same(run(model, STREAM, case.tasks).margin, means, STREAM.y)
+    model = ct.MultitaskAROW(case.relation, 2.0, covariance="full")
+    model.partial_fit(STREAM.X[:200], STREAM.y[:200], np.array(STREAM.named(case.tasks))[:200], tasks=case.tasks)
+    told = model.margin_variance(STREAM.X[200:201], STREAM.named(case.tasks)[200:201])
+    np.testing.assert_allclose(told, variances[200], rtol=1e-9)
+
+
+def test_one_feature_has_no_covariance():
+    """With one feature and independent tasks both forms of AROW, and of its rule for mistakes, are the same."""
+    X = STREAM.X[:, :1] + 0.2
+    for rule in (None, ct.SecondOrder()):
+        models = [ct.MultitaskAROW(ct.Independent(), 3.0, kind, rule=rule) for kind in ("full", "diagonal")]
+        told = [ct.progressive_validation(model, X, STREAM.y, task=STREAM.task) for model in models]
+        np.testing.assert_array_equal(told[0].updated, told[1].updated)
+        full, diagonal = (model.margin_variance(X, STREAM.task) for model in models)
+        np.testing.assert_allclose(full, diagonal, rtol=1e-9)
+        if rule is None:
+            same(told[0].margin, told[1].margin, STREAM.y)
+        assert (rule is None) == (told[1].probability is not None)
+
+
+@pytest.mark.parametrize("half_life", [None, 50.0])
+def test_the_diagonal_variance_is_that_of_its_weights(half_life):
+    """Two equal records move by (1 - y f) / (v + r): v is what is told."""
+    model = ct.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, half_life=half_life)
+    model.fit(STREAM.X, STREAM.y, STREAM.named("abcde"))
+    x = STREAM.X[:1]
+    for task in "az":
+        v = model.margin_variance(x, [task])[0]
+        r = 2.0 * (x @ x.T)[0, 0] / np.count_nonzero(x)
+        f = model.decision_function(x, [task])[0]
+        y = -1.0 if f > 0 else 1.0
+        if task == "z":
+            assert v > 0.7 * (x @ x.T)[0, 0]
+        model.partial_fit(x, [y], [task])
+        if half_life is None:
+            moved = model.decision_function(x, [task])[0]
+            assert moved == pytest.approx(f + (y - f) / (v + r) * v, rel=1e-9)
+
+
+def test_second_order_on_mistakes_only():
+    model = ct.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, rule=ct.SecondOrder())
+    trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task)
+    np.testing.assert_array_equal(trace.updated, trace.mistake)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+REFUSALS = {
+    "ridge": (lambda: ct.SecondOrderMultitaskPerceptron(ridge=0.0), ValueError, "ridge must be positive"),
+    "learned": (
+        lambda: ct.SecondOrderMultitaskPerceptron(ct.LogDet(0.1)),
+        TypeError,
+        "FullCovariance cannot learn under LogDet",
+    ),
+    "no relation": (lambda: ct.SecondOrderMultitaskPerceptron("half"), TypeError, "relation must be a part"),
+    "solver": (lambda: ct.SecondOrderMultitaskPerceptron(solver="prima"), ValueError, "solver must be one of"),
+    "kernel": (
+        lambda: ct.SecondOrderMultitaskPerceptron(kernel="rbf", solver="primal"),
+        ValueError,
+        "needs the linear kernel",
+    ),
+    "dtype": (lambda: ct.SecondOrderMultitaskPerceptron(dtype="int8"), ValueError, "dtype must be"),
+    "AROW learned": (
+        lambda: ct.MultitaskAROW(ct.LogDet(0.1), covariance="full"),
+        TypeError,
+        "FullCovariance cannot learn",
+    ),
+    "AROW r": (lambda: ct.MultitaskAROW(r=-1.0, covariance="full"), ValueError, "r must be positive"),
+    "AROW rule": (lambda: ct.MultitaskAROW(covariance="full", rule=ct.Perceptron()), TypeError, "a rule by confidence"),
+    "AROW half_life": (lambda: ct.MultitaskAROW(covariance="full", half_life=9.0), ValueError, "half_life needs"),
+    "AROW storage": (lambda: ct.MultitaskAROW(covariance="full", storage="hashed"), ValueError, "storage must be"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(name):
+    make, kind, message = REFUSALS[name]
+    model = make()
+    with pytest.raises(kind, match=message):
+        model.fit(STREAM.X, STREAM.y)
+    assert not model.fitted
+
+
+def test_too_many_weights_for_the_primal_form():
+    model = ct.SecondOrderMultitaskPerceptron(solver="primal")
+    with pytest.raises(ValueError, match="solver='primal' keeps the covariance of 40000 weights"):
+        model.fit(np.ones((2, 40_000)), [0, 1])
+
+
+def test_a_kernel_that_is_none_changes_nothing():
+    def sometimes(X, Z):
+        return -np.ones((len(X), len(Z))) if np.abs(X).max() > 50 else X @ Z.T
+
+    model = ct.SecondOrderMultitaskPerceptron(kernel=sometimes).fit(STREAM.X[:200], STREAM.y[:200])
+    before = model.decision_function(STREAM.X)
+    with pytest.raises(ValueError, match="semidefinite"):
+        model.partial_fit(np.concatenate([STREAM.X, 1e4 * STREAM.X]), np.tile(STREAM.y, 2))
+    np.testing.assert_array_equal(model.decision_function(STREAM.X), before)

@@ -1,0 +1,160 @@
+"""The bounds of the other geometries hold on random and adversarial streams, for many comparators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.streams.second_order_bounds import (
+    heterogeneous_bound,
+    log_determinant,
+    p_norm_bound,
+    second_order_bound,
+)
+from reference import p_norm as literal_p_norm
+
+K, D, N = 3, 5, 150
+RELATIONS = {
+    "independent": (ct.Independent(), np.eye(K)),
+    "mean": (ct.MeanRegularized(b=4.0), np.linalg.inv(np.eye(K) + 4.0 * (np.eye(K) - 1.0 / K))),
+    "half": (ct.HalfUpdate(), (np.eye(K) + 1) / 2),
+}
+
+
+def stream(seed, noise):
+    rng = np.random.default_rng(seed)
+    X, task = rng.normal(size=(N, D)), rng.integers(K, size=N)
+    truth = rng.normal(size=D) + 0.4 * rng.normal(size=(K, D))
+    clean = np.einsum("td,td->t", truth[task], X)
+    return X, np.where(clean + noise * rng.normal(size=N) > 0, 1, -1), task, truth
+
+
+def adversarial(make, seed):
+    """Every label is the one that was not predicted, so that every round is a mistake."""
+    rng = np.random.default_rng(seed)
+    X, task, y = rng.normal(size=(N, D)), rng.integers(K, size=N), np.zeros(N, int)
+    X[N // 2 :] = X[: N - N // 2]
+    model = make()
+    for t in range(N):
+        margin = model.decision_function(X[t : t + 1], task[t : t + 1])[0] if t else 0.0
+        y[t] = -1 if margin > 0 else 1
+        model.partial_fit(X[t : t + 1], y[t : t + 1], task[t : t + 1], classes=[-1, 1], tasks=range(K))
+    trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
+    assert trace.mistakes == N
+    return X, y, task, trace
+
+
+def comparators(seed, truth):
+    rng = np.random.default_rng(seed)
+    yield from (scale * truth for scale in (0.1, 1.0, 10.0))
+    yield from (scale * rng.normal(size=truth.shape) for scale in (0.3, 3.0))
+    yield np.zeros(truth.shape)
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+@pytest.mark.parametrize("ridge", [0.1, 1.0, 30.0])
+def test_second_order(name, ridge):
+    relation, M = RELATIONS[name]
+
+    def make():
+        return ct.SecondOrderMultitaskPerceptron(relation, ridge)
+
+    for seed in range(3):
+        X, y, task, truth = stream(seed, 0.5 * seed)
+        trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
+        hard = adversarial(make, seed)
+        for records, met in ((X, trace), (hard[0], hard[3])):
+            order = np.array(met.tasks)
+            for U in comparators(seed, truth):
+                bound = second_order_bound(met, records, U[order], M[np.ix_(order, order)], ridge)
+                assert met.mistakes <= bound.mistakes
+
+
+def test_log_determinant_is_that_of_the_definition():
+    X, y, task, _ = stream(4, 1.0)
+    relation, M = RELATIONS["mean"]
+    trace = ct.progressive_validation(
+        ct.SecondOrderMultitaskPerceptron(relation, 2.0), X, y, task=[str(i) for i in task], tasks=list("012")
+    )
+    phi = np.array([np.kron(np.eye(K)[i], x) for i, x in zip(task, X, strict=True)])[trace.mistake]
+    values = np.linalg.eigvalsh(phi @ np.kron(M, np.eye(D)) @ phi.T)
+    order = np.array([int(name) for name in trace.tasks])
+    found = log_determinant(trace, X, M[np.ix_(order, order)], 2.0)
+    assert found == pytest.approx(np.log1p(np.maximum(values, 0) / 2.0).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+@pytest.mark.parametrize("transform", ["Ainv", "Ainvsqrt", "none"])
+@pytest.mark.parametrize("p", [2.0, 5.4, 50.0])
+def test_p_norm(name, transform, p):
+    relation, M = RELATIONS[name]
+    T = literal_p_norm.transform_of(M, transform)
+
+    def make():
+        return ct.PNormMultitaskPerceptron(relation, p, transform)
+
+    for seed in range(2):
+        X, y, task, truth = stream(seed, 0.5 * seed)
+        trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
+        hard = adversarial(make, seed)
+        for records, met in ((X, trace), (hard[0], hard[3])):
+            order = np.array(met.tasks)
+            for U in comparators(seed, truth):
+                bound = p_norm_bound(met, records, U[order], T[np.ix_(order, order)], p)
+                assert met.mistakes <= bound.mistakes
+
+
+def test_the_radius_of_the_p_norm_bound_is_that_of_the_instances():
+    X, y, task, truth = stream(2, 1.0)
+    _, M = RELATIONS["mean"]
+    trace = ct.progressive_validation(ct.PNormMultitaskPerceptron(p=3), X, y, task=task, tasks=range(K))
+    _, Z = literal_p_norm.literal(X, y, task, M, 3)
+    order = np.array(trace.tasks)
+    bound = p_norm_bound(trace, X, truth[order], M[np.ix_(order, order)], 3)
+    assert bound.radius == pytest.approx(np.linalg.norm(Z[trace.mistake], 3, axis=1).max())
+    assert bound.length == pytest.approx(np.linalg.norm((np.linalg.inv(M) @ truth).ravel(), 1.5))
+
+
+@pytest.mark.parametrize("b", [0.0, 1.0, 8.0])
+@pytest.mark.parametrize("unit", [True, False])
+def test_heterogeneous(b, unit):
+    rng = np.random.default_rng(int(b))
+    hidden, active = rng.normal(size=(N, 2)), rng.integers(3, size=N)
+    X = [hidden @ rng.normal(size=(2, d)) + 0.2 * rng.normal(size=(N, d)) for d in (3, 5, 2)]
+    if unit:
+        X = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in X]
+    for noise in (0.0, 1.0):
+        y = hidden[:, 0] + noise * rng.normal(size=N) > 0
+        trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b), X, y, task=active)
+        views = [X[i] for i in trace.tasks]
+        best = [np.linalg.lstsq(view, np.where(y, 1.0, -1.0), rcond=None)[0] for view in views]
+        for scale in (0.0, 0.5, 2.0, 20.0):
+            bound = heterogeneous_bound(trace, views, [scale * u for u in best], b)
+            assert trace.mistakes <= bound.mistakes
+    if unit:
+        c = (3 * (b + 1) - b) / (b * 3 * 2 + 3)
+        q = sum(u @ u for u in best)
+        far = heterogeneous_bound(trace, views, best, 0.0)
+        assert far.complexity == pytest.approx(q)
+        agreeing = [np.zeros_like(u) for u in best]
+        assert heterogeneous_bound(trace, views, agreeing, b).mistakes == trace.mistakes
+        squares = np.ones((3, 4))
+        from coterie.streams.second_order_bounds import _radius
+
+        np.testing.assert_allclose(_radius(squares, (np.array([0, 1, 2, 0]), np.arange(4)), b), c)
+
+
+def test_refusals():
+    X, y, task, truth = stream(1, 0.0)
+    trace = ct.progressive_validation(ct.SecondOrderMultitaskPerceptron(), X, y, task=task)
+    with pytest.raises(ValueError, match="one row a round"):
+        second_order_bound(trace, X[:9], truth, np.eye(K))
+    with pytest.raises(ValueError, match="U must have shape"):
+        second_order_bound(trace, X, truth[:2], np.eye(K))
+    with pytest.raises(ValueError, match="ridge must be positive"):
+        second_order_bound(trace, X, truth, np.eye(K), 0.0)
+    with pytest.raises(ValueError, match="p must be at least 2"):
+        p_norm_bound(trace, X, truth, np.eye(K), 1.5)
+    with pytest.raises(ValueError, match="one array a task"):
+        heterogeneous_bound(trace, [X], [truth[0]], 1.0)
