@@ -590,6 +590,69 @@ def test_what_is_refused_changes_nothing():
             model.partial_fit(X, y)
 
 
+def test_the_mean_may_be_asked_for_at_any_time():
+    X, y = stream(24, 100)
+    for kernel in (None, Gaussian(2.0)):
+        plain, mean = (
+            ct.MultiviewPerceptron(3, kernel).fit(X, y),
+            ct.MultiviewPerceptron(3, kernel, average=True).fit(X, y),
+        )
+        latest = plain.decision_function(X)
+        assert np.array_equal(plain.set_params(average=True).decision_function(X), mean.decision_function(X))
+        assert np.array_equal(mean.set_params(average=False).decision_function(X), latest)
+
+
+def test_what_cannot_change_once_something_is_learned():
+    X, y = stream(25, 40)
+    for model, name, value in (
+        (ct.MultiviewPerceptron(2), "p", 3),
+        (ct.OrthogonalMultiviewPerceptron(2), "inner", 4),
+        (ct.OrthogonalMultiviewPerceptron(2, Gaussian(1.0)), "kernels", "linear"),
+        (ct.MultiCueClassifier(Gaussian(1.0)), "eta", 0.5),
+    ):
+        model.fit(X, y).set_params(**{name: value})
+        with pytest.raises(ValueError, match=f"{name} cannot change once something is learned"):
+            model.decision_function(X)
+        assert model.fit(X, y).fitted
+
+
+def test_a_record_without_any_view():
+    X, y = stream(26, 40)
+    here = np.ones((40, 3), bool)
+    here[[0, 20]] = False
+    for name, make in MODELS.items():
+        model, other = make(), make()
+        trace = ct.progressive_validation(model, partial(X, here), y)
+        rest = np.flatnonzero(here[:, 0])
+        without = ct.progressive_validation(other, [block[rest] for block in X], y[rest])
+        assert trace.margin[20] == 0, name
+        if not getattr(model, "average", False):
+            np.testing.assert_allclose(trace.margin[rest], without.margin, rtol=1e-9, atol=1e-12)
+
+
+def test_frames():
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    X, y = stream(27, 50)
+    expected = ct.MultiviewPerceptron().fit(X, y).decision_function(X)
+    names = [f"f{j}" for j in range(4)]
+    for frame in (
+        lambda block: pd.DataFrame(block, columns=names),
+        lambda block: pl.DataFrame(block, schema=names),
+        lambda block: pa.table(dict(zip(names, block.T, strict=True))),
+        lambda block: block.tolist(),
+    ):
+        model = ct.MultiviewPerceptron().fit([frame(block) for block in X], y)
+        assert np.array_equal(model.decision_function([frame(block) for block in X]), expected)
+
+
+def test_no_questions_are_asked_about_views():
+    with pytest.raises(TypeError, match="model must be an online classifier such as"):
+        ct.SelectiveSampling(ct.MultiviewPerceptron()).fit(GOOD, [1, 0])
+
+
 def test_norms_are_parts():
     assert repr(SchattenNorm(3)) == "SchattenNorm(p=3)"
     assert GroupNorm(2, 4) == GroupNorm(2.0, 4.0)

@@ -72,6 +72,10 @@ class ViewLearner:
     def check(self, names: Sequence[Hashable]) -> None:
         """Refuse views that the parameters do not go with; there are none."""
 
+    def adopt(self, state: ViewState) -> None:
+        """Go on with what a learner of other parameters has learned, if these differ in rule and average only."""
+        _same_norm(self.norm, state.model.potential)
+
     def init(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
         """The state before the first round."""
         store, potential = self.norm.primal(widths, dense)
@@ -88,14 +92,15 @@ class ViewLearner:
         """Predict and learn records one after the other, those after ``last`` predicted only."""
         n = len(records)
         moves, last = Moves(np.zeros(n), np.zeros(n), np.zeros(n)), n if last is None else last
-        views.learn(state.model, self._rule, _form(state, records), y, last, moves)
+        model = state.model._replace(teller=self._teller)
+        views.learn(model, self._rule, _form(state, records), y, last, moves)
         state.rounds += last
         return moves
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
         """Margins of records; nothing is written."""
         margins = np.zeros(len(records))
-        views.predict(state.model, _form(state, records), margins)
+        views.predict(state.model._replace(teller=self._teller), _form(state, records), margins)
         return margins
 
     def pass_by(self, state: ViewState, rounds: int = 1) -> None:
@@ -150,6 +155,12 @@ class KernelViewLearner:
     def check(self, names: Sequence[Hashable]) -> None:
         """Refuse views for which there are not the kernels: ValueError."""
         by_view(self.kernels, names)
+
+    def adopt(self, state: ViewState) -> None:
+        """As :meth:`ViewLearner.adopt`."""
+        _same_norm(self.norm, state.model.potential)
+        if list(state.kernels) != by_view(self.kernels, state.names):
+            raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
 
     def init(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
         """The state before the first round."""
@@ -302,6 +313,13 @@ def compiled_rule(rule: Any) -> Any:
 def teller(average: bool) -> Any:
     """What tells margins: the mean of the weights, or the latest."""
     return views.Mean(1.0) if average else views.Latest(0.0)
+
+
+def _same_norm(norm: Any, potential: Any) -> None:
+    for name, value in spec.fields_of(norm).items():
+        if getattr(potential, name) != value:
+            before = getattr(potential, name)
+            raise ValueError(f"{name} cannot change once something is learned, from {before!r} to {value!r}: fit anew")
 
 
 def _same_views(given: Sequence[Hashable], names: Sequence[Hashable]) -> None:

@@ -242,7 +242,10 @@ class MultiviewClassifier(Parameters):
         held = self.parameter_getter()(self)
         made = self.__dict__.get("_made")
         if made is None or held != made[0]:
-            self._made = made = (held, self._make_learner())
+            learner = self._make_learner()
+            if self.fitted:
+                learner.adopt(self.state_)
+            self._made = made = (held, learner)
         return made[1]
 
     def _forget(self) -> None:

@@ -300,7 +300,7 @@ class SelectiveSampling(Parameters):
     def check(self) -> None:
         """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""
         of_two = getattr(self.model, "kind", None) == "classifier" and not self.model.many_classes
-        if not of_two or not hasattr(self.model, "meet_block") or hasattr(self.model, "wants_label"):
+        if not of_two or not hasattr(self.model, "task_of") or hasattr(self.model, "wants_label"):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
         if not hasattr(self._ask, "compiled") or not hasattr(self._ask, "learned"):
             raise TypeError(f"ask must be a part such as Margin(c=0.3), got {self.ask!r}")

@@ -105,7 +105,7 @@ def progressive_validation(
     model : online classifier
         Changed in place; it may have learned before.
     X : array, sparse matrix, data frame, or iterable of :class:`Block`
-        The records; a reader of files is an iterable of blocks.
+        The records; a reader of files is an iterable of blocks. Views of one thing are a list or a dictionary of such.
     y : array, shape (n,)
         Their labels; blocks bring their own.
     task : array, shape (n,), optional
