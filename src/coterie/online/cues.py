@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.budgets import Projectron
 from coterie.hypotheses.dual import Dual
-from coterie.kernel_learner import KernelLearner
 from coterie.kernels import Gaussian
+from coterie.learners.kernel import KernelLearner
+from coterie.learners.views import by_view, compiled_rule
 from coterie.numeric.records import Csr, Dense, take
 from coterie.numeric.stream import Moves
 from coterie.numeric.trees import Arrays, below
@@ -22,7 +23,6 @@ from coterie.numeric.view_forms import as_form
 from coterie.relations import Independent
 from coterie.rules import PassiveAggressive
 from coterie.state import State
-from coterie.view_learner import by_view, compiled_rule
 from coterie.views import ViewRecords
 
 from .multiview import MultiviewClassifier
@@ -53,7 +53,7 @@ class CueState:
 
 
 class CueLearner:
-    """As :class:`coterie.view_learner.ViewLearner`: one kernel learner a view, one linear learner above."""
+    """As :class:`coterie.learners.views.ViewLearner`: one kernel learner a view, one linear learner above."""
 
     log_odds: float | None = None
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
-from coterie.heterogeneous_learner import HeterogeneousLearner
 from coterie.hypotheses import Heterogeneous
 from coterie.kernels import as_kernel
+from coterie.learners.heterogeneous import HeterogeneousLearner
 from coterie.state import State
 from coterie.streams.block import Block
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.budgets import Unbounded
 from coterie.hypotheses.dual import Dual
-from coterie.kernel_learner import KernelLearner
 from coterie.kernels import Gaussian, as_kernel
+from coterie.learners.kernel import KernelLearner
 from coterie.numeric.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import HalfUpdate, Independent
 

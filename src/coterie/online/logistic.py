@@ -6,13 +6,13 @@ from collections.abc import Hashable
 from typing import Any, Literal
 
 from coterie import persistence
-from coterie.confidence_learner import ConfidenceLearner
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
 from coterie.learner import Learner
+from coterie.learners.confidence import ConfidenceLearner
+from coterie.learners.second_order import SecondOrderLearner
 from coterie.relations import HalfUpdate
 from coterie.rules import AROW, Logistic
-from coterie.second_order_learner import SecondOrderLearner
 from coterie.wrappers import forgetting
 
 from .probabilistic import ProbabilisticClassifier

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from coterie import persistence
 from coterie.hypotheses import PNormed
-from coterie.p_norm_learner import PNormLearner
+from coterie.learners.p_norm import PNormLearner
 from coterie.relations import HalfUpdate
 
 from .classifier import OnlineClassifier

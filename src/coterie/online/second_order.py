@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.hypotheses import FullCovariance
 from coterie.kernels import LinearKernel, as_kernel
+from coterie.learners.second_order import SecondOrderLearner
 from coterie.relations import HalfUpdate
 from coterie.rules import SecondOrder
-from coterie.second_order_learner import SecondOrderLearner
 
 from .classifier import OnlineClassifier
 from .variance import Variances

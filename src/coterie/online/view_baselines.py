@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.view_learner import by_view
+from coterie.learners.views import by_view
 
 from .view_input import names_of
 from .views import OrthogonalMultiviewPerceptron, kernels_of

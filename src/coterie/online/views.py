@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.hypotheses.norms import GroupNorm, SchattenNorm
 from coterie.kernels import Precomputed, as_kernel
+from coterie.learners.views import KernelViewLearner, ViewLearner
 from coterie.rules import Perceptron
-from coterie.view_learner import KernelViewLearner, ViewLearner
 
 from .multiview import MultiviewClassifier
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import kernel_bindings
-from .numeric.models import Levels
-from .state import State
+from coterie.learners import kernel_bindings
+from coterie.numeric.models import Levels
+from coterie.state import State
 
 Codes = NDArray[np.int64]
 Matrix = NDArray[np.float64]

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bindings import refuse_unknown, tell_outgrown
-from .numeric.expansion import Expansion
-from .numeric.models import Columns, Levels
-from .numeric.taught import Taught
-from .relations.cache import column_cache
-from .relations.groups import GroupIndex
-from .relations.learned import check_size, matrix_of
-from .state import State
-from .views import Index
+from coterie.bindings import refuse_unknown, tell_outgrown
+from coterie.numeric.expansion import Expansion
+from coterie.numeric.models import Columns, Levels
+from coterie.numeric.taught import Taught
+from coterie.relations.cache import column_cache
+from coterie.relations.groups import GroupIndex
+from coterie.relations.learned import check_size, matrix_of
+from coterie.state import State
+from coterie.views import Index
 
 
 class _Still:

@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import spec
-from .budgets import with_rows
-from .hypotheses.dual import Dual, as_form
-from .kernel_bindings import FORMS
-from .kernel_checks import check_values
-from .learner import Margins
-from .numeric.asking import EVERY, settle
-from .numeric.expansion import COLUMN, DONE, EVICTED, OLDEST, ROOM, SIZE, WORN, Expansion, Work
-from .numeric.points import Points, piece, points
-from .numeric.records import cut
-from .numeric.trees import Arrays, flatten, rebuild
-from .numeric.walk import Turns, tell, walk
-from .state import State
-from .views import Index
+from coterie import spec
+from coterie.budgets import with_rows
+from coterie.hypotheses.dual import Dual, as_form
+from coterie.learner import Margins
+from coterie.learners.kernel_bindings import FORMS
+from coterie.learners.kernel_checks import check_values
+from coterie.numeric.asking import EVERY, settle
+from coterie.numeric.expansion import COLUMN, DONE, EVICTED, OLDEST, ROOM, SIZE, WORN, Expansion, Work
+from coterie.numeric.points import Points, piece, points
+from coterie.numeric.records import cut
+from coterie.numeric.trees import Arrays, flatten, rebuild
+from coterie.numeric.walk import Turns, tell, walk
+from coterie.state import State
+from coterie.views import Index
 
 #: Records in a block, dense and sparse: the inverted index of the support vectors is made anew for each.
 DENSE_BLOCK, SPARSE_BLOCK = 128, 512
@@ -369,7 +369,7 @@ def _chosen(given: Points, places: NDArray[np.int64]) -> Points:
 
 
 def _take(rows: Any, places: NDArray[np.int64]) -> Any:
-    from .numeric.records import take
+    from coterie.numeric.records import take
 
     return take(rows, places)
 

@@ -13,16 +13,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from . import spec
-from .block_learner import BLOCK, FixedLearner, Span, copied
-from .hypotheses import full
-from .hypotheses.dual import as_form
-from .learner import Margins
-from .numeric.points import Points, points
-from .numeric.records import cut, take
-from .numeric.second_order import Course, course_through
-from .numeric.stream import Moves
-from .state import State
+from coterie import spec
+from coterie.hypotheses import full
+from coterie.hypotheses.dual import as_form
+from coterie.learner import Margins
+from coterie.learners.block import BLOCK, FixedLearner, Span, copied
+from coterie.numeric.points import Points, points
+from coterie.numeric.records import cut, take
+from coterie.numeric.second_order import Course, course_through
+from coterie.numeric.stream import Moves
+from coterie.state import State
 
 Codes = NDArray[np.int64]
 

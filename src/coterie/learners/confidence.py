@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .learner import Learner, Margins
-from .numeric.confidence import variances
-from .numeric.records import take
-from .state import State
+from coterie.learner import Learner, Margins
+from coterie.numeric.confidence import variances
+from coterie.numeric.records import take
+from coterie.state import State
 
 
 class ConfidenceLearner(Learner):

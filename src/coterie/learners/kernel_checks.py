@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .numeric.expansion import Expansion
-from .numeric.points import Points
+from coterie.numeric.expansion import Expansion
+from coterie.numeric.points import Points
 
 #: How far beyond Cauchy and Schwarz a kernel that is not known to be one may go.
 SLACK = 1e-6

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .block_learner import BLOCK, BlockLearner, Codes, Span, copied
-from .hypotheses import heterogeneous as spaces
-from .hypotheses.dual import as_form
-from .learner import Margins
-from .numeric.heterogeneous import course_through, margin_of
-from .numeric.records import cut, take
-from .numeric.stream import Moves
-from .numeric.trees import Arrays, flatten, rebuild
-from .state import State
-from .views import Index
+from coterie.hypotheses import heterogeneous as spaces
+from coterie.hypotheses.dual import as_form
+from coterie.learner import Margins
+from coterie.learners.block import BLOCK, BlockLearner, Codes, Span, copied
+from coterie.numeric.heterogeneous import course_through, margin_of
+from coterie.numeric.records import cut, take
+from coterie.numeric.stream import Moves
+from coterie.numeric.trees import Arrays, flatten, rebuild
+from coterie.state import State
+from coterie.views import Index
 
 
 class HeterogeneousLearner(BlockLearner):

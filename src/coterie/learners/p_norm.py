@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .block_learner import Codes, FixedLearner, Span
-from .learner import Margins
-from .numeric.p_norm import DONE, UNFIT, WHOLE, learn, move_whole, rescale, tell
-from .numeric.records import Csr, Dense, take
-from .numeric.stream import Moves
-from .state import State
+from coterie.learner import Margins
+from coterie.learners.block import Codes, FixedLearner, Span
+from coterie.numeric.p_norm import DONE, UNFIT, WHOLE, learn, move_whole, rescale, tell
+from coterie.numeric.records import Csr, Dense, take
+from coterie.numeric.stream import Moves
+from coterie.state import State
 
 
 class PNormLearner(FixedLearner):

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import spec
-from .numeric import view_walk, views
-from .numeric.stream import Moves
-from .numeric.trees import Arrays, flatten, rebuild
-from .numeric.view_forms import as_form, cut, empty, pick, stack
-from .state import nbytes_of
-from .views import ViewRecords
+from coterie import spec
+from coterie.numeric import view_walk, views
+from coterie.numeric.stream import Moves
+from coterie.numeric.trees import Arrays, flatten, rebuild
+from coterie.numeric.view_forms import as_form, cut, empty, pick, stack
+from coterie.state import nbytes_of
+from coterie.views import ViewRecords
 
 Margins = NDArray[np.float64]
 

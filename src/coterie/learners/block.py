@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import spec
-from .learner import Margins
-from .numeric.asking import EVERY, settle
-from .numeric.records import cut, take
-from .numeric.stream import Moves
-from .numeric.trees import Arrays, flatten, rebuild
-from .pairs import PAIRS
-from .state import State
-from .views import Index
+from coterie import spec
+from coterie.learner import Margins
+from coterie.learners.pairs import PAIRS
+from coterie.numeric.asking import EVERY, settle
+from coterie.numeric.records import cut, take
+from coterie.numeric.stream import Moves
+from coterie.numeric.trees import Arrays, flatten, rebuild
+from coterie.state import State
+from coterie.views import Index
 
 Codes = NDArray[np.int64]
 
