@@ -144,7 +144,7 @@ def test_what_has_no_json_form_is_refused(value):
     [
         (
             {"$part": "Quantum", "fields": {}},
-            "unknown part 'Quantum': this version knows Absolute, AdaptiveGradient",
+            "unknown part 'Quantum': this version knows AROW, Absolute, AdaptiveGradient",
         ),
         ({"$eval": "1"}, r"unknown JSON tag '\$eval': expected one of \$part, \$model, \$array"),
         ({"plain": 1}, "unknown JSON tag None"),
