@@ -100,8 +100,9 @@ def test_all_that_a_budget_does_comes_up():
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("name", ["half", "tree share", "interaction", "graph factor"])
-@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize(
+    ("name", "form"), [("half", "csr"), ("tree share", "dense"), ("interaction", "csr"), ("graph factor", "dense")]
+)
 def test_a_block_equals_its_records_one_by_one(budget, name, form):
     case, stream = CASES[name], linear_stream(23, n=400, zeros=0.3)
     whole, single, pieces = (model_of(budget, case) for _ in range(3))

@@ -24,9 +24,7 @@ from terminal import run
 STREAM = linear_stream(71, zeros=0.3)
 CONFIGURATIONS = [
     ct.MultitaskKernelPerceptron(),
-    ct.MultitaskKernelPerceptron("linear", ct.Independent(), ct.RandomRemoval(20)),
     ct.MultitaskKernelPerceptron(ct.Polynomial(2), ct.Pooled(), ct.Forgetron(20)),
-    ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.MeanRegularized(b=1), ct.Projection(20, 0.1)),
     ct.MultitaskKernelPerceptron("rbf", ct.Interaction([[2.0]], tasks=[0]), ct.SharedProjection(20, 0.1)),
     ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), budget=ct.Projectron(0.1, plus=True), dtype="float32"),
 ]
