@@ -1,9 +1,9 @@
-"""Logistic learning and adaptive sharing, weights hashed into 2^24 places, beside Vowpal Wabbit reading its own cache.
+"""Logistic learning, AROW and adaptive sharing, weights hashed into 2^24 places, beside Vowpal Wabbit reading its own cache.
 
     python -m bench.logistic_speed [--quick]
 
-The aim of text streams: MultitaskLogistic at least 6 times, adaptive sharing at least 3 times as many examples per CPU
-second, at fewer mistakes than its best rate; ours have their fixed default settings.
+The aim of text streams: MultitaskLogistic at least 6 times, MultitaskAROW and adaptive sharing at least 3 times as many
+examples per CPU second, at fewer mistakes than its best rate; ours have their fixed default settings.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bench.race import race
 HASHED: dict[str, Any] = {"storage": "hashed", "bits": 24}
 OURS: dict[str, tuple[Callable[[], Any], float | None]] = {
     "MultitaskLogistic": (lambda: ct.MultitaskLogistic(**HASHED), 6.0),
+    "MultitaskAROW": (lambda: ct.MultitaskAROW(**HASHED), 3.0),
     "adaptive sharing": (lambda: ct.AdaptiveSharingClassifier(**HASHED), 3.0),
     "adaptive sharing, cheap": (lambda: ct.AdaptiveSharingClassifier("cheap", **HASHED), None),
 }
