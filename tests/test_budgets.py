@@ -150,12 +150,14 @@ def test_going_on_equals_never_having_stopped(budget, form, name, tmp_path):
     through.save(tmp_path / "model.coterie")
     stopped = ct.load(tmp_path / "model.coterie")
     assert stopped.get_params() == through.get_params()
-    np.testing.assert_array_equal(stopped.decision_function(X, tasks), through.decision_function(X, tasks))
+    np.testing.assert_allclose(
+        stopped.decision_function(X, tasks), through.decision_function(X, tasks), rtol=1e-12, atol=1e-12
+    )
     ends = [model.learn_rounds(X[130:], stream.y[130:], tasks[130:]).margin for model in (through, stopped)]
-    np.testing.assert_array_equal(*ends)
+    np.testing.assert_allclose(*ends, rtol=1e-12, atol=1e-12)
     for one, other in zip(*(sorted(model.dump()[1].items()) for model in (through, stopped)), strict=True):
         assert one[0] == other[0]
-        np.testing.assert_array_equal(one[1], other[1])
+        np.testing.assert_allclose(one[1], other[1], rtol=1e-12, atol=1e-12)
 
 
 def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():

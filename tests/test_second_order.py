@@ -142,8 +142,10 @@ def test_saved_and_gone_on(solver, tmp_path):
     model.save(tmp_path / "model.coterie")
     again = ct.load(tmp_path / "model.coterie")
     margins = [each.learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin for each in (model, again)]
-    np.testing.assert_array_equal(*margins)
-    np.testing.assert_array_equal(*(each.decision_function(STREAM.X, STREAM.task) for each in (model, again)))
+    np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        *(each.decision_function(STREAM.X, STREAM.task) for each in (model, again)), rtol=1e-12, atol=1e-12
+    )
 
 
 def test_weights():

@@ -312,7 +312,7 @@ def test_what_absent_rows_hold_does_not_matter(kernel):
     here = np.random.default_rng(0).random((200, 3)) < 0.7
     spoilt = [np.where(here[:, k : k + 1], block, np.nan) for k, block in enumerate(X)]
     one, other = (ct.MultiviewPerceptron(2, kernel).fit(partial(each, here), y) for each in (X, spoilt))
-    assert np.array_equal(one.decision_function(X), other.decision_function(X))
+    assert np.allclose(one.decision_function(X), other.decision_function(X), rtol=1e-12, atol=1e-12)
     sparse = ct.MultiviewPerceptron(2, kernel).fit(partial([csr_array(block) for block in spoilt], here), y)
     np.testing.assert_allclose(sparse.decision_function(X), one.decision_function(X), rtol=1e-9, atol=1e-12)
 
@@ -328,7 +328,7 @@ def test_a_view_may_be_absent_from_the_start():
         here = np.ones((200, 2), bool)
         here[:100, 1], here[150:, 0] = False, False
         whole = make(views=["a", "b"]).partial_fit(partial(X, here), y)
-        assert np.array_equal(model.decision_function(X), whole.decision_function(X))
+        assert np.allclose(model.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)
 
 
 # -- one record at a time, blocks, late labels, keeping -----------------------------------------------------------
@@ -380,7 +380,7 @@ def test_going_on_after_loading_equals_never_having_stopped(name, tmp_path):
     loaded = ct.load(tmp_path / "model.coterie")
     for each in (model, loaded):
         each.partial_fit([block[40:] for block in X], y[40:])
-    assert np.array_equal(model.decision_function(X), loaded.decision_function(X))
+    assert np.allclose(model.decision_function(X), loaded.decision_function(X), rtol=1e-12, atol=1e-12)
     (one, arrays), (other, again) = model.dump(), loaded.dump()
     assert one == other
     assert list(arrays) == list(again)
@@ -399,7 +399,9 @@ def test_dictionaries_are_kept_too(tmp_path):
         for record, label in zip(given[30:], y[30:], strict=True):
             model.learn_one({**record, "v1": {"late": 1.0, **record["v1"]}}, label)
             loaded.learn_one({**record, "v1": {"late": 1.0, **record["v1"]}}, label)
-        assert np.array_equal(model.decision_function(given), loaded.decision_function(given)), name
+        assert np.allclose(model.decision_function(given), loaded.decision_function(given), rtol=1e-12, atol=1e-12), (
+            name
+        )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -430,7 +432,7 @@ def test_label_names_and_passes():
     words = np.where(y > 0, "yes", "no")
     one, two = ct.MultiviewPerceptron().fit(X, y, n_passes=2), ct.MultiviewPerceptron().fit(X, words, n_passes=2)
     assert two.classes_.tolist() == ["no", "yes"]
-    assert np.array_equal(one.decision_function(X), two.decision_function(X))
+    assert np.allclose(one.decision_function(X), two.decision_function(X), rtol=1e-12, atol=1e-12)
     assert one.score(X, y) == two.score(X, words)
     assert ct.progressive_validation(ct.MultiviewPerceptron(), X, words).classes.tolist() == ["no", "yes"]
 
@@ -584,7 +586,7 @@ def test_what_is_refused_changes_nothing():
         ):
             with pytest.raises(ValueError, match=r"finite|unknown|binary"):
                 model.learn_one(bad, label)
-        assert np.array_equal(model.decision_function(given), before), name
+        assert np.allclose(model.decision_function(given), before, rtol=1e-12, atol=1e-12), name
         assert "new" not in model.view_.words[0].numbers
         with pytest.raises(ValueError, match="learned from dictionaries"):
             model.partial_fit(X, y)
