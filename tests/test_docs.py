@@ -166,7 +166,6 @@ def test_nothing_names_a_path_of_one_machine():
 
 
 def test_the_rule_of_the_guide_works(tmp_path):
-    """In a process of its own, since it registers bodies for compiled functions."""
     guide = next(block for language, block in FENCED.findall(TEXT[ROOT / "CONTRIBUTING.md"]) if language == "py")
     before = (
         "from typing import NamedTuple\nfrom coterie import MultitaskPerceptron, progressive_validation, spec\n"
@@ -177,8 +176,18 @@ def test_the_rule_of_the_guide_works(tmp_path):
         "trace = progressive_validation(model, [[1.0]] * 4, [1, 1, 1, 0], task=['a'] * 4)\n"
         "assert trace.updated.tolist() == [True, True, False, True], trace\n"
     )
+    run_apart(f"{before}\n\n{guide}\n\n{after}", tmp_path)
+
+
+def test_the_parts_of_the_page_on_extending_work(tmp_path):
+    blocks = (block for language, block in FENCED.findall(TEXT[ROOT / "docs" / "extending.md"]) if language == "py")
+    run_apart("\n\n".join(blocks), tmp_path)
+
+
+def run_apart(code, tmp_path):
+    """Run code that registers bodies for compiled functions, in a process and with a cache of its own."""
     script = tmp_path / "guide.py"
-    script.write_text(f"{before}\n\n{guide}\n\n{after}", encoding="utf-8")
+    script.write_text(code, encoding="utf-8")
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     subprocess.run([sys.executable, script], check=True, env=environment)
 
