@@ -133,6 +133,13 @@ def test_every_page_is_in_the_index():
         assert path.name == "index.md" or f"({path.name})" in index, path.name
 
 
+def test_the_page_on_choosing_has_its_figures_from_that_on_accuracy():
+    rows = re.findall(r"^\|.*\|$", TEXT[ROOT / "docs" / "choosing.md"], re.MULTILINE)
+    figures = re.findall(r"\b\d+\.\d\d\b(?!\))", " ".join(row for row in rows if "share=" not in row))
+    assert len(figures) > 20
+    assert all(figure in TEXT[ROOT / "docs" / "accuracy.md"] for figure in figures)
+
+
 def test_the_set_up_commands_are_there():
     assert "pip install" in block_after("run")
     assert "coterie " in block_after("run")
