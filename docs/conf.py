@@ -24,6 +24,8 @@ extensions = [
 exclude_patterns = ["_ext", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5", "gallery/*.json"]
 html_theme = "furo"
 html_title = "coterie"
+html_static_path = ["_ext/static"]
+html_css_files = ["site.css"]
 html_show_copyright = False
 
 myst_heading_anchors = 4

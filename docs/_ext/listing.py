@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sphinx.ext import autosummary
+
 import coterie
 
 FOLDER = Path(__file__).resolve().parents[1] / "api"
@@ -93,7 +95,18 @@ def write_pages(app: Any, config: Any) -> None:
     write("index", headed("The interface", gives, tree))
 
 
+def constructor(app: Any, what: str, name: str, obj: Any, options: Any, given: Any, returns: Any) -> Any:
+    """The parameters of a class whose ``__new__`` takes whatever comes, as ``__init__`` names them."""
+    if what != "class" or given != "(*args, **kwargs)":
+        return given, returns
+    found = inspect.signature(obj.__init__)
+    plain = [each.replace(annotation=each.empty) for each in found.parameters.values() if each.name != "self"]
+    return str(inspect.Signature(plain)), returns
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
+    autosummary.WELL_KNOWN_ABBREVIATIONS += ("Fig.", "ch.", "eq.")
+    app.connect("autodoc-process-signature", constructor)
     app.connect("config-inited", write_pages)
     return {"parallel_read_safe": True}
