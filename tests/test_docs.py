@@ -196,7 +196,7 @@ def run_apart(code, tmp_path):
     script = tmp_path / "guide.py"
     script.write_text(code, encoding="utf-8")
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    subprocess.run([sys.executable, script], check=True, env=environment)
+    subprocess.run([sys.executable, script], check=True, env=environment, cwd=tmp_path)
 
 
 @pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check does it")
