@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +40,58 @@ class Numbers:
 
 
 class BatchParameters(Parameters):
-    """Constructor arguments as attributes, of estimators that learn no stream."""
+    """What all estimators are that learn no stream: constructor arguments as attributes, fitted at once, saved."""
+
+    #: The attribute that says that something has been learned.
+    _learned: ClassVar[str] = "expansion_"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance; River's type checks are told nothing."""
         return object.__new__(cls)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether anything has been learned."""
+        return self._learned in self.__dict__
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.fitted
+
+    def _check_fitted(self, kind: type[Exception] | None = None) -> None:
+        if self.fitted:
+            return
+        from sklearn.exceptions import NotFittedError
+
+        raise (kind or NotFittedError)(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
+
+    def _take_over(self, fresh: Self) -> Self:
+        """Be what a copy has learned, and forget all else: what was refused has left nothing behind."""
+        for name in [name for name in self.__dict__ if name.endswith("_")]:
+            del self.__dict__[name]
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, completely or not at all; see :func:`coterie.load`.
+
+        Raises
+        ------
+        TypeError
+            If a parameter has no JSON form, as a kernel that is a function: there is no code in a model file.
+        """
+        persistence.save(self, path)
+
+
+class Regressor:
+    """What predicts numbers is judged by explained variance."""
+
+    predict: Any
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """The explained variance R², its mean over outputs."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(plain(y), self.predict(X, task), sample_weight=sample_weight))
 
 
 class BatchEstimator(BatchParameters):
@@ -76,21 +123,6 @@ class BatchEstimator(BatchParameters):
         """The expansion that gave these data."""
 
     # -- scikit-learn's conventions
-
-    @property
-    def fitted(self) -> bool:
-        """Whether anything has been learned."""
-        return "expansion_" in self.__dict__
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.fitted
-
-    def _check_fitted(self, kind: type[Exception] | None = None) -> None:
-        if self.fitted:
-            return
-        from sklearn.exceptions import NotFittedError
-
-        raise (kind or NotFittedError)(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may expect."""
@@ -126,17 +158,16 @@ class BatchEstimator(BatchParameters):
     # -- learning
 
     def _fit(self, X: Any, y: Any, task: Any, tasks: Any) -> Self:
-        """Learn on a fresh copy and take over what it learned: what is refused leaves nothing behind."""
+        """Learn on a fresh copy and take over what it learned."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if self.new_task not in ("grow", "raise"):
             raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
+        if self.dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
         fresh = type(self)(**self.get_params())
         fresh._learn(X, y, task, tasks)
-        for name in [name for name in self.__dict__ if name.endswith("_")]:
-            del self.__dict__[name]
-        self.__dict__.update(fresh.__dict__)
-        return self
+        return self._take_over(fresh)
 
     def _points(self, X: Any, learning: bool) -> Points:
         """X validated, with what kernels ask of it."""
@@ -201,16 +232,6 @@ class BatchEstimator(BatchParameters):
         self._check_fitted(AttributeError)
         return list(self.expansion_.tasks.labels)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`.
-
-        Raises
-        ------
-        TypeError
-            If a parameter has no JSON form, as a kernel that is a function: there is no code in a model file.
-        """
-        persistence.save(self, path)
-
     _kept: tuple[str, ...] = ("n_features_in_", "feature_names_in_")
 
     def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -259,6 +280,13 @@ def check_gram(rows: Any) -> None:
     check_symmetric(square(rows.values, "X (the kernel matrix)"), "X (the kernel matrix)")
 
 
+def plain(y: Any) -> Any:
+    """Labels as NumPy knows them: columns and tables of Arrow as lists and arrays."""
+    if hasattr(y, "column_names"):
+        return np.column_stack([np.asarray(column) for column in y.columns])
+    return y.to_pylist() if hasattr(y, "to_pylist") else y
+
+
 def numbers(y: Any, n: int, name: str = "y") -> Array:
     """Numeric outputs, shape (n,) or (n, p), finite.
 
@@ -269,8 +297,7 @@ def numbers(y: Any, n: int, name: str = "y") -> Array:
     """
     from sklearn.utils import check_array
 
-    held = y.to_pylist() if hasattr(y, "to_pylist") else y
-    array = check_array(held, dtype=np.float64, ensure_2d=False, allow_nd=False, input_name=name)
+    array = check_array(plain(y), dtype=np.float64, ensure_2d=False, allow_nd=False, input_name=name)
     if array.ndim not in (1, 2) or len(array) != n:
         raise ValueError(f"{name} must have one row a record, shape ({n},) or ({n}, p), got shape {array.shape}")
     return np.asarray(array)

@@ -23,6 +23,10 @@ Array = NDArray[Any]
 BLOCK_ENTRIES = 2**22
 
 
+#: Arrays of the size of the kernel matrix that are there at once while it is made.
+MATRICES = 4
+
+
 def _gaussian(X: Array, Z: Array, sigma: float) -> tuple[Array, Array, Array]:
     """Delta = x - z for all pairs, (n, m, D), its squared length over sigma², and exp(-r²/(2 sigma²)) / sigma²."""
     delta = X[:, None, :] - Z[None, :, :]
@@ -225,6 +229,8 @@ class VectorFieldRidge(BatchParameters):
         self.kernel = kernel
         self.alpha = alpha
 
+    _learned: ClassVar[str] = "dual_coef_"
+
     X_fit_: Array
     dual_coef_: Array
     n_features_in_: int
@@ -240,11 +246,10 @@ class VectorFieldRidge(BatchParameters):
         Y = numbers(y, len(points))
         needed = 8.0 * Y.size**2
         what = f"a kernel matrix of {len(points)} x {len(points)} points with {Y.size // len(points)} components"
-        memory.require(3 * needed, what, "take fewer points")
+        memory.require(MATRICES * needed, what, "take fewer points")
         fresh.dual_coef_ = _solved(self._kernel(), points, Y, self.alpha)
         fresh.X_fit_ = points
-        self.__dict__.update(fresh.__dict__)
-        return self
+        return self._take_over(fresh)
 
     def predict(self, X: Any) -> Array:
         """The field at each point, shape (m, D)."""
@@ -288,10 +293,6 @@ class VectorFieldRidge(BatchParameters):
         grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
         draw_field(grid, self.predict(grid), self.X_fit_, Path(path))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
-        persistence.save(self, path)
-
     def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
         names = [name for name in ("X_fit_", "dual_coef_") if name in self.__dict__]
@@ -303,9 +304,6 @@ class VectorFieldRidge(BatchParameters):
         """Undo :meth:`dump`."""
         self.__dict__.update(data | arrays)
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "dual_coef_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may expect: a regressor of as many outputs as there are features."""
@@ -325,12 +323,6 @@ class VectorFieldRidge(BatchParameters):
         if not hasattr(kernel, "blocks") or not hasattr(kernel, "slopes"):
             raise TypeError(f"kernel must be one of the kernels of fields, such as DivergenceFree(), got {kernel!r}")
         return kernel
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
 
     def _points(self, X: Any, reset: bool) -> Array:
         rows, _, _ = tabular.validated(self, X, "no_validation", reset)
