@@ -24,6 +24,7 @@ SCRIPTS = (
     "relations_cost",
     "geometries",
     "kernel_ridge",
+    "gaussian_processes",
     "views",
     "one_record",
     "memory",
