@@ -188,7 +188,7 @@ def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
     relation = fitting.relation_of(int if task.dtype.kind in "iu" else str)
     kernel = fitting.kernel_of(X) if method in WITH_KERNEL else None
     if method in _RIDGES:
-        center = {"center": True} if method == "ridge" else {}
+        center: dict[str, Any] = {"center": True} if method == "ridge" else {}
         ridge = MultitaskKernelRidge(kernel, relation, **center)
         choice = _chosen(ridge, fitting.alpha, X, _codes(target, method), task, fitting.choose_on)
         model: Any = _RIDGES[method](kernel, choice.relation, choice.alpha, **center)
