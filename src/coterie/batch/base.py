@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from os import PathLike
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,27 +42,12 @@ class Numbers:
 class BatchParameters(Parameters):
     """What all estimators are that learn no stream: constructor arguments as attributes, fitted at once, saved."""
 
-    #: The attribute that says that something has been learned.
-    _learned: ClassVar[str] = "expansion_"
+    _learned = "expansion_"
+    _learning = "fit"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance; River's type checks are told nothing."""
         return object.__new__(cls)
-
-    @property
-    def fitted(self) -> bool:
-        """Whether anything has been learned."""
-        return self._learned in self.__dict__
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.fitted
-
-    def _check_fitted(self, kind: type[Exception] | None = None) -> None:
-        if self.fitted:
-            return
-        from sklearn.exceptions import NotFittedError
-
-        raise (kind or NotFittedError)(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
 
     def _take_over(self, fresh: Self) -> Self:
         """Be what a copy has learned, and forget all else: what was refused has left nothing behind."""

@@ -225,11 +225,11 @@ class VectorFieldRidge(BatchParameters):
     True
     """
 
+    _learned = "dual_coef_"
+
     def __init__(self, kernel: Any = None, alpha: float = 1.0) -> None:
         self.kernel = kernel
         self.alpha = alpha
-
-    _learned: ClassVar[str] = "dual_coef_"
 
     X_fit_: Array
     dual_coef_: Array
