@@ -90,7 +90,8 @@ def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None
 
     shown: list[Any] = [[_heading(paper, item, n, quick)]]
     shown += [list(table(*each.rows())) for each in result.tables]
-    print_lines(*shown, [line for claim in result.claims for line in _claim(claim)], result.notes, [""])
+    print_lines(*shown, [line for claim in result.claims for line in _claim(claim)], result.notes)
+    print(flush=True)
 
 
 def _claim(claim: Claim) -> Iterator[str]:

@@ -25,7 +25,7 @@ class Cell:
     ours: float
     deviation: float | None = None
     printed: float | None = None
-    digits: int = 1
+    form: str = ".1f"
 
     @property
     def shown(self) -> str:
@@ -36,9 +36,9 @@ class Cell:
         >>> Cell("mtrbp", "C(25%)", 41.84, 0.71, 40.4).shown
         '41.8±0.7 (40.4)'
         """
-        spread = "" if self.deviation is None else f"±{self.deviation:.{self.digits}f}"
-        beside = "" if self.printed is None else f" ({self.printed:.{self.digits}f})"
-        return f"{self.ours:.{self.digits}f}{spread}{beside}"
+        spread = "" if self.deviation is None else f"±{self.deviation:{self.form}}"
+        beside = "" if self.printed is None else f" ({self.printed:{self.form}})"
+        return f"{self.ours:{self.form}}{spread}{beside}"
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def cell(what: str, of: str, values: ArrayLike, printed: float | None = None, di
     '75.0±1.0 (75.2)'
     """
     held = np.asarray(values, np.float64)
-    return Cell(what, of, float(held.mean()), float(held.std()) if held.size > 1 else None, printed, digits)
+    return Cell(what, of, float(held.mean()), float(held.std()) if held.size > 1 else None, printed, f".{digits}f")
 
 
 def above(
@@ -220,6 +220,18 @@ def within(said: str, first: ArrayLike, second: ArrayLike, most: float) -> Claim
     """
     gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
     return Claim(said, f"{gaps.mean():+.2f}±{gaps.std():.2f} points", bool(abs(gaps.mean()) <= most))
+
+
+def at_most(said: str, first: ArrayLike, second: ArrayLike, most: float) -> Claim:
+    """The claim that the first is above the second by no more than `most` points in the mean, if at all.
+
+    Examples
+    --------
+    >>> at_most("four views hardly help", [10.0, 11.0], [9.8, 11.0], 0.25)
+    Claim(said='four views hardly help', seen='+0.10±0.10 points', holds=True)
+    """
+    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    return Claim(said, f"{gaps.mean():+.2f}±{gaps.std():.2f} points", bool(gaps.mean() <= most))
 
 
 def _error(gaps: Floats) -> float:

@@ -38,7 +38,7 @@ from coterie.streams.progressive import progressive_validation
 from .printed import SRDV11 as PRINTED
 from .printed import SRDV11_ASKING as PRINTED_ASKING
 from .printed import SRDV11_CORRELATIONS as PRINTED_CORRELATIONS
-from .results import Cell, Claim, Item, Picture, Result, Run, Table, above, cell, together, within
+from .results import Cell, Claim, Item, Picture, Result, Run, Table, above, at_most, cell, together, within
 
 PLACES = {"newsgroups_pairs": 0, "amazon4": 1}
 ENTRIES = (NEWSGROUPS_PAIRS, AMAZON4)
@@ -253,7 +253,7 @@ def _claims_3(name: str, found: dict[str, Outcome]) -> list[Claim]:
         above(f"{name}: OMTLLOG is the best of the seven (here beside {best})", accuracy[log], accuracy[best]),
         together(f"{name}: OMTLCOV and OMTLLOG are better than CMTL", pair, ("OMTLCOV", log)),
         above(f"{name}: OMTLVON is better than IPL", accuracy["OMTLVON"], accuracy["IPL"]),
-        within(f"{name}: BATCHOPT is hardly better than IPL, by at most one point",
+        at_most(f"{name}: BATCHOPT is hardly better than IPL, by at most one point",
                accuracy["BATCHOPT"], accuracy["IPL"], 1.0),
         above(f"{name}: implied: what OMTLLOG learns is worth it (it is better than its control)",
               accuracy[log], control[log]),

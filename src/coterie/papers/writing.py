@@ -37,11 +37,11 @@ def write(folder: Path, name: str, heading: str, result: Result) -> list[Path]:
 
 
 def markdown(heading: str, result: Result) -> Iterator[str]:
-    """A section: tables, then claims.
+    r"""A section: tables, then claims.
 
     Examples
     --------
-    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", True)])), sep="\\n")
+    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", True)])), sep="\n")
     ### Table 1
     <BLANKLINE>
     | claim | here | |
