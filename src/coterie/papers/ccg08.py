@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def task_sides(records: Records, U: Truth) -> Floats:
 
 def in_order(trace: Trace, parts: Sequence[Any]) -> list[Any]:
     """What is given by task, in the trace's order."""
-    return [parts[int(task)] for task in trace.tasks]
+    return [parts[int(str(task))] for task in trace.tasks]
 
 
 def relation_in_order(trace: Trace, model: Any) -> Floats:
@@ -296,12 +297,8 @@ def _row(what: str, found: list[tuple[float, list[float]]], ratio: float) -> lis
 
 def perceptron(run: Run) -> Result:
     """Theorem 1, and what it is to show: sharing pays where tasks are alike and costs little where they are not."""
-    cases = {
-        "half-update": of_tasks(lambda: MultitaskPerceptron(HalfUpdate()), _first_order),
-        "b = 1": of_tasks(lambda: MultitaskPerceptron(MeanRegularized(b=1.0)), _first_order),
-        "independent": of_tasks(lambda: MultitaskPerceptron(Independent()), _first_order),
-    }
-    found = theorem(dict(list(cases.items())[: 1 if run.quick else 3]), run)
+    relations = {"half-update": HalfUpdate(), "b = 1": MeanRegularized(b=1.0), "independent": Independent()}
+    found = theorem(_by_relation(MultitaskPerceptron, relations, _first_order, run), run)
     made = {spread: _mistakes_by(spread, run) for spread in (0.2, 1.0, 5.0)}
     cells = [cell(name, f"spread {s:g}", each[name]) for s, each in made.items() for name in each]
     alike, apart = made[0.2], made[5.0]
@@ -333,8 +330,8 @@ def _mistakes_by(spread: float, run: Run) -> dict[str, Floats]:
 def graph(run: Run) -> Result:
     """A = I + L of a graph of tasks."""
     edges = {"path": [(0, 1), (1, 2), (2, 3)], "star": [(0, 1), (0, 2), (0, 3)], "two pairs": [(0, 1), (2, 3)]}
-    return theorem({name: of_tasks(lambda e=each: MultitaskPerceptron(TaskGraph(e)), _first_order)
-                    for name, each in list(edges.items())[: 1 if run.quick else 3]}, run)  # fmt: skip
+    relations = {name: TaskGraph(each) for name, each in edges.items()}
+    return theorem(_by_relation(MultitaskPerceptron, relations, _first_order, run), run)
 
 
 def kernel(run: Run) -> Result:
@@ -347,15 +344,20 @@ def kernel(run: Run) -> Result:
 def second_order(run: Run) -> Result:
     """The second-order Perceptron."""
     relations = {"half-update": HalfUpdate(), "b = 1": MeanRegularized(b=1.0), "independent": Independent()}
-    some = list(relations.items())[: 1 if run.quick else 3]
-    return theorem({name: of_tasks(lambda r=each: SecondOrderMultitaskPerceptron(r), _second_order)
-                    for name, each in some}, run)  # fmt: skip
+    return theorem(_by_relation(SecondOrderMultitaskPerceptron, relations, _second_order, run), run)
 
 
 def p_norm(run: Run) -> Result:
     """The p-norm Perceptron, as reconstructed: the text of §5 is lost in part."""
-    return theorem({f"half-update, p = {p:g}": of_tasks(lambda p=p: PNormMultitaskPerceptron(HalfUpdate(), p), _p_norm)
-                    for p in ((4.0,) if run.quick else (2.0, 4.0, 8.0))}, run)  # fmt: skip
+    tried = (4.0,) if run.quick else (2.0, 4.0, 8.0)
+    made = {p: partial(PNormMultitaskPerceptron, HalfUpdate(), p) for p in tried}
+    return theorem({f"half-update, p = {p:g}": of_tasks(make, _p_norm) for p, make in made.items()}, run)
+
+
+def _by_relation(kind: Any, relations: dict[str, Any], bound: Callable[..., float], run: Run) -> dict[str, Case]:
+    """A case for each relation, for the first only if quick."""
+    some = list(relations.items())[: 1 if run.quick else None]
+    return {name: of_tasks(partial(kind, relation), bound) for name, relation in some}
 
 
 def heterogeneous(run: Run) -> Result:

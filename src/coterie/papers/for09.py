@@ -351,15 +351,15 @@ def _result(parts: Sequence[Curves], claims: Sequence[Claim]) -> Result:
 PAIR = ("Perceptron: hog", "Perceptron: gray20")
 ITEMS = (
     Item("figure4.2", "Adult cut in halves, linear: matrix, orthogonal and single Perceptrons over p",
-         lambda run: figure_adult("linear", run), 10, "10 min", (A9A,)),
+         lambda run: figure_adult("linear", run), 10, "1 min", (A9A,)),
     Item("figure4.3", "the same with a Gaussian kernel",
-         lambda run: figure_adult("gaussian", run), 10, "10 min", (A9A,)),
+         lambda run: figure_adult("gaussian", run), 10, "1 min", (A9A,)),
     Item("figure4.4-4.5", "20 Newsgroups as two classes, words cut into 2 to 6 views",
-         figure_news, 5, "10 min", (NEWSGROUPS_PAIRS,), ("figure4.4", "figure4.5")),
+         figure_news, 5, "1 min", (NEWSGROUPS_PAIRS,), ("figure4.4", "figure4.5")),
     Item("figure4.7-4.8", "photographs of horses and pears, training and test",
-         lambda run: figure_pictures("horse/pear", run), 10, "5 min", (ETH80,), ("figure4.7", "figure4.8")),
+         lambda run: figure_pictures("horse/pear", run), 10, "1 min", (ETH80,), ("figure4.7", "figure4.8")),
     Item("figure4.9-4.10", "photographs of cows and dogs, training and test",
-         lambda run: figure_pictures("cow/dog", run), 10, "5 min", (ETH80,), ("figure4.9", "figure4.10")),
+         lambda run: figure_pictures("cow/dog", run), 10, "1 min", (ETH80,), ("figure4.9", "figure4.10")),
     Item("beyond", "what the thesis leaves open: aggressive updates, other norms inside the views",
-         figure_beyond, 10, "10 min", (A9A, MFEAT, ETH80)),
+         figure_beyond, 10, "1 min", (A9A, MFEAT, ETH80)),
 )  # fmt: skip

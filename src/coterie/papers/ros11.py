@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 Form = Callable[[np.random.Generator], Pair]
 T, N, SMALL = 5, 12, 1e-9
-GROUPS = {0: "a", 1: "a", 2: "a", 3: "b", 4: "b"}
+PLACES = ([0, 1, 2], [3, 4])
 
 
 def products(rng: np.random.Generator) -> Floats:
@@ -138,19 +138,18 @@ def graph(run: Run) -> Result:
 
 def clusters(run: Run) -> Result:
     """Tasks in clusters."""
-    within_, between = 2.0, 0.5
-    relation = ClusterPenalty(GROUPS, within_, between)
-    places = [[t for t in GROUPS if GROUPS[t] == group] for group in ("a", "b")]
-    M = sum(np.outer(each, each) / each.sum() for each in (np.isin(range(T), place) * 1.0 for place in places))
+    within, between = 2.0, 0.5
+    relation = ClusterPenalty({t: c for c, place in enumerate(PLACES) for t in place}, within, between)
+    M = sum(np.outer(each, each) / each.sum() for each in (np.isin(range(T), place) * 1.0 for place in PLACES))
 
     def literal(rng: np.random.Generator) -> tuple[float, Floats]:
         G = products(rng)
-        parts = [G[np.ix_(place, place)] for place in places]
-        return sum(within_ * apart(part) + between * part.sum() / len(part) for part in parts), G
+        parts = [G[np.ix_(place, place)] for place in PLACES]
+        return sum(within * apart(part) + between * part.sum() / len(part) for part in parts), G
 
     def form(rng: np.random.Generator) -> Pair:
         value, G = literal(rng)
-        return value, float(np.vdot(within_ * np.eye(T) + (between - within_) * M, G))
+        return value, float(np.vdot(within * np.eye(T) + (between - within) * M, G))
 
     def kernel(rng: np.random.Generator) -> Pair:
         value, G = literal(rng)
@@ -195,7 +194,7 @@ def tikhonov(run: Run) -> Result:
     return Result([Table("mean squared error on rows left out", cells)], [*system.claims, *claims], [picture])
 
 
-def _path(model: Any, seed: int, n: int, alphas: Sequence[float], relations: Sequence[Any]) -> Floats:
+def _path(model: Any, seed: int, n: int, alphas: Floats, relations: Sequence[Any]) -> Floats:
     X, y, task = pupils(seed, n)
     return np.asarray(ridge_path(model, X, y, task, values=list(alphas), relations=relations).curve)
 
@@ -296,7 +295,7 @@ def multiclass(run: Run) -> Result:
 
     X, y = load_digits(return_X_y=True)
     X, n = X / 16.0, 300 if run.quick else 1000
-    tried = {
+    tried: dict[str, dict[str, Any]] = {
         "one-vs-all (A = I)": {"class_relation": Independent()},
         "A = b-matrix, b = 5": {"class_relation": MeanRegularized(b=5.0)},
         "simplex codes": {"coding": "simplex"},

@@ -128,7 +128,8 @@ def real(name: str, quick: bool = False) -> Callable[[int], Split]:
     if held is None:
         raise ValueError(f"{name} has no published test part")
     n, common = len(data), np.argsort(-data.X.astype(bool).sum(axis=0), kind="stable")[:QUICK_WORDS]
-    X, test_X = (part[:, common].toarray() if quick else part for part in (data.X, held.X))
+    whole: tuple[Any, Any] = data.X, held.X
+    X, test_X = (part[:, common].toarray() if quick else part for part in whole)
 
     def split(seed: int) -> Split:
         order = np.random.default_rng(seed).permutation(n)[: QUICK_RECORDS if quick else n]
