@@ -7,6 +7,7 @@ import pytest
 
 import coterie as ct
 from coterie.papers import srdv11
+from coterie.papers.results import Run
 
 SEEDS = range(10)
 
@@ -52,9 +53,20 @@ def test_learned_relations_with_the_mean_step_find_the_mirror():
     assert srdv11.outcome("", relation, srdv11.synthetic, SEEDS).correlations[:, 0, 1].mean() < -0.8
 
 
-def test_table_2_is_printed_whole():
-    text = srdv11.table_2(range(1))
-    assert [line.split("  ")[0] for line in text.splitlines()[1:8]] == list(srdv11.methods())
+def test_table_2_is_whole():
+    (table,) = srdv11.table_2(Run(1)).tables
+    heads, rows = table.rows()
+    assert heads[1:] == ["corr 12", "corr 13", "corr 23", "accuracy, %", "mistakes"]
+    assert [row[0] for row in rows[:7]] == list(srdv11.methods())
+    assert rows[2][1].endswith(" (-0.203)")
+
+
+def test_fixed_relations_ask_by_the_margin_and_learned_ones_by_their_row():
+    asked = srdv11.questions(10)
+    assert asked["CMTL"] == (ct.MeanRegularized(b=10), ct.Margin(1.0))
+    assert asked["OMTLLOG"][1] == ct.RelationRow()
+    assert asked["OMTLLOG, asks as IPL"] == (asked["OMTLLOG"][0], ct.Margin(10.0))
+    assert set(srdv11.PRINTED_ASKING) < set(asked)
 
 
 @pytest.mark.data

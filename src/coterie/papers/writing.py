@@ -93,7 +93,8 @@ def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in escaped) + "|"
 
 
 def _number(result: Result, i: int) -> str:
