@@ -379,4 +379,4 @@ _PLACES: dict[str, tuple[str, Callable[[Run], Result]]] = {
     "heterogeneous": ("theorem 6: tasks in spaces of their own (MMPERC)", heterogeneous),
     "spectral": ("theorem 10: spectral co-regularization, the matrix Perceptron", spectral),
 }
-ITEMS = tuple(Item(name, what, run, 10, "1 min", quick_shuffles=1) for name, (what, run) in _PLACES.items())
+ITEMS = tuple(Item(name, what, run, 10, "30 s", quick_shuffles=1) for name, (what, run) in _PLACES.items())

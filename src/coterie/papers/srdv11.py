@@ -38,7 +38,7 @@ from coterie.streams.progressive import progressive_validation
 from .printed import SRDV11 as PRINTED
 from .printed import SRDV11_ASKING as PRINTED_ASKING
 from .printed import SRDV11_CORRELATIONS as PRINTED_CORRELATIONS
-from .results import Cell, Claim, Item, Picture, Result, Run, Table, above, at_most, cell, together, within
+from .results import Cell, Claim, Floats, Item, Picture, Result, Run, Table, above, at_most, cell, together, within
 
 PLACES = {"newsgroups_pairs": 0, "amazon4": 1}
 ENTRIES = (NEWSGROUPS_PAIRS, AMAZON4)
@@ -104,10 +104,10 @@ class Outcome:
     """What a method did over several shuffles: mistakes, held-out accuracy in %, weights of the last, its control's."""
 
     name: str
-    mistakes: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-    correlations: NDArray[np.float64]
-    control: NDArray[np.float64] | None
+    mistakes: Floats
+    accuracy: Floats
+    correlations: Floats
+    control: Floats | None
 
 
 def synthetic(seed: int) -> Split:
@@ -279,12 +279,10 @@ def table_4(run: Run) -> Result:
             ]
         tables.append(Table(name, cells))
         claims += _claims_4(name, asked)
-    return Result(
-        tables, claims, notes=["Margin(c=1) where the paper's fixed constant is not told; RelationRow() else."]
-    )
+    return Result(tables, claims, notes=["Margin(c=1) for the paper's fixed constant; RelationRow() else."])
 
 
-Asked = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+Asked = tuple[Floats, Floats, Floats]
 
 
 def questions(n_tasks: int) -> dict[str, tuple[Any, Any]]:
@@ -364,18 +362,18 @@ def figure_1(run: Run) -> Result:
         name: np.array([[run_accuracy(each[name], split(seed)) for seed in seeds] for each in tried.values()])
         for name in names
     }
-    cells = [cell("IPL", f"{epoch:g}", alone, digits=2) for epoch in epochs]
-    for name, each in found.items():
-        cells += [cell(name, f"{epoch:g}", values, digits=2) for epoch, values in zip(epochs, each, strict=True)]
-    curves = {name: (each.mean(axis=1), each.std(axis=1)) for name, each in found.items()}
-    level = {"IPL": (np.full(len(epochs), alone.mean()), None)}
-    picture = Picture("newsgroups_pairs: accuracy over EPOCH", "EPOCH", "accuracy, %", epochs, level | curves)
+    curves = {"IPL": np.tile(alone, (len(epochs), 1))} | found
+    cells = [
+        cell(name, f"{epoch:g}", values, digits=2)
+        for name, each in curves.items()
+        for epoch, values in zip(epochs, each, strict=True)
+    ]
+    drawn = {name: (each.mean(axis=1), each.std(axis=1)) for name, each in curves.items()}
+    picture = Picture("newsgroups_pairs: accuracy over EPOCH", "EPOCH", "accuracy, %", epochs, drawn)
     return Result([Table("newsgroups_pairs, accuracy in %", cells)], _claims_1(found, alone, epochs), [picture])
 
 
-def _claims_1(
-    found: dict[str, NDArray[np.float64]], alone: NDArray[np.float64], epochs: Sequence[float]
-) -> list[Claim]:
+def _claims_1(found: dict[str, Floats], alone: Floats, epochs: Sequence[float]) -> list[Claim]:
     pair, first, late, last = ("OMTLCOV", "OMTLLOG"), epochs[0], epochs[-2], epochs[-1]
     rising, falling = ([above("", found[name][-2], found[name][other]) for name in pair] for other in (0, -1))
     gain = [above("", found[name][-2], alone) for name in pair]
@@ -393,9 +391,9 @@ def run_accuracy(relation: Any, split: Split) -> float:
 
 
 ITEMS = (
-    Item("table2", "correlations of three task vectors whose relations are known", table_2, 20, "10 s"),
+    Item("table2", "correlations of three task vectors whose relations are known", table_2, 20, "1 min"),
     Item("table3", "accuracy of seven methods, each beside its control", table_3, 20, "1 min", ENTRIES),
     Item("table4", "accuracy and labels where labels are asked for", table_4, 20, "1 min", ENTRIES),
     Item("table5", "mistakes of the seven methods", table_5, 20, "1 min", ENTRIES),
-    Item("figure1", "accuracy over the time before a relation is learned", figure_1, 20, "2 min", ENTRIES[:1]),
+    Item("figure1", "accuracy over the time before a relation is learned", figure_1, 20, "1 min", ENTRIES[:1]),
 )
