@@ -9,6 +9,7 @@ import pytest
 
 import coterie as ct
 from coterie.papers import cc12
+from terminal import run
 
 
 def made_up(n=1200, n_tasks=12, seed=0):
@@ -56,3 +57,11 @@ def test_quickly_on_real_data(name):
     assert mean("mtbprj", "C", 0.25) > mean("mtrbp", "C", 0.25)
     assert mean("mtrbp", "C", 0.25) > mean("mtrbp", "D", 0.25)
     assert mean("mtbprj-2", "C", 0.25) > 0.85 * table.baseline.mean()
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("data_folder")
+def test_the_command_quickly():
+    shown = " ".join(run("reproduce", "cc12", "--quick").stdout.split())
+    assert "4 of 4 as printed" in shown
+    assert "not tested: school: at 5 % mtbprj and mtbprj-2 still do, within a point. Here: one budget only" in shown

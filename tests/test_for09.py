@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 import coterie as ct
 from coterie.datasets import views as data
 from coterie.papers import for09
+from terminal import run
 
 
 def made_up(n=300, seed=0):
@@ -91,3 +92,10 @@ def test_open_ends_quickly():
         assert found.best("OMMP p=2, aggressive") < found.best("OMMP p=2")
         assert found.lines["OMMP p=2, aggressive"].shape == (1, len(for09.STEPS))
     assert photographs.title.startswith("eth80 cow/dog")
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("data_folder")
+def test_the_command_quickly():
+    shown = run("reproduce", "for09/figure4.2", "--quick").stdout
+    assert "a9a, linear, 600 records: MMP and OMMP cannot be told apart" in " ".join(shown.split())

@@ -8,6 +8,7 @@ import pytest
 import coterie as ct
 from coterie.papers import srdv11
 from coterie.papers.results import Run
+from terminal import run
 
 SEEDS = range(10)
 
@@ -54,7 +55,9 @@ def test_learned_relations_with_the_mean_step_find_the_mirror():
 
 
 def test_table_2_is_whole():
-    (table,) = srdv11.table_2(Run(1)).tables
+    shares = []
+    (table,) = srdv11.table_2(Run(1, advance=shares.append)).tables
+    assert sum(shares) == pytest.approx(1.0)
     heads, rows = table.rows()
     assert heads[1:] == ["corr 12", "corr 13", "corr 23", "accuracy, %", "mistakes"]
     assert [row[0] for row in rows[:7]] == list(srdv11.methods())
@@ -75,3 +78,14 @@ def test_learned_relations_beat_independent_perceptrons_on_reviews():
     alone = srdv11.run_accuracy(ct.Independent(), split(0))
     learned = srdv11.run_accuracy(srdv11.recommended()["OMTLLOG, step kept"], split(0))
     assert learned > alone + 1
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("data_folder")
+@pytest.mark.parametrize("item", ["table3", "table5", "figure1"])
+def test_items_of_real_data_quickly(item):
+    """Small and dense, so that they are compiled already."""
+    shown = run("reproduce", f"srdv11/{item}", "--quick").stdout
+    assert ", quick)" in shown
+    assert "OMTLVON, step kept" in shown
+    assert "hold" in shown
