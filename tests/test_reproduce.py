@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +36,13 @@ def test_all_items_are_listed():
     named = [f"{paper.name}/{item.name}" for paper, item in catalogue.everything()]
     assert [line.split()[0] for line in lines[1:]] == named
     assert {"srdv11/table4", "cc12/table1", "for09/figure4.7-4.8", "ccg08/spectral", "ros11/boosting"} < set(named)
+
+
+def test_every_item_stands_in_the_docs():
+    """As the command wrote it, under a heading of its own."""
+    page = (Path(__file__).parents[1] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    for paper, item in catalogue.everything():
+        assert f"\n### {paper.name}/{item.name}: {item.what} (" in page
 
 
 @pytest.mark.parametrize(
