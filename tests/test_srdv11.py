@@ -7,6 +7,8 @@ import pytest
 
 import coterie as ct
 from coterie.papers import srdv11
+from coterie.papers.results import Run
+from terminal import run
 
 SEEDS = range(10)
 
@@ -52,9 +54,22 @@ def test_learned_relations_with_the_mean_step_find_the_mirror():
     assert srdv11.outcome("", relation, srdv11.synthetic, SEEDS).correlations[:, 0, 1].mean() < -0.8
 
 
-def test_table_2_is_printed_whole():
-    text = srdv11.table_2(range(1))
-    assert [line.split("  ")[0] for line in text.splitlines()[1:8]] == list(srdv11.methods())
+def test_table_2_is_whole():
+    shares = []
+    (table,) = srdv11.table_2(Run(1, advance=shares.append)).tables
+    assert sum(shares) == pytest.approx(1.0)
+    heads, rows = table.rows()
+    assert heads[1:] == ["corr 12", "corr 13", "corr 23", "accuracy, %", "mistakes"]
+    assert [row[0] for row in rows[:7]] == list(srdv11.methods())
+    assert rows[2][1].endswith(" (-0.203)")
+
+
+def test_fixed_relations_ask_by_the_margin_and_learned_ones_by_their_row():
+    asked = srdv11.questions(10)
+    assert asked["CMTL"] == (ct.MeanRegularized(b=10), ct.Margin(1.0))
+    assert asked["OMTLLOG"][1] == ct.RelationRow()
+    assert asked["OMTLLOG, asks as IPL"] == (asked["OMTLLOG"][0], ct.Margin(10.0))
+    assert set(srdv11.PRINTED_ASKING) < set(asked)
 
 
 @pytest.mark.data
@@ -63,3 +78,14 @@ def test_learned_relations_beat_independent_perceptrons_on_reviews():
     alone = srdv11.run_accuracy(ct.Independent(), split(0))
     learned = srdv11.run_accuracy(srdv11.recommended()["OMTLLOG, step kept"], split(0))
     assert learned > alone + 1
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("data_folder")
+@pytest.mark.parametrize("item", ["table3", "table5", "figure1"])
+def test_items_of_real_data_quickly(item):
+    """Small and dense, so that they are compiled already."""
+    shown = run("reproduce", f"srdv11/{item}", "--quick").stdout
+    assert ", quick)" in shown
+    assert "OMTLVON, step kept" in shown
+    assert "hold" in shown

@@ -16,6 +16,7 @@ from coterie.cli.fit import fit
 from coterie.cli.learn import learn
 from coterie.cli.predict import predict
 from coterie.cli.relations import relations
+from coterie.cli.reproduce import reproduce
 
 
 class Commands(TyperGroup):
@@ -43,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (learn, fit, predict, compare, relations, datasets, demo):
+for command in (learn, fit, predict, compare, relations, datasets, demo, reproduce):
     app.command(help=_help(command))(command)
 
 

@@ -90,3 +90,20 @@ def _rich_bar() -> Any:
 
     columns = (BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn())
     return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def stepping(name: str, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """What to call with the share that was done of something long: a bar on a terminal, elsewhere its name."""
+    if quiet or not sys.stderr.isatty():
+        if not quiet:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+        yield lambda share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=1.0)
+        yield lambda share: bar.advance(task, share)

@@ -1,7 +1,7 @@
 """Fornoni, "Multi-view learning" (thesis, 2009): the figures 4.2 to 4.10, and what the thesis leaves open.
 
-``python -m coterie.papers.for09`` prints a table for each figure: errors in % over one pass, predictions made before
-the label is seen, by algorithm and exponent p; for the photographs those of the held-out part too, by the mean weights.
+A table and curves for each figure: errors in % over one pass, predictions made before the label is seen, by algorithm
+and exponent p; for the photographs those of the held-out part too, by the mean weights.
 MMP is :class:`coterie.MultiviewPerceptron`, OMMP :class:`coterie.OrthogonalMultiviewPerceptron`.
 
 Not the thesis's settings, which it does not tell or which are not to be had: sigma is the median distance of the
@@ -12,19 +12,22 @@ small picture (Gaussian ones). Shuffles are by ``numpy.random.default_rng(0)`` o
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.datasets.views import ViewDataset, a9a_halves, eth80_pair, mfeat, newsgroups_views
+from coterie.datasets.small import A9A
+from coterie.datasets.texts import NEWSGROUPS_PAIRS
+from coterie.datasets.views import ETH80, MFEAT, ViewDataset, a9a_halves, eth80_pair, mfeat, newsgroups_views
 from coterie.kernels import Gaussian, Pairwise, gram, median_distance
 from coterie.online import MultiCueClassifier, MultiviewPerceptron, OrthogonalMultiviewPerceptron, view_baselines
 from coterie.rules import PassiveAggressive
 from coterie.streams.progressive import progressive_validation
+
+from .results import Claim, Item, Picture, Result, Run, Table, above, at_most, cell, within
 
 PAIRS = {"horse/pear": ("horse", "pear"), "cow/dog": ("cow", "dog")}
 PARTS = {
@@ -33,6 +36,9 @@ PARTS = {
     "four": ("color", "hog", "shape", "gray20"),
 }
 TRAINING = 0.7
+#: Exponents that tables show.
+SHOWN = (1, 2, 3, 5, 8, 10, 20)
+SINGLE, UNCUT = "Perceptron, side by side", "Perceptron, uncut"
 
 
 @dataclass(frozen=True)
@@ -61,17 +67,43 @@ class Curves:
         """At the best exponent, in the mean of the shuffles: chosen in hindsight."""
         return float(self.mean(name).min())
 
-    def gap(self, name: str, other: str) -> tuple[float, float]:
-        """By how many points the first is better at its best exponent: mean and deviation of the shuffles' differences.
+    def at_best(self, name: str) -> NDArray[np.float64]:
+        """The errors of the shuffles at that exponent."""
+        return np.asarray(self.lines[name][:, int(self.mean(name).argmin())])
+
+    def better(self, said: str, name: str, other: str) -> Claim:
+        """The claim that the first has fewer errors, each at its best exponent.
 
         Deviations of differences leave out what shuffles do to both alike, as in the thesis's second and third plots.
         """
-        first, second = (self.lines[each][:, int(self.mean(each).argmin())] for each in (name, other))
-        return float((second - first).mean()), float((second - first).std())
+        return above(f"{self.title}: {said}", self.at_best(other), self.at_best(name), digits=2)
+
+    def alike(self, said: str, name: str, other: str, most: float) -> Claim:
+        """The claim that they differ by so many points at most."""
+        return within(f"{self.title}: {said}", self.at_best(other), self.at_best(name), most)
+
+    def hardly_better(self, said: str, name: str, other: str, most: float) -> Claim:
+        """The claim that the first is better by so many points at most, or worse."""
+        return at_most(f"{self.title}: {said}", self.at_best(other), self.at_best(name), most)
+
+    def table(self) -> Table:
+        """The best exponent's errors, and those of some exponents."""
+        cells = [cell(name, "best", self.at_best(name), digits=2) for name in self.lines]
+        for name, errors in self.lines.items():
+            held = dict(zip(self.p, errors.T, strict=True)) if errors.shape[1] == len(self.p) > 1 else {}
+            cells += [cell(name, f"p={each:g}", held[each], digits=2) for each in SHOWN if each in held]
+        return Table(f"{self.title}: error in %", cells)
+
+    def picture(self) -> Picture:
+        """Errors over exponents; one that does not depend on them is level."""
+        level = {name: np.broadcast_to(errors, (len(errors), len(self.p))) for name, errors in self.lines.items()
+                 if errors.shape[1] in (1, len(self.p))}  # fmt: skip
+        drawn = {name: (errors.mean(axis=0), errors.std(axis=0)) for name, errors in level.items()}
+        return Picture(self.title, "p", "error, %", self.p, drawn)
 
 
 def adult(
-    kernel: str = "linear", seeds: Sequence[int] = range(10), p: Sequence[float] = range(1, 21), n: int | None = None
+    kernel: str = "linear", seeds: Iterable[int] = range(10), p: Sequence[float] = range(1, 21), n: int | None = None
 ) -> Curves:
     """Figures 4.2 (``"linear"``) and 4.3 (``"gaussian"``): the halves of a9a, n records of each shuffle."""
     whole = a9a_halves()
@@ -82,7 +114,7 @@ def adult(
     return curves(f"a9a, Gaussian, sigma={sigma:.2f}{_of(n)}", dense, seeds, p, Gaussian(sigma), n)
 
 
-def news(views: int, seeds: Sequence[int] = range(5), p: Sequence[float] = range(1, 9), n: int | None = None) -> Curves:
+def news(views: int, seeds: Iterable[int] = range(5), p: Sequence[float] = range(1, 9), n: int | None = None) -> Curves:
     """Figures 4.4 and 4.5: 20 Newsgroups as two classes, words cut into so many views.
 
     Views are scaled to unit norm each, so that side by side they are not the vector that was cut; that has a line too.
@@ -96,7 +128,7 @@ def news(views: int, seeds: Sequence[int] = range(5), p: Sequence[float] = range
 
 
 def curves(
-    title: str, whole: ViewDataset, seeds: Sequence[int], p: Sequence[float], kernel: Any = None, n: int | None = None
+    title: str, whole: ViewDataset, seeds: Iterable[int], p: Sequence[float], kernel: Any = None, n: int | None = None
 ) -> Curves:
     """Errors of MMP, OMMP and the baselines for views of one space."""
     lines: dict[str, list[list[float]]] = {}
@@ -115,7 +147,7 @@ def error(model: Any, X: Any, y: NDArray[Any]) -> float:
     return 100.0 * progressive_validation(model, X, y).error
 
 
-def pictures(pair: str, seeds: Sequence[int] = range(10), p: Sequence[float] = range(1, 21)) -> tuple[Curves, Curves]:
+def pictures(pair: str, seeds: Iterable[int] = range(10), p: Sequence[float] = range(1, 21)) -> tuple[Curves, Curves]:
     """Figures 4.7 to 4.10: errors while training on 70 % of the photographs of two kinds, and on the others."""
     whole = eth80_pair(*PAIRS[pair])
     grams = {name: gram(kernel, whole.X[name]) for name, kernel in picture_kernels(whole).items()}
@@ -172,7 +204,7 @@ def _both(
     return trained, 100.0 * float(np.mean(told != y[others]))
 
 
-def beyond(seeds: Sequence[int] = range(10), n: int | None = None) -> list[Curves]:
+def beyond(seeds: Iterable[int] = range(10), n: int | None = None) -> list[Curves]:
     """What the thesis leaves open: aggressive updates and other group norms, each at its best C in hindsight."""
     pair = eth80_pair(*PAIRS["cow/dog"])
     grams = {name: gram(kernel, pair.X[name]) for name, kernel in picture_kernels(pair).items()}
@@ -189,7 +221,7 @@ STEPS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 def _open_ends(
-    title: str, whole: ViewDataset, seeds: Sequence[int], n: int | None, makes: Makes, kernels: Any = None
+    title: str, whole: ViewDataset, seeds: Iterable[int], n: int | None, makes: Makes, kernels: Any = None
 ) -> Curves:
     lines: dict[str, list[list[float]]] = {}
     for seed in seeds:
@@ -232,74 +264,102 @@ def _of(n: int | None) -> str:
     return "" if n is None else f", {n} records"
 
 
-def shown(found: Curves) -> str:
-    """The errors as a table, means of the shuffles, and the deviation at the best exponent."""
-    width = max(map(len, found.lines)) + 2
-    heads = "".join(f"{f'p={each:g}':>8}" for each in found.p)
-    lines = [found.title, f"{'error in %':{width}}{heads}{'best':>14}"]
-    for name, errors in found.lines.items():
-        means = errors.mean(axis=0)
-        cells = "".join(f"{each:8.2f}" for each in means) if len(means) == len(found.p) > 1 else " " * len(heads)
-        best = int(means.argmin())
-        lines.append(f"{name:{width}}{cells}{means[best]:8.2f}±{errors[:, best].std():.2f}")
-    return "\n".join(lines)
+def figure_adult(kernel: str, run: Run) -> Result:
+    """Figures 4.2 and 4.3."""
+    n = 600 if run.quick else 4000 if kernel == "gaussian" else None
+    p = (1, 2) if run.quick else (1, 2, 5, 10, 20) if n else range(1, 21)
+    found = adult(kernel, run.seeds(), p, n)
+    return _result(
+        [found],
+        [
+            found.better("MMP is better than the Perceptron at the proper p", "MMP", SINGLE),
+            found.better("OMMP is better than the Perceptron at the proper p", "OMMP", SINGLE),
+            found.alike("MMP and OMMP cannot be told apart, by a quarter of a point", "MMP", "OMMP", 0.25),
+        ],
+    )
 
 
-def compared(found: Curves, pairs: Sequence[tuple[str, str]]) -> str:
-    """By how much one learner is better than another, each at its best exponent."""
-    gaps = {pair: found.gap(*pair) for pair in pairs}
-    return "\n".join(f"{a} is better than {b} by {mean:+.2f}±{std:.2f} points" for (a, b), (mean, std) in gaps.items())
+def figure_news(run: Run) -> Result:
+    """Figures 4.4 and 4.5."""
+    cuts = (2,) if run.quick else (2, 3, 5, 6)
+    p, n = ((1, 2), 500) if run.quick else (range(1, 9), None)
+    parts = [news(views, run.seeds(2 * len(cuts), 5), p, n) for views in cuts]
+    claims = []
+    for found in parts:
+        claims += [
+            found.alike("MMP and OMMP do not differ, by a quarter of a point", "MMP", "OMMP", 0.25),
+            found.hardly_better("no gain over the Perceptron on the whole vector, by half a point", "MMP", UNCUT, 0.5),
+            found.hardly_better("Tried: none over the Perceptron on the same scaled views", "MMP", SINGLE, 0.5),
+        ]
+    return _result(parts, claims)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tables; the real data sets must be in the folder that COTERIE_DATA names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=list(TABLES), help=", ".join(TABLES))
-    parser.add_argument("--shuffles", type=int, default=10)
-    parser.add_argument("--quick", action="store_true", help="few shuffles, exponents and records")
-    asked = parser.parse_args(arguments)
-    for name in asked.what:
-        TABLES[name](range(2 if asked.quick else asked.shuffles), asked.quick)
-        print(flush=True)
+def figure_pictures(pair: str, run: Run) -> Result:
+    """Figures 4.7 and 4.8, 4.9 and 4.10."""
+    train, test = pictures(pair, run.seeds(), (1, 2) if run.quick else range(1, 21))
+    views = [f"Perceptron: {view}" for view in PARTS["four"]]
+    claims = [
+        (_claims_easy if pair == "horse/pear" else _claims_hard)(found, found is train) for found in (train, test)
+    ]
+    four = [
+        found.hardly_better(f"{kind} of four views is not better than the best view, by a quarter of a point",
+                    f"{kind}: four", min(views, key=found.best), 0.25)
+        for found in (train, test) for kind in ("OMMP", "OMCL")
+    ]  # fmt: skip
+    return _result([train, test], [*claims[0], *claims[1], *four])
 
 
-def _show_adult(kernel: str, seeds: Sequence[int], quick: bool) -> None:
-    n = 4000 if kernel == "gaussian" else None
-    found = adult(kernel, seeds, (1, 2, 5, 10, 20) if quick or n else range(1, 21), n)
-    single = "Perceptron, side by side"
-    print(shown(found), compared(found, [("MMP", single), ("OMMP", single), ("MMP", "OMMP")]), sep="\n")
+def _claims_easy(found: Curves, training: bool) -> list[Claim]:
+    two, single = "OMMP: hog, gray20", min(PAIR, key=found.best)
+    claims = [
+        found.better(f"the two textures together are better than either, for {kind}", f"{kind}: hog, gray20", single)
+        for kind in ("OMMP", "OMCL")
+    ]
+    if training:
+        return [*claims, found.better("OMCL is slightly better than OMMP on two views", "OMCL: hog, gray20", two)]
+    return [*claims, found.better("but not in the test: OMMP is the better one", two, "OMCL: hog, gray20")]
 
 
-def _show_news(seeds: Sequence[int], quick: bool) -> None:
-    for views in (2, 3, 5, 6):
-        found = news(views, seeds[:5], (1, 2, 4, 8) if quick else range(1, 9), 6000 if quick else None)
-        print(
-            shown(found),
-            compared(found, [("MMP", "Perceptron, uncut"), ("MMP", "Perceptron, side by side"), ("MMP", "OMMP")]),
-            sep="\n",
-        )
+def _claims_hard(found: Curves, training: bool) -> list[Claim]:
+    two, single = "OMMP: hog, gray20", min(PAIR, key=found.best)
+    if training:
+        said = "on two views {} is hardly better than the best of them, by at most one point"
+        return [
+            found.hardly_better(said.format(kind), f"{kind}: hog, gray20", single, 1.0) for kind in ("OMMP", "OMCL")
+        ]
+    return [
+        found.better("on two views OMMP is better than the best of them", two, single),
+        found.better("on two views OMMP is better than OMCL", two, "OMCL: hog, gray20"),
+    ]
 
 
-def _show_pictures(pair: str, seeds: Sequence[int], quick: bool) -> None:
-    for found in pictures(pair, seeds, (1, 2, 5, 10, 20) if quick else range(1, 21)):
-        against = [(f"OMMP: {part}", f"OMCL: {part}") for part in ("hog, gray20", "four")]
-        single = min(("Perceptron: hog", "Perceptron: gray20"), key=found.best)
-        print(shown(found), compared(found, [*against, ("OMMP: hog, gray20", single)]), sep="\n")
+def figure_beyond(run: Run) -> Result:
+    """What the thesis leaves open; nothing is claimed there, and p = 2 is compared with itself."""
+    parts = beyond(run.seeds(3), 500 if run.quick else None)
+    claims = [each.better("Tried: aggressive updates pay", "OMMP p=2, aggressive", "OMMP p=2") for each in parts]
+    claims += [
+        each.better("Tried: another norm inside the views pays", "OMMP p=2, inner=3", "OMMP p=2")
+        for each in parts if "OMMP p=2, inner=3" in each.lines
+    ]  # fmt: skip
+    return Result([each.table() for each in parts], claims)
 
 
-def _show_beyond(seeds: Sequence[int], quick: bool) -> None:
-    for found in beyond(seeds, 4000 if quick else None):
-        print(shown(found))
+def _result(parts: Sequence[Curves], claims: Sequence[Claim]) -> Result:
+    return Result([each.table() for each in parts], claims, [each.picture() for each in parts])
 
 
-TABLES: dict[str, Callable[[Sequence[int], bool], None]] = {
-    "4.2": lambda seeds, quick: _show_adult("linear", seeds, quick),
-    "4.3": lambda seeds, quick: _show_adult("gaussian", seeds, quick),
-    "4.4-4.5": _show_news,
-    "4.7-4.8": lambda seeds, quick: _show_pictures("horse/pear", seeds, quick),
-    "4.9-4.10": lambda seeds, quick: _show_pictures("cow/dog", seeds, quick),
-    "beyond": _show_beyond,
-}
-
-if __name__ == "__main__":
-    main()
+PAIR = ("Perceptron: hog", "Perceptron: gray20")
+ITEMS = (
+    Item("figure4.2", "Adult cut in halves, linear: matrix, orthogonal and single Perceptrons over p",
+         lambda run: figure_adult("linear", run), 10, "1 min", (A9A,)),
+    Item("figure4.3", "the same with a Gaussian kernel",
+         lambda run: figure_adult("gaussian", run), 10, "1 min", (A9A,)),
+    Item("figure4.4-4.5", "20 Newsgroups as two classes, words cut into 2 to 6 views",
+         figure_news, 5, "1 min", (NEWSGROUPS_PAIRS,), ("figure4.4", "figure4.5")),
+    Item("figure4.7-4.8", "photographs of horses and pears, training and test",
+         lambda run: figure_pictures("horse/pear", run), 10, "1 min", (ETH80,), ("figure4.7", "figure4.8")),
+    Item("figure4.9-4.10", "photographs of cows and dogs, training and test",
+         lambda run: figure_pictures("cow/dog", run), 10, "1 min", (ETH80,), ("figure4.9", "figure4.10")),
+    Item("beyond", "what the thesis leaves open: aggressive updates, other norms inside the views",
+         figure_beyond, 10, "1 min", (A9A, MFEAT, ETH80)),
+)  # fmt: skip

@@ -1,0 +1,121 @@
+"""``coterie reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.failures import tell
+from coterie.cli.options import Quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coterie.papers.catalogue import Paper
+    from coterie.papers.results import Claim, Item, Result
+
+What = Annotated[
+    str | None,
+    typer.Argument(metavar="[PAPER[/ITEM]]", help="A paper, or one of its items; without, a list of all."),
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Few records, settings and shuffles: whether it runs, not what it gives.")
+]
+Shuffles = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Runs over N shuffles or draws.  [default: as listed]")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write tables (Markdown, CSV) and figures (PNG) into this folder as well."),
+]
+
+
+def reproduce(
+    what: What = None, quick: Quick = False, shuffles: Shuffles = None, out: Out = None, quiet: Quiet = False
+) -> None:
+    """Rerun the tables, figures and theorems of the papers, and say which of their claims hold.
+
+    Our numbers come with their deviation over the runs and, in parentheses, the paper's. Seeds are fixed. A claim that
+    does not hold is a finding, not an error. Real data sets are read from the folder that COTERIE_DATA names.
+
+    For example:
+      coterie reproduce
+      coterie reproduce srdv11/table2
+      coterie reproduce cc12 --shuffles 3 --out tables
+    """
+    from coterie.cli.progress import stepping
+    from coterie.papers.catalogue import find, require_data
+    from coterie.papers.results import Run
+
+    if what is None:
+        print(*_listed(), sep="\n")
+        return
+    chosen = find(what)
+    for _, item in chosen:
+        require_data(item)
+    if out is not None:
+        _prepare(out, quiet)
+    for paper, item in chosen:
+        n = shuffles or (item.quick_shuffles if quick else item.shuffles)
+        with stepping(f"{paper.name}/{item.name}", quiet) as advance:
+            result = item.run(Run(n, quick, advance))
+        if not quiet:
+            _show(paper, item, n, quick, result)
+        if out is not None:
+            _write(out, paper, item, n, quick, result)
+
+
+def _listed() -> Iterator[str]:
+    from coterie.cli.printing import table
+    from coterie.papers.catalogue import everything
+
+    held = list(everything())
+    rows = [
+        [f"{paper.name}/{item.name}", ", ".join(entry.name for entry in item.needs), item.takes, str(item.shuffles)]
+        for paper, item in held
+    ]
+    lines = table(["item", "data", "about", "runs"], rows, words=2)
+    yield from (f"{line}  {text}" for line, text in zip(lines, ["what", *(i.what for _, i in held)], strict=True))
+
+
+def _heading(paper: Paper, item: Item, n: int, quick: bool) -> str:
+    runs = f"{n} {'run' if n == 1 else 'runs'}{', quick' if quick else ''}"
+    return f"{paper.name}/{item.name}: {item.what} ({runs})"
+
+
+def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None:
+    from coterie.cli.printing import print_lines, table
+
+    shown: list[Any] = [[_heading(paper, item, n, quick)]]
+    shown += [list(table(*each.rows())) for each in result.tables]
+    print_lines(*shown, [line for claim in result.claims for line in _claim(claim)], result.notes)
+    print(flush=True)
+
+
+def _claim(claim: Claim) -> Iterator[str]:
+    from coterie.cli.printing import paragraph
+
+    first, *others = paragraph(f"{claim.verdict}: {claim.said}. Here: {claim.seen}")
+    yield f"* {first}"
+    yield from (f"  {line}" for line in others)
+
+
+def _prepare(out: Path, quiet: bool) -> None:
+    """The folder, made before an hour of computing; without matplotlib that is said at once."""
+    from coterie.cli.outputs import naming
+    from coterie.papers.writing import can_draw
+
+    with naming(out):
+        out.mkdir(exist_ok=True)
+    if not (quiet or can_draw()):
+        tell("figures are left out, they need matplotlib: pip install coterie[report]")
+
+
+def _write(out: Path, paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None:
+    from coterie.cli.outputs import naming
+    from coterie.papers.writing import write
+
+    with naming(out):
+        write(out, f"{paper.name}-{item.name}", _heading(paper, item, n, quick), result)

@@ -1,0 +1,238 @@
+"""What an item of a paper is, and what rerunning it gives: tables beside the paper's numbers, claims, curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.datasets.dataset import Entry
+
+Floats = NDArray[np.float64]
+#: A difference counts where it is above so many standard errors of the shuffles' differences.
+ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number: ours, its deviation over the runs, and the paper's where it is printed."""
+
+    what: str
+    of: str
+    ours: float
+    deviation: float | None = None
+    printed: float | None = None
+    form: str = ".1f"
+
+    @property
+    def shown(self) -> str:
+        """Ours±deviation (the paper's).
+
+        Examples
+        --------
+        >>> Cell("mtrbp", "C(25%)", 41.84, 0.71, 40.4).shown
+        '41.8±0.7 (40.4)'
+        """
+        spread = "" if self.deviation is None else f"±{self.deviation:{self.form}}"
+        beside = "" if self.printed is None else f" ({self.printed:{self.form}})"
+        return f"{self.ours:{self.form}}{spread}{beside}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells by row and column."""
+
+    title: str
+    cells: Sequence[Cell]
+
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """The heads, and a list of words for each row; a cell that is not there is empty.
+
+        Examples
+        --------
+        >>> Table("F in %", [Cell("a", "x", 1.0), Cell("a", "y", 2.0), Cell("b", "y", 3.0)]).rows()
+        (['F in %', 'x', 'y'], [['a', '1.0', '2.0'], ['b', '', '3.0']])
+        """
+        columns = list(dict.fromkeys(cell.of for cell in self.cells))
+        held = {(cell.what, cell.of): cell.shown for cell in self.cells}
+        whats = dict.fromkeys(cell.what for cell in self.cells)
+        return [self.title, *columns], [[what, *(held.get((what, of), "") for of in columns)] for what in whats]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says in a sentence that can be checked, what was seen, and whether it holds; None: not tested."""
+
+    said: str
+    seen: str
+    holds: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return "not tested" if self.holds is None else "holds" if self.holds else "does not hold"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Curves over one axis: for each name the values, and their deviations where runs were several."""
+
+    title: str
+    across: str
+    up: str
+    x: Sequence[float]
+    curves: dict[str, tuple[Floats, Floats | None]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an item gave."""
+
+    tables: Sequence[Table]
+    claims: Sequence[Claim] = ()
+    pictures: Sequence[Picture] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """0, 1, ..., n - 1; each that is done with moves the progress on. May be gone through again."""
+
+    n: int
+    done: Callable[[], None]
+
+    def __iter__(self) -> Iterator[int]:
+        for seed in range(self.n):
+            yield seed
+            self.done()
+
+    def __len__(self) -> int:
+        return self.n
+
+
+@dataclass(frozen=True)
+class Run:
+    """How an item is to be rerun.
+
+    Attributes
+    ----------
+    shuffles : int
+        How many runs, with the seeds 0, 1, ...
+    quick : bool
+        Few records and settings: to see that it runs, not what it gives.
+    advance : callable
+        Told the share of the item that is done since the last call.
+    """
+
+    shuffles: int
+    quick: bool = False
+    advance: Callable[[float], None] = field(default=lambda share: None)
+
+    def seeds(self, times: int = 1, most: int | None = None) -> Seeds:
+        """The seeds of the shuffles, at most so many; they will be gone through so many times in the whole item."""
+        n = self.shuffles if most is None else min(most, self.shuffles)
+        return Seeds(n, lambda: self.advance(1.0 / (n * times)))
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table, a figure or a theorem of a paper.
+
+    Attributes
+    ----------
+    name, what : str
+        Its name on the command line, and one line on what it shows.
+    run : callable
+        From a :class:`Run` to the :class:`Result`.
+    shuffles, quick_shuffles : int
+        How many runs, where nothing else is asked for.
+    takes : str
+        About how long that is.
+    needs : sequence of Entry
+        The data sets.
+    also : sequence of str
+        Other names: what is shown as well.
+    """
+
+    name: str
+    what: str
+    run: Callable[[Run], Result]
+    shuffles: int
+    takes: str
+    needs: Sequence[Entry] = ()
+    also: Sequence[str] = ()
+    quick_shuffles: int = 2
+
+
+def cell(what: str, of: str, values: ArrayLike, printed: float | None = None, digits: int = 1) -> Cell:
+    """The mean of some runs and their deviation.
+
+    Examples
+    --------
+    >>> cell("IPL", "accuracy, %", [74.0, 76.0], 75.2).shown
+    '75.0±1.0 (75.2)'
+    """
+    held = np.asarray(values, np.float64)
+    return Cell(what, of, float(held.mean()), float(held.std()) if held.size > 1 else None, printed, f".{digits}f")
+
+
+def above(
+    said: str, first: ArrayLike, second: ArrayLike, by: float = 0.0, unit: str = " points", digits: int = 1
+) -> Claim:
+    """The claim that the first is above the second, by more than `by`, over the same shuffles.
+
+    It holds where the mean difference is more than two standard errors above `by`.
+
+    Examples
+    --------
+    >>> above("IPL is better than STL", [75.0, 77.0, 76.0], [57.0, 58.0, 56.5])
+    Claim(said='IPL is better than STL', seen='+18.8±0.6 points', holds=True)
+    """
+    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    return Claim(
+        said, f"{gaps.mean():+.{digits}f}±{gaps.std():.{digits}f}{unit}", bool(gaps.mean() - by > _error(gaps))
+    )
+
+
+def together(said: str, claims: Sequence[Claim], names: Sequence[str]) -> Claim:
+    """A claim of several parts: it holds where all do.
+
+    Examples
+    --------
+    >>> both = [Claim("", "+1.0 points", True), Claim("", "-0.2 points", False)]
+    >>> together("sharing helps", both, ["school", "text"])
+    Claim(said='sharing helps', seen='school: +1.0 points; text: -0.2 points', holds=False)
+    """
+    seen = "; ".join(f"{name}: {each.seen}" for name, each in zip(names, claims, strict=True))
+    return Claim(said, seen, all(each.holds for each in claims))
+
+
+def within(said: str, first: ArrayLike, second: ArrayLike, most: float) -> Claim:
+    """The claim that two are alike: the mean difference is at most `most` points, either way.
+
+    Examples
+    --------
+    >>> within("p does not matter", [20.0, 21.0], [20.1, 20.8], 0.5).holds
+    True
+    """
+    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    return Claim(said, f"{gaps.mean():+.2f}±{gaps.std():.2f} points", bool(abs(gaps.mean()) <= most))
+
+
+def at_most(said: str, first: ArrayLike, second: ArrayLike, most: float) -> Claim:
+    """The claim that the first is above the second by no more than `most` points in the mean, if at all.
+
+    Examples
+    --------
+    >>> at_most("four views hardly help", [10.0, 11.0], [9.8, 11.0], 0.25)
+    Claim(said='four views hardly help', seen='+0.10±0.10 points', holds=True)
+    """
+    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    return Claim(said, f"{gaps.mean():+.2f}±{gaps.std():.2f} points", bool(gaps.mean() <= most))
+
+
+def _error(gaps: Floats) -> float:
+    return ERRORS * float(gaps.std(ddof=1)) / sqrt(gaps.size) if gaps.size > 1 else 0.0

@@ -1,0 +1,126 @@
+"""A result as files: Markdown, CSV, and a picture for each figure."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from coterie.persistence import replacing
+
+from .results import Cell, Claim, Picture, Result
+
+INCHES = (8.0, 5.0)
+
+
+def write(folder: Path, name: str, heading: str, result: Result) -> list[Path]:
+    """Write ``name.md``, ``name.csv`` and, with matplotlib, a ``.png`` for each picture.
+
+    Returns
+    -------
+    list of Path
+        What was written; without matplotlib no pictures are, and the caller may say so.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written.
+    """
+    texts = {".md": "\n".join(markdown(heading, result)) + "\n", ".csv": comma_separated(result)}
+    for ending, text in texts.items():
+        with replacing(folder / f"{name}{ending}") as file:
+            file.write(text.encode())
+    drawn = [_draw(folder / f"{name}{_number(result, i)}.png", each) for i, each in enumerate(result.pictures)]
+    return [*(folder / f"{name}{ending}" for ending in texts), *filter(None, drawn)]
+
+
+def markdown(heading: str, result: Result) -> Iterator[str]:
+    r"""A section: tables, then claims.
+
+    Examples
+    --------
+    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", True)])), sep="\n")
+    ### Table 1
+    <BLANKLINE>
+    | claim | here | |
+    |---|---|---|
+    | it is so | +1.0 | holds |
+    """
+    yield f"### {heading}"
+    for table in result.tables:
+        yield ""
+        heads, rows = table.rows()
+        yield from _grid(heads, rows)
+    if result.claims:
+        yield ""
+        yield from _grid(["claim", "here", ""], [[each.said, each.seen, each.verdict] for each in result.claims])
+    for note in result.notes:
+        yield from ("", note)
+
+
+def comma_separated(result: Result) -> str:
+    """One line a number and one a claim.
+
+    Examples
+    --------
+    >>> print(comma_separated(Result([], [Claim("it is so", "+1.0", True)])), end="")
+    table,what,of,paper,ours,deviation,holds
+    claim,it is so,+1.0,,,,holds
+    """
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["table", "what", "of", "paper", "ours", "deviation", "holds"])
+    for table in result.tables:
+        writer.writerows(_numbers(table.title, cell) for cell in table.cells)
+    writer.writerows(_words(claim) for claim in result.claims)
+    return text.getvalue()
+
+
+def _numbers(title: str, cell: Cell) -> list[Any]:
+    return [title, cell.what, cell.of, cell.printed, cell.ours, cell.deviation, ""]
+
+
+def _words(claim: Claim) -> list[str]:
+    return ["claim", claim.said, claim.seen, "", "", "", claim.verdict]
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield _line(heads)
+    yield "|" + "---|" * len(heads)
+    yield from map(_line, rows)
+
+
+def _line(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in escaped) + "|"
+
+
+def _number(result: Result, i: int) -> str:
+    return f"-{i + 1}" if len(result.pictures) > 1 else ""
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is there."""
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
+def _draw(path: Path, picture: Picture) -> Path | None:
+    """Curves with a band of one deviation."""
+    if not can_draw():
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=INCHES, layout="constrained")
+    axes = figure.add_subplot(title=picture.title, xlabel=picture.across, ylabel=picture.up)
+    for name, (mean, deviation) in picture.curves.items():
+        (line,) = axes.plot(picture.x, mean, marker=".", label=name)
+        if deviation is not None:
+            axes.fill_between(picture.x, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.12, lw=0)
+    axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=120)
+    return path

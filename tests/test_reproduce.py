@@ -1,0 +1,173 @@
+"""`coterie reproduce`: what it lists, shows and writes, and what it refuses; CCG08 and ROS11 quickly."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie.cli import progress
+from coterie.papers import catalogue, ccg08, results, ros11, srdv11, writing
+from coterie.papers.results import Cell, Claim, Item, Picture, Result, Run, Table
+from terminal import refused, run
+
+
+def made_up(run):
+    """An item with everything in it."""
+    values = np.array([seed / 2 for seed in run.seeds()])
+    picture = Picture("errors", "p", "%", [1, 2], {"a": (np.ones(2), np.ones(2)), "b": (np.zeros(2), None)})
+    claims = [Claim("a is 1", "1.0", True), Claim("a is 2", "1.0", False), Claim("b is 1", "", None)]
+    return Result([Table("set, %", [results.cell("a", "error", values, 1.25, 2)])], claims, [picture], ["A note."])
+
+
+@pytest.fixture
+def one_paper(monkeypatch):
+    """A paper of one item, in place of the others."""
+    paper = catalogue.Paper("made05", "Made up", (Item("table1", "numbers", made_up, 5, "1 s", also=("table2",)),))
+    monkeypatch.setattr(catalogue, "PAPERS", {"made05": paper})
+    return paper
+
+
+def test_all_items_are_listed():
+    lines = run("reproduce").stdout.splitlines()
+    assert lines[0].split() == ["item", "data", "about", "runs", "what"]
+    named = [f"{paper.name}/{item.name}" for paper, item in catalogue.everything()]
+    assert [line.split()[0] for line in lines[1:]] == named
+    assert {"srdv11/table4", "cc12/table1", "for09/figure4.7-4.8", "ccg08/spectral", "ros11/boosting"} < set(named)
+
+
+def test_every_item_stands_in_the_docs():
+    """As the command wrote it, under a heading of its own."""
+    page = (Path(__file__).parents[1] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    for paper, item in catalogue.everything():
+        assert f"\n### {paper.name}/{item.name}: {item.what} (" in page
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("cc13", "the paper is 'cc13'; expected one of ccg08, cc12, srdv11, for09, ros11; did you mean 'cc12'?"),
+        ("cc12/table2", "the item of cc12 is 'table2'; expected one of table1; did you mean 'table1'?"),
+        ("ros11/", "the item of ros11 is ''; expected one of lemma1, mixed-effect, graph"),
+    ],
+)
+def test_what_there_is_not(what, message):
+    assert refused("reproduce", what).startswith(message)
+
+
+def test_a_data_set_that_is_missing_is_told_before_anything_runs(monkeypatch, tmp_path):
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
+    monkeypatch.setattr(srdv11, "synthetic", None)
+    told = refused("reproduce", "srdv11")
+    assert "no such file, so no data set 'newsgroups_pairs': put " in told
+
+
+def test_a_result_is_shown(one_paper):
+    shown = run("reproduce", "made05", "--shuffles", "3")
+    assert shown.stderr == "made05/table1 ...\n"
+    assert shown.stdout.splitlines() == [
+        "made05/table1: numbers (3 runs)",
+        "",
+        "set, %             error",
+        "a       0.50±0.41 (1.25)",
+        "",
+        "* holds: a is 1. Here: 1.0",
+        "* does not hold: a is 2. Here: 1.0",
+        "* not tested: b is 1. Here:",
+        "",
+        "A note.",
+        "",
+    ]
+    assert run("reproduce", "made05/table2", "--quick", "--quiet").output == ""
+
+
+def test_a_result_is_written(one_paper, tmp_path):
+    run("reproduce", "made05", "--out", tmp_path / "new", "--shuffles", "3")
+    text = (tmp_path / "new" / "made05-table1.md").read_text()
+    assert text.startswith(
+        "### made05/table1: numbers (3 runs)\n\n| set, % | error |\n|---|---|\n| a | 0.50±0.41 (1.25) |\n"
+    )
+    assert "| a is 2 | 1.0 | does not hold |" in text
+    with (tmp_path / "new" / "made05-table1.csv").open() as file:
+        first, *_, last = csv.DictReader(file)
+    assert (float(first["ours"]), float(first["paper"]), first["what"]) == (0.5, 1.25, "a")
+    assert (last["what"], last["holds"]) == ("b is 1", "not tested")
+    assert (tmp_path / "new" / "made05-table1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_the_tables_are_written_and_the_lack_is_told(one_paper, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "can_draw", lambda: False)
+    told = run("reproduce", "made05", "--out", tmp_path).stderr
+    assert told.startswith("coterie: figures are left out, they need matplotlib: pip install coterie[report]\n")
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".md"]
+
+
+def test_a_folder_that_cannot_be_made_is_refused_first(one_paper, tmp_path):
+    assert "No such file or directory" in refused("reproduce", "made05", "--out", tmp_path / "no" / "folder")
+    (tmp_path / "file").write_text("")
+    assert "File exists" in refused("reproduce", "made05", "--out", tmp_path / "file", code=1)
+
+
+def test_progress_is_whole():
+    shares = []
+    catalogue.find("ros11/mixed-effect")[0][1].run(Run(3, True, shares.append))
+    assert sum(shares) == pytest.approx(1.0)
+    with progress.stepping("an item", quiet=True) as advance:
+        advance(1.0)
+
+
+def test_a_bar_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.stepping("an item", quiet=False) as advance:
+        advance(1.0)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", [item.name for item in ccg08.ITEMS])
+def test_theorems_of_ccg08_quickly(name):
+    ((_, item),) = catalogue.find(f"ccg08/{name}")
+    found = item.run(Run(1, quick=True))
+    assert found.claims[0].holds
+    ratios = [cell.ours for cell in found.tables[0].cells if cell.of.startswith("mistakes /")]
+    assert len(ratios) == 2
+    assert all(0.5 < ratio <= 1 for ratio in ratios)
+
+
+def test_a_bound_that_is_too_low_is_told(monkeypatch):
+    case = ccg08.of_tasks(lambda: ccg08.MultitaskPerceptron(ccg08.HalfUpdate()), lambda *_: 1.0)
+    (claim,) = ccg08.theorem({"wrong": case}, Run(1, quick=True)).claims
+    assert not claim.holds
+
+
+def test_the_separable_adversary_leaves_the_truth_without_loss():
+    case = ccg08.of_tasks(lambda: ccg08.MultitaskPerceptron(ccg08.HalfUpdate()), ccg08._first_order)
+    rng = np.random.default_rng(0)
+    U = case.truth(rng)
+    records, y = ccg08.chosen(case, rng, U, 30, spite=False)
+    assert (y * case.sides(records, U)).min() >= 1
+
+
+def test_ros11_quickly():
+    holds = {}
+    for _, item in catalogue.find("ros11"):
+        holds |= {claim.said: claim.holds for claim in item.run(Run(2, quick=True)).claims}
+    failing = {said[:16] for said, held in holds.items() if not held and not said.startswith("Tried: M ")}
+    assert {"§5.1 as printed:", "§5.2 as printed:"} <= failing
+    assert holds["Tried: (Q + λnI) c = y does"]
+    assert not holds["Tried: M that is not symmetric, as none is asked for"]
+    assert sum(not held for held in holds.values()) < len(holds) / 3
+
+
+def test_an_item_through_the_command():
+    assert "does not hold: §5.1 as printed" in run("reproduce", "ros11/mixed-effect", "--quick").stdout
+
+
+def test_what_a_cell_and_a_claim_say():
+    assert Cell("a", "b", 0.00123, form=".1e").shown == "1.2e-03"
+    assert results.above("a", [2.0, 2.0], [1.0, 1.2]).holds
+    assert not results.above("a", [2.0, 2.0], [1.0, 1.2], by=0.9).holds
+    assert not results.above("a", [2.0, 0.0, 1.0], [1.0, 0.9, 0.9]).holds
+    assert not results.within("a", [2.0, 2.0], [1.0, 1.2], 0.5).holds
+    assert ros11.by_kernel(np.eye(2), np.diag([1.0, 3.0])) == pytest.approx(4.0)
