@@ -83,7 +83,7 @@ class SchattenNorm:
             return np.asarray(np.linalg.norm(store.cached, axis=1))
         K = len(potential.gram)
         F = potential.factor.reshape(K, K)
-        return np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, potential.gram, F), 0.0))
+        return np.asarray(np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, potential.gram, F), 0.0)))
 
     def values(self, kernels: Sequence[Any], X: Any, Z: Any, widths: Widths) -> NDArray[np.float64]:
         """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views."""

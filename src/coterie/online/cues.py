@@ -27,7 +27,8 @@ from coterie.views import ViewRecords
 
 from .multiview import MultiviewClassifier
 from .rounds import Margins
-from .views import kernels_of
+from .view_input import names_of
+from .views import beside, kernels_of
 
 
 @dataclass
@@ -224,6 +225,10 @@ class MultiCueClassifier(MultiviewClassifier):
     def _make_learner(self) -> Any:
         kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
         return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
+
+    def baselines(self, seen: Any) -> dict[str, Any]:
+        """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
+        return beside(names_of(seen, self.views), Gaussian() if self.kernels is None else self.kernels)
 
     @property
     def cue_weights_(self) -> dict[Hashable, float]:

@@ -25,6 +25,9 @@ from .rounds import Margins, Rounds
 from .tabular import is_records
 from .view_input import read, read_only
 
+#: What a comparison calls a Perceptron on a view by itself, after the view's name, and one on all of them.
+ALONE, SIDE_BY_SIDE = " alone", "side by side"
+
 
 class MultiviewClassifier(Parameters):
     """Base of the online classifiers of records that have several views; a subclass says which learner it is.
@@ -57,6 +60,10 @@ class MultiviewClassifier(Parameters):
     @abstractmethod
     def _make_learner(self) -> Any:
         """The learner that the parameters describe."""
+
+    @abstractmethod
+    def baselines(self, seen: Any) -> dict[str, Any]:
+        """What a comparison lets run beside this model, ``seen`` being records or the first of them."""
 
     # -- arrays ---------------------------------------------------------------------------------------------------
 
@@ -190,14 +197,34 @@ class MultiviewClassifier(Parameters):
     def probabilities(self, margin: Margins) -> None:
         """There are none: margins of several views are no log-odds."""
 
+    def block_probabilities(self, block: Block, margin: Margins) -> None:
+        """There are none."""
+
+    def tasks_of(self, block: Block) -> None:
+        """There are none."""
+
     @property
     def label_kind(self) -> TwoLabels:
         """What labels may be: nothing known of them but that."""
         return TwoLabels(None)
 
+    def learner(self) -> Any:
+        """The learner that the parameters describe."""
+        return self._learner()
+
     def task_checks(self) -> list[Callable[[Hashable], Any]]:
         """What raises ValueError for a task that would be refused; there are no tasks."""
         return []
+
+    def beside(self, errors: Mapping[str, float]) -> tuple[str, str]:
+        """What a comparison judges by, of learners with these errors: the view that alone did best, and all of them."""
+        alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
+        return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
+
+    @property
+    def extent(self) -> tuple[int, str]:
+        """How many of what the model has."""
+        return len(self.views_), "view"
 
     @property
     def passive(self) -> Self:

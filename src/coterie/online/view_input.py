@@ -50,6 +50,8 @@ def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:
     """
     if given is not None:
         return list(given)
+    if getattr(X, "views", None) is not None:  # records from a file
+        return list(X.views.names)
     if isinstance(X, Mapping):
         return list(X)
     if not isinstance(X, (list, tuple)):

@@ -131,6 +131,10 @@ class ViewEncoder:
         """Another encoder with the same state, which learns on its own."""
         return ViewEncoder.from_state(*self.to_state())
 
+    def alone(self, name: Hashable) -> ViewEncoder:
+        """An encoder of one of the views, which shares what that one learns."""
+        return ViewEncoder([self.parts[self.views.place(name)]], label=self.label)
+
     def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
         """What keeps rows of a batch from being encoded, as `Encoder.faults`."""
         self._require_columns(batch.schema, path)

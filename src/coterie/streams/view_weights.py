@@ -39,7 +39,8 @@ class ViewWeights(NamedTuple):
         array([[0.25, 0.75]])
         """
         total = self.lengths.sum(axis=1, keepdims=True)
-        return np.divide(self.lengths, total, out=np.full(self.lengths.shape, np.nan), where=total > 0)
+        shares: Floats = np.divide(self.lengths, total, out=np.full(self.lengths.shape, np.nan), where=total > 0)
+        return shares
 
     def later(self, rounds: int) -> Self:
         """The same, where so many rounds had passed before."""
