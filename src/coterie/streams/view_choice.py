@@ -33,7 +33,7 @@ def check(choice: Choice) -> None:
         return
     other = [name for name in choice.changed() if name not in _APPLY]
     if other:
-        raise ValueError(f"{' and '.join(other)} cannot be given with views: their records have no tasks")
+        raise ValueError(f"{' and '.join(other)} cannot be given with views; what can is {', '.join(_APPLY)}")
     if choice.by not in _RULES:
         raise ValueError(f"rule {choice.by!r} does not apply to views; expected one of {', '.join(_RULES)}")
     kernel_choice.check_kernel(choice)
