@@ -1,6 +1,6 @@
-"""Every measurement of speed and memory in one run, or those that are named: see README.md beside this file.
+"""Every target in one run, or the scripts that are named: see README.md beside this file.
 
-python -m bench                       # all, some minutes
+python -m bench                       # all, most of an hour
 python -m bench text one_record       # some
 python -m bench --quick               # small sizes, to see that everything runs
 """
@@ -23,11 +23,15 @@ SCRIPTS = (
     "general_matrix",
     "relations_cost",
     "geometries",
+    "budgets",
     "kernel_ridge",
+    "kernel_memory",
     "views",
     "one_record",
     "memory",
     "cold_start",
+    "workers",
+    "accuracy",
 )
 
 

@@ -99,7 +99,8 @@ def go(make: Callable[[], Any], ask: Any, data: Part, seed: int) -> Run:
 def mean(make: Callable[[], Any], ask: Any, parts: list[Part]) -> Run:
     """The mean over the shuffles."""
     runs = [go(make, ask, data, seed) for seed, data in enumerate(parts)]
-    return Run(*(float(np.mean([run[i] for run in runs])) for i in range(3)), (np.nan, np.nan))
+    labels, error, early = (float(np.mean([run[i] for run in runs])) for i in range(3))
+    return Run(labels, error, early, (np.nan, np.nan))
 
 
 def needed(curve: list[Run], error: float) -> float:

@@ -1,6 +1,6 @@
 """Kernel Perceptrons on a budget: a record, a projection, sparse text, cost over B, and scikit-learn beside them.
 
-python -m bench.budgets [dense] [projection] [sparse] [over-b] [scikit-learn]
+python -m bench.budgets [--quick]
 
 BLAS has one thread throughout. The naive peer keeps its support vectors in one array and makes the kernel values of each
 record by numpy, from differences as one writes them down or from inner products with the norms kept.
@@ -8,8 +8,7 @@ record by numpy, from differences as one writes them down or from inner products
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,19 +16,17 @@ from threadpoolctl import threadpool_limits
 
 import coterie as ct
 from bench import streams
-from bench.harness import Timing, cpu, header, row
+from bench.harness import Row, Timing, at_least, cpu, main, within
 
 SIGMA = 1.0
 SIZES = (100, 1000, 5000)
-RECORDS = 8_000
 
 
-def main() -> None:
-    asked = sys.argv[1:] or list(PARTS)
+def rows(quick: bool) -> Iterator[Row]:
+    parts = (small_dense, sparse) if quick else (dense, projection, sparse, over_b, scikit_learn)
     with threadpool_limits(1):
-        header()
-        for name in asked:
-            PARTS[name]()
+        for part in parts:
+            yield from part()
 
 
 def filled(budget: Any, block: Any, n: int, kernel: Any = None, relation: Any = None) -> Any:
@@ -51,24 +48,44 @@ def timed(make: Callable[[], Any], work: Callable[[Any], Any], repeats: int = 3)
 # -- a record, dense ---------------------------------------------------------------------------------------------------
 
 
-def dense() -> None:
+def dense() -> Iterator[Row]:
     for features, tasks in ((28, 139), (128, 1000)):
         block = streams.dense(features, tasks, 40_000)
         for size in SIZES:
-            start = max(4 * size, 4000)
-            part = block.piece(start, start + RECORDS)
-            for budget in (ct.RandomRemoval(size), ct.Forgetron(size)):
-                one_by_one(budget, block, start)
-                ours = timed(lambda: filled(budget, block, start), lambda model: model.learn_block(part))  # noqa: B023
-                few = max(200, 400_000 // size)
-                naive = {
-                    name: timed(lambda: Naive(block, size), lambda held: held.learn(few, values))  # noqa: B023
-                    for name, values in (("differences", differences), ("products", products))
-                }
-                for name, peer in naive.items():
-                    ratio = (peer.median / few) / (ours.median / RECORDS)
-                    what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over naive {name}"
-                    row(what, "≥ 15", f"{ours.per(RECORDS)} ns", f"{peer.per(few)} ns", ratio, ratio >= 15)
+            yield from cells(block, features, size, max(4 * size, 4000), 8000)
+
+
+def small_dense() -> Iterator[Row]:
+    yield from cells(streams.dense(28, 139, 3000), 28, 100, 1000, 1000)
+
+
+def cells(block: Any, features: int, size: int, start: int, n: int) -> Iterator[Row]:
+    part, few = block.piece(start, start + n), min(max(200, 400_000 // size), len(block) - size)
+    for budget in (ct.RandomRemoval(size), ct.Forgetron(size)):
+        one_by_one(budget, block, start)
+        ours = timed(lambda: filled(budget, block, start), lambda model: model.learn_block(part))  # noqa: B023
+        for name, values in (("differences", differences), ("products", products)):
+            peer = timed(lambda: Naive(block, size), lambda held: held.learn(few, values))  # noqa: B023
+            what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over naive {name}"
+            yield at_least(what, 15, ours, peer, n, counts=(n, few), floor=FLOOR)
+        bare = timed(lambda: np.empty((BLOCK, size)), lambda values: kernel_values(block.X[:size], part.X, values))
+        what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over its bare kernel values"
+        yield at_least(what, None, ours, bare, n)
+
+
+BLOCK = 128
+FLOOR = "the B kernel values of a record, a matrix product and B exponentials by numpy: the row over the bare ones"
+
+
+def kernel_values(S: Any, X: Any, values: Any) -> None:
+    """What no form can do without: inner products, a block at a time, and an exponential each."""
+    squares = (S**2).sum(axis=1) / 2
+    for first in range(0, len(X), BLOCK):
+        some, out = X[first : first + BLOCK], values[: len(X) - first]
+        np.matmul(some, S.T, out=out)
+        out -= squares
+        out -= (some**2).sum(axis=1)[:, None] / 2
+        np.exp(out, out=out)
 
 
 def one_by_one(budget: Any, block: Any, start: int) -> None:
@@ -118,18 +135,16 @@ def noise(n: int, features: int = 128, tasks: int = 10) -> Any:
     return type(block)(block.X, y, block.task, block.place)
 
 
-def projection() -> None:
+def projection() -> Iterator[Row]:
     block, size = noise(12_000), 1000
     part = block.piece(4000, 8000)
     for budget in (ct.Projection(size), ct.SharedProjection(size)):
         mistakes = int(filled(budget, block, 4000).learn_block(part).updated.sum())
         ours = timed(lambda: filled(budget, block, 4000), lambda model: model.learn_block(part))  # noqa: B023
-        peer = timed(lambda: filled(budget, block, 4000), lambda model: literal(model, 3), 3)  # noqa: B023
-        what = (
-            f"{type(budget).__name__}, B = {size}, microseconds a mistake, predictions included; peer: an inverse each"
-        )
-        each = ours.median / mistakes * 1e6
-        row(what, "≤ 250", ours.per(mistakes, 1e6), peer.per(3, 1e6), peer.median / 3 * 1e6 / each, each <= 250)
+        peer = timed(lambda: filled(budget, block, 4000), lambda model: literal(model, 3))  # noqa: B023
+        what = f"{type(budget).__name__}, B = {size}, a mistake, predictions included"
+        yield within(what, 250, ours, count=mistakes, unit="µs")
+        yield at_least(f"{what}, over an inverse each", None, ours, peer, mistakes, counts=(mistakes, 3), unit="µs")
 
 
 def literal(model: Any, times: int) -> None:
@@ -144,7 +159,7 @@ def literal(model: Any, times: int) -> None:
 # -- sparse text -------------------------------------------------------------------------------------------------------
 
 
-def sparse() -> None:
+def sparse() -> Iterator[Row]:
     block, size = streams.text(100, 24_000), 5000
     budget, kernel = ct.RandomRemoval(size), ct.Polynomial(2)
     part = block.piece(16_000, 20_000)
@@ -161,15 +176,14 @@ def sparse() -> None:
             dense[X.indices[entries]] = 0.0
 
     peer = timed(lambda: np.zeros(X.shape[1]), row_by_row)
-    ratio = (peer.median / few) / (ours.median / 4000)
     what = f"RandomRemoval, sparse text, B = {size}, a record, over row by row"
-    row(what, "≥ 5", f"{ours.per(4000)} ns", f"{peer.per(few)} ns", ratio, ratio >= 5)
+    yield at_least(what, 5, ours, peer, 4000, counts=(4000, few))
 
 
 # -- cost over B -------------------------------------------------------------------------------------------------------
 
 
-def over_b() -> None:
+def over_b() -> Iterator[Row]:
     """What a mistake costs beside the prediction, which is B kernel values for all; the exponent of B that fits."""
     block = noise(20_000, 32)
     sizes = np.array([125, 250, 500, 1000])
@@ -177,8 +191,9 @@ def over_b() -> None:
         whole = np.array([per_mistake(getattr(ct, name)(int(size)), block, int(size)) for size in sizes])
         exponent = float(np.polyfit(np.log(sizes), np.log(whole), 1)[0])
         shown = ", ".join(f"{seconds * 1e6:.3g}" for seconds in whole)
-        what = f"{name}, microseconds a mistake at B = {', '.join(map(str, sizes))}, and the exponent of B (ratio)"
-        row(what, f"O(B^{claimed}) and O(B) kernel values", shown, "", exponent, exponent <= max(claimed, 1) + 0.15)
+        what = f"{name}, µs a mistake at B = {', '.join(map(str, sizes))}, and the exponent of B that fits (ratio)"
+        fits = exponent <= max(claimed, 1) + 0.15
+        yield Row(what, f"B^{claimed}, and B kernel values", shown, ratio=f"{exponent:.2f}", reached=fits)
 
 
 def per_mistake(budget: Any, block: Any, size: int) -> float:
@@ -190,7 +205,7 @@ def per_mistake(budget: Any, block: Any, size: int) -> float:
 # -- scikit-learn ------------------------------------------------------------------------------------------------------
 
 
-def scikit_learn() -> None:
+def scikit_learn() -> Iterator[Row]:
     """Half of a stream to learn from, half to be tested on; tasks are balls around centres that are near each other."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import SGDClassifier
@@ -213,25 +228,21 @@ def scikit_learn() -> None:
         ),
     }
     budgets = (ct.Unbounded(), ct.RandomRemoval(300), ct.Forgetron(300), ct.Projection(300), ct.SharedProjection(300))
-    print("\n| learner | CPU seconds for 6000 records | held-out error, % |\n|---|---|---|")
     for name, (machine, features) in machines.items():
         seconds = cpu(lambda: machine.fit(features[first], y[first]))  # noqa: B023
-        print(f"| {name} | {seconds:.2f} | {100 * np.mean(machine.predict(features[rest]) != y[rest]):.1f} |")
+        yield _beside(name, seconds, machine.predict(features[rest]) != y[rest])
     for budget in budgets:
         held = ct.MultitaskKernelPerceptron(ct.Gaussian(sigma), ct.HalfUpdate(), budget)
         held.fit(X[first], y[first], task[first])
         seconds = cpu(lambda: held.fit(X[first], y[first], task[first]))  # noqa: B023
-        error = 100 * np.mean(held.predict(X[rest], task[rest]) != y[rest])
-        print(f"| ours, {budget!r}, {held.n_support_} vectors | {seconds:.2f} | {error:.1f} |", flush=True)
+        yield _beside(
+            f"ours, {budget!r}, {held.n_support_} vectors", seconds, held.predict(X[rest], task[rest]) != y[rest]
+        )
 
 
-PARTS: dict[str, Callable[[], None]] = {
-    "dense": dense,
-    "projection": projection,
-    "sparse": sparse,
-    "over-b": over_b,
-    "scikit-learn": scikit_learn,
-}
+def _beside(name: str, seconds: float, wrong: Any) -> Row:
+    return Row(f"{name}: 6000 records, held-out error", "–", f"{seconds:.2f} s, {100 * np.mean(wrong):.1f} %")
+
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

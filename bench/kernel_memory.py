@@ -1,20 +1,20 @@
 """Memory and time of kernel ridge regression on many rows of tasks by conjugate gradients, no array of all pairs.
 
-python -m bench.kernel_memory 100000
+python -m bench.kernel_memory [--quick]
 """
 
 from __future__ import annotations
 
 import resource
-import sys
 import time
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import coterie as ct
-from bench.harness import Row, show
+from bench.harness import Row, main
 
 TASKS, LIMIT = 100, 24.0
 
@@ -38,5 +38,9 @@ def row(n: int) -> Row:
     return Row(what, f"≤ {LIMIT:g} GiB", f"{peak:.2f} GiB", peer, reached=peak <= LIMIT)
 
 
+def rows(quick: bool) -> Iterator[Row]:
+    yield row(5000 if quick else 100_000)
+
+
 if __name__ == "__main__":
-    show([row(int(sys.argv[1]))])
+    main(rows, __doc__)

@@ -141,3 +141,15 @@ def test_budgets_that_need_an_m_that_stays_are_refused(budget):
         ct.MultitaskKernelPerceptron(relation=ct.LogDet(0.1), budget=budget).fit(X, Y, TASK)
     with pytest.raises(TypeError, match=r"Dual cannot learn under Covariance\(.*features, which a kernel has not"):
         ct.MultitaskKernelPerceptron(relation=ct.Covariance(0.1)).fit(X, Y, TASK)
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+def test_labels_are_asked_for_by_the_learned_relation_as_in_the_primal(delay):
+    traces = []
+    for model in (ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4)), ct.MultitaskPerceptron(ct.LogDet(1e-4))):
+        asking = ct.SelectiveSampling(model, ct.RelationRow(scale=3.0), seed=4)
+        traces.append(ct.progressive_validation(asking, X, Y, task=TASK, tasks=range(K), delay=delay))
+    dual, primal = traces
+    np.testing.assert_array_equal(dual.queried, primal.queried)
+    assert 20 < dual.queried.sum() < N - 20
+    np.testing.assert_allclose(dual.margin, primal.margin, rtol=1e-9, atol=1e-9)

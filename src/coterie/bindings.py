@@ -18,7 +18,36 @@ from .state import State
 from .views import Index
 
 
-class ByLevels:
+class Nested:
+    """What a relation of nested groups says whatever it is bound to."""
+
+    @staticmethod
+    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+        for task in new:
+            relation.path(task)
+
+    @staticmethod
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
+        return np.asarray(relation.relation_matrix(state.tasks.labels, among))
+
+
+class Columnwise:
+    """What a relation that gives columns of M says whatever it is bound to."""
+
+    @staticmethod
+    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+        refuse_unknown(relation, state.tasks, new)
+
+    @staticmethod
+    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
+        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
+
+    @staticmethod
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
+        return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
+
+
+class ByLevels(Nested):
     """A relation of nested groups bound to a model of raw sums."""
 
     @staticmethod
@@ -39,11 +68,6 @@ class ByLevels:
         state.model = learner.hypothesis.fit(model, len(state.sharing), tasks, features, state.dense)
         state.tasks.add(new)
         state.features = features
-
-    @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        for task in new:
-            relation.path(task)
 
     @staticmethod
     def share(relation: Any, state: State) -> NDArray[np.float64]:
@@ -72,12 +96,8 @@ class ByLevels:
     def rebound(learner: Any, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         return linear.with_levels(model, linear.levels_of(model)), GroupIndex(learner.relation, tasks)
 
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(state.tasks.labels, among))
 
-
-class ByColumns:
+class ByColumns(Columnwise):
     """A relation that gives columns of M, bound to a model of the weights themselves."""
 
     @staticmethod
@@ -95,16 +115,8 @@ class ByColumns:
         state.features = features
 
     @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        refuse_unknown(relation, state.tasks, new)
-
-    @staticmethod
     def share(relation: Any, state: State) -> NDArray[np.float64]:
-        return _mean_share(np.asarray(relation.relation_matrix()))
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
-        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
+        return mean_share(np.asarray(relation.relation_matrix()))
 
     @staticmethod
     def provide(state: State, i: int, entries: int) -> None:
@@ -125,10 +137,6 @@ class ByColumns:
     def rebound(learner: Any, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         cache = column_cache(learner.relation.source())
         return linear.with_columns(model, cache.columns), cache
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
 
 
 class ByLearning:
@@ -176,7 +184,7 @@ class ByLearning:
 
     @staticmethod
     def share(relation: Any, state: State) -> NDArray[np.float64]:
-        return _mean_share(matrix_of(linear.relation_of(state.model)))
+        return mean_share(matrix_of(linear.relation_of(state.model)))
 
     @staticmethod
     def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
@@ -184,7 +192,7 @@ class ByLearning:
         return M if among is None else M[np.ix_(among, among)]
 
 
-def _mean_share(M: NDArray[np.float64]) -> NDArray[np.float64]:
+def mean_share(M: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much each task has in common with the others in the mean, M taken to a unit diagonal."""
     scale = np.sqrt(np.diag(M))
     return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1))

@@ -8,7 +8,8 @@ M <- adapt(M, gram)                only where the relation is learned
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,65 @@ from .views import Index
 Margins = NDArray[np.float64]
 
 
-class Learner:
+class Round(ABC):
+    """What every way of going through a stream has in common: a relation bound to a model that is in a state.
+
+    Attributes
+    ----------
+    log_odds : float or None
+        What margins are to be multiplied with to be log-odds; None where they are no such thing.
+    """
+
+    log_odds: float | None = None
+    relation: Any
+    _bound: Any
+
+    @abstractmethod
+    def score(self, state: State, rows: Any, codes: NDArray[np.int64]) -> Margins:
+        """Margins of records of known tasks; nothing is written."""
+
+    @abstractmethod
+    def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
+        """Margins of records of tasks that nobody has seen: what the relation says of them."""
+
+    def score_any(self, state: State, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
+        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        return known_and_unseen(state, rows, codes, unseen, self.score, self.score_unseen)
+
+    def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
+        """Refuse tasks that the relation does not know: ValueError naming the first."""
+        self._bound.check(self.relation, state, new_among(state, tasks))
+
+    def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
+        return np.asarray(self._bound.relation_matrix(self.relation, state, among))
+
+    def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays, without the labels of the tasks."""
+        shape, arrays = flatten(self._lean(state.model))
+        return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> State:
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        model, sharing = self._rebound(rebuild(data["shape"], arrays), tasks)
+        return State(model, Index(tasks), sharing, data["features"], data["dense"], data["rounds"])
+
+    def _lean(self, model: Any) -> Any:
+        """The model without what can be made again."""
+        return model
+
+    def _rebound(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        """The whole model of a lean one, and what the relation keeps of these tasks."""
+        return model, None
+
+
+class Learner(Round):
     """A hypothesis, a relation and a rule joined into one round.
 
     Parameters
@@ -47,13 +106,12 @@ class Learner:
     """
 
     def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
-        spec.require_part("relation", relation, "HalfUpdate()")
+        form = form_for(hypothesis, relation)
         spec.require_part("rule", rule, "PassiveAggressive()")
-        form = getattr(relation, "form", None)
-        _require(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)
         move = getattr(rule, "move", None)
         _require(hypothesis, move in hypothesis.moves, f"move by {rule!r}", "a rule", hypothesis.moves)
         self.hypothesis, self.relation, self.rule = hypothesis, relation, rule
+        self.log_odds = rule.log_odds
         self._rule = rule.compiled()
         self._bound = FORMS[form]
         self._one = Entries()
@@ -77,40 +135,22 @@ class Learner:
         state: State = self._bound.start(self, tasks, features, dense, length)
         return state
 
-    @property
-    def log_odds(self) -> float | None:
-        """What margins are to be multiplied with to be log-odds; None where they are no such thing."""
-        return self.rule.log_odds  # type: ignore[no-any-return]
-
-    def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks that the relation does not know: ValueError naming the first."""
-        self._bound.check(self.relation, state, [task for task in tasks if task not in state.tasks.numbers])
-
     def share(self, state: State) -> NDArray[np.float64]:
         """How much of each task's moves is shared with others: 0 for independent tasks, 1 for one model of all."""
         return np.asarray(self._bound.share(self.relation, state))
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
-        new = [task for task in dict.fromkeys(tasks) if task not in state.tasks.numbers]
+        new = new_among(state, tasks)
         if new or features > state.features:
             self._bound.extend(self, state, new, max(features, state.features))
 
-    def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
-        """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        shape, arrays = flatten(self._bound.lean(state.model))
-        return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
+    def _lean(self, model: Any) -> Any:
+        return self._bound.lean(model)
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> State:
-        """Undo :meth:`dump`.
-
-        Raises
-        ------
-        ValueError
-            If the data do not fit together.
-        """
-        model, sharing = self._bound.rebound(self, rebuild(data["shape"], arrays), tasks)
-        return State(model, Index(tasks), sharing, data["features"], data["dense"], data["rounds"])
+    def _rebound(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        made: tuple[Any, Any] = self._bound.rebound(self, model, tasks)
+        return made
 
     def score(self, state: State, rows: Any, codes: NDArray[np.int64]) -> Margins:
         """Margins of records of known tasks: O(nnz · levels) each; nothing is written."""
@@ -118,23 +158,9 @@ class Learner:
         predict(state.model, rows, codes, 0, len(codes), margins)
         return margins
 
-    def score_any(self, state: State, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
-        if not unseen:
-            return self.score(state, rows, codes)
-        margins = np.zeros(len(codes))
-        known, new = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
-        margins[known] = self.score(state, take(rows, known), codes[known])
-        margins[new] = self.score_unseen(state, take(rows, new), unseen)
-        return margins
-
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense."""
         return linear.weights(state.model, len(state.tasks), state.features)
-
-    def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
-        return np.asarray(self._bound.relation_matrix(self.relation, state, among))
 
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: what the relation says of them."""
@@ -202,6 +228,36 @@ class Learner:
             self._bound.provide(state, i, len(rows.values))
         state.rounds += 1
         self._bound.notice(self.relation, state)
+
+
+def form_for(hypothesis: Any, relation: Any) -> str:
+    """The form by which a hypothesis learns under a relation; TypeError naming both if there is none."""
+    spec.require_part("relation", relation, "HalfUpdate()")
+    form = getattr(relation, "form", None)
+    _require(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)
+    return str(form)
+
+
+def new_among(state: State, tasks: Sequence[Hashable]) -> list[Hashable]:
+    """The tasks that the state does not know, once each."""
+    return [task for task in dict.fromkeys(tasks) if task not in state.tasks.numbers]
+
+
+def known_and_unseen(
+    state: State,
+    rows: Any,
+    codes: NDArray[np.int64],
+    unseen: Sequence[Hashable],
+    of_known: Callable[..., Margins],
+    of_unseen: Callable[..., Margins],
+) -> Margins:
+    """A number a record by one of two functions: tasks with code -1 are unknown and labelled ``unseen``, in order."""
+    if not unseen:
+        return of_known(state, rows, codes)
+    made, known, new = np.zeros(len(codes)), np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+    made[known] = of_known(state, take(rows, known), codes[known])
+    made[new] = of_unseen(state, take(rows, new), unseen)
+    return made
 
 
 def _require(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:

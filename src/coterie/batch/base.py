@@ -42,6 +42,9 @@ class Numbers:
 class BatchParameters(Parameters):
     """Constructor arguments as attributes, of estimators that learn no stream."""
 
+    _learned = "expansion_"
+    _learning = "fit"
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance; River's type checks are told nothing."""
         return object.__new__(cls)
@@ -76,21 +79,6 @@ class BatchEstimator(BatchParameters):
         """The expansion that gave these data."""
 
     # -- scikit-learn's conventions
-
-    @property
-    def fitted(self) -> bool:
-        """Whether anything has been learned."""
-        return "expansion_" in self.__dict__
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.fitted
-
-    def _check_fitted(self, kind: type[Exception] | None = None) -> None:
-        if self.fitted:
-            return
-        from sklearn.exceptions import NotFittedError
-
-        raise (kind or NotFittedError)(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may expect."""

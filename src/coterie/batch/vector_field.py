@@ -221,6 +221,8 @@ class VectorFieldRidge(BatchParameters):
     True
     """
 
+    _learned = "dual_coef_"
+
     def __init__(self, kernel: Any = None, alpha: float = 1.0) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -304,9 +306,6 @@ class VectorFieldRidge(BatchParameters):
         self.__dict__.update(data | arrays)
         return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "dual_coef_" in self.__dict__
-
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may expect: a regressor of as many outputs as there are features."""
         from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
@@ -325,12 +324,6 @@ class VectorFieldRidge(BatchParameters):
         if not hasattr(kernel, "blocks") or not hasattr(kernel, "slopes"):
             raise TypeError(f"kernel must be one of the kernels of fields, such as DivergenceFree(), got {kernel!r}")
         return kernel
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
 
     def _points(self, X: Any, reset: bool) -> Array:
         rows, _, _ = tabular.validated(self, X, "no_validation", reset)

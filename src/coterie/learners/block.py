@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import spec
-from coterie.learner import Margins
-from coterie.learners.pairs import PAIRS
+from coterie.bindings import mean_share
+from coterie.learner import Margins, Round, form_for, new_among
+from coterie.learners.bindings import FORMS
 from coterie.numeric.asking import EVERY, settle
-from coterie.numeric.records import cut, take
+from coterie.numeric.records import cut
 from coterie.numeric.stream import Moves
-from coterie.numeric.trees import Arrays, flatten, rebuild
 from coterie.state import State
-from coterie.views import Index
 
 Codes = NDArray[np.int64]
 
@@ -25,71 +23,57 @@ Codes = NDArray[np.int64]
 BLOCK = 128
 
 
-class BlockLearner(ABC):
+class BlockLearner(Round):
     """The round for models that take a block at once; it has the methods of :class:`coterie.learner.Learner`."""
-
-    log_odds: float | None = None
-
-    @abstractmethod
-    def score(self, state: State, rows: Any, codes: Codes) -> Margins:
-        """Margins of records of known tasks; nothing is written."""
-
-    @abstractmethod
-    def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: what the relation says of them."""
-
-    @abstractmethod
-    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
-        """Learn the records of a span, telling those that come late after each of them."""
-
-    def score_any(self, state: State, rows: Any, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
-        if not unseen:
-            return self.score(state, rows, codes)
-        margins, known, new = np.zeros(len(codes)), np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
-        margins[known] = self.score(state, take(rows, known), codes[known])
-        margins[new] = self.score_unseen(state, take(rows, new), unseen)
-        return margins
 
     def update_many(
         self, state: State, rows: Any, codes: Codes, y: Margins, last: int | None = None, asker: Any = EVERY
-    ) -> Moves:
+    ) -> Any:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
         With an asker they go one by one, without the gain of a block.
+
+        Raises
+        ------
+        ValueError
+            If a record is refused after all, its kernel's values not being such as a kernel has; nothing is learned.
         """
-        n = len(codes)
-        moves = Moves(np.zeros(n), np.zeros(n), np.zeros(n))
-        last = n if last is None else last
+        moves, last = self._moves(len(codes)), len(codes) if last is None else last
         if asker is not EVERY:
             self._select(state, rows, codes, y, moves, last, asker)
             return moves
         before = self._kept(state)
         try:
-            for first in range(0, last, BLOCK):
-                self._learn(state, rows, codes, y, Span(first, min(first + BLOCK, last), n - last), moves)
+            self._learn(state, rows, codes, y, last, moves)
         except BaseException:
-            self._undo(state, before)
+            if before is not None:
+                state.model = before
             raise
         state.rounds += last
         return moves
 
+    def _moves(self, n: int) -> Any:
+        """What is told of n records: the margins first, then what was done."""
+        return Moves(np.zeros(n), np.zeros(n), np.zeros(n))
+
     def _kept(self, state: State) -> Any:
-        """What is needed to take back what records did that are refused after all."""
+        """The model to go back to where records may be refused after all."""
         return None
 
-    def _undo(self, state: State, before: Any) -> None:
-        if before is not None:
-            state.model = before
+    @abstractmethod
+    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Any) -> None:
+        """Learn the records before ``last``, telling after each of them the one whose label comes that much later."""
 
-    def _select(self, state: State, rows: Any, codes: Codes, y: Margins, moves: Moves, last: int, asker: Any) -> None:
+    def _select(self, state: State, rows: Any, codes: Codes, y: Margins, moves: Any, last: int, asker: Any) -> None:
         for s in range(last):
             told = s + len(codes) - last
             moves.margins[told] = self.score(state, cut(rows, told, told + 1), codes[told : told + 1])[0]
+            self.inform(state, asker.chance)
             settle(asker, codes, moves.margins, told, told + 1)
             if asker.answer[s] > 0:
                 made = self.update_many(state, cut(rows, s, s + 1), codes[s : s + 1], y[s : s + 1])
-                moves.own[s], moves.taus[s] = made.own[0], made.taus[0]
+                for kept, new in zip(moves[1:], made[1:], strict=True):
+                    kept[s] = new[0]
             else:
                 self.pass_by(state)
 
@@ -105,7 +89,7 @@ class BlockLearner(ABC):
         """End rounds whose labels nobody saw: nothing changes but their number."""
         state.rounds += rounds
 
-    def inform(self, state: State, chance: Any) -> None:  # noqa: B027 - nothing to tell: no relation is learned
+    def inform(self, state: State, chance: Any) -> None:
         """Bring what an asker's chance holds of a learned relation up to date; there is none."""
 
 
@@ -128,32 +112,55 @@ class Span:
         return self.last - self.first
 
 
-class FixedLearner(BlockLearner):
-    """A block learner under a fixed relation; a subclass says what its model is and how it grows.
+def spans(n: int, last: int) -> Iterator[Span]:
+    """The blocks of n records whose labels come for those before ``last``."""
+    for first in range(0, last, BLOCK):
+        yield Span(first, min(first + BLOCK, last), n - last)
+
+
+class BoundLearner(BlockLearner):
+    """A block learner whose model reads a relation by pairs of tasks.
 
     Parameters
     ----------
     hypothesis : part
         What is stored.
     relation : part
-        How tasks share; a fixed one.
+        How tasks share.
 
     Raises
     ------
     TypeError
-        If the relation is learned, or none; hypothesis and relation are both named.
+        If the hypothesis cannot learn under the relation, or it is none; both are named.
     """
 
     def __init__(self, hypothesis: Any, relation: Any) -> None:
-        spec.require_part("relation", relation, "HalfUpdate()")
-        form = getattr(relation, "form", None)
-        if form not in hypothesis.forms:
-            raise TypeError(
-                f"{type(hypothesis).__name__} cannot learn under {relation!r}: "
-                f"it needs a relation by {' or '.join(hypothesis.forms)}"
-            )
+        self._bound = FORMS[form_for(hypothesis, relation)]
         self.hypothesis, self.relation = hypothesis, relation
-        self._bound: Any = PAIRS[form]
+
+    def share(self, state: State) -> NDArray[np.float64]:
+        """How much of each task's moves is shared with others: 0 for independent tasks, 1 for one model of all."""
+        return mean_share(self.relation_matrix(state))
+
+    def _lean(self, model: Any) -> Any:
+        return model._replace(sharing=self._bound.lean(model.sharing))
+
+    def _rebound(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        sharing, given = self._bound.rebound(self.relation, model.sharing, tasks)
+        return model._replace(sharing=given), sharing
+
+    def _started(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
+        index, sharing, given = self._bound.start(self.relation, tasks, features, length)
+        return State(self.hypothesis.start(given, features, dense), index, sharing, features, dense)
+
+    def _meet(self, state: State, new: Sequence[Hashable]) -> None:
+        """Let the relation know tasks that are new."""
+        state.model = state.model._replace(sharing=self._bound.extend(self.relation, state, new))
+        state.tasks.add(new)
+
+
+class FixedLearner(BoundLearner):
+    """A block learner under a fixed relation; a subclass says what its model is and how it grows."""
 
     @abstractmethod
     def _grown(self, state: State, changed: bool) -> Any:
@@ -163,26 +170,19 @@ class FixedLearner(BlockLearner):
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
     ) -> State:
         """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        index, sharing, given = self._bound.start(self.relation, tasks, features, length)
-        state = State(self.hypothesis.start(given, features, dense), index, sharing, features, dense)
+        state = self._started(tasks, features, dense, length)
         state.model = self._grown(state, True)
         return state
 
-    def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks that the relation does not know: ValueError naming the first."""
-        self._bound.check(self.relation, state, [task for task in tasks if task not in state.tasks.numbers])
-
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features."""
-        new = [task for task in dict.fromkeys(tasks) if task not in state.tasks.numbers]
+        new, changed = new_among(state, tasks), False
         self._bound.check(self.relation, state, new)
         if not new and features <= state.features:
             return
-        changed = False
         if new:
             before = self._weights_of_groups(state)
-            state.model = state.model._replace(sharing=self._bound.extend(self.relation, state, new))
-            state.tasks.add(new)
+            self._meet(state, new)
             changed = not np.array_equal(before, self._weights_of_groups(state)[: len(before)])
         state.features = max(features, state.features)
         state.model = self._grown(state, changed)
@@ -197,34 +197,6 @@ class FixedLearner(BlockLearner):
         """M for all tasks known, as it is learned with, shape (K, K)."""
         every = np.arange(len(state.tasks))
         return np.asarray(self._bound.between(state, every, every))
-
-    def share(self, state: State) -> NDArray[np.float64]:
-        """How much of each task's moves is shared with others: 0 for independent tasks, 1 for one model of all."""
-        M = np.asarray(self.relation_matrix(state))
-        length = np.sqrt(np.diag(M))
-        return np.asarray((np.abs(M / length / length[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1))
-
-    def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
-        return np.asarray(self._bound.relation_matrix(self.relation, state, among))
-
-    def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
-        """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        shape, arrays = flatten(state.model._replace(sharing=self._bound.lean(state.model.sharing)))
-        return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
-
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> State:
-        """Undo :meth:`dump`.
-
-        Raises
-        ------
-        ValueError
-            If the data do not fit together.
-        """
-        model = rebuild(data["shape"], arrays)
-        sharing, given = self._bound.rebound(self.relation, model.sharing, tasks)
-        model = model._replace(sharing=given)
-        return State(model, Index(tasks), sharing, data["features"], data["dense"], data["rounds"])
 
 
 def copied(model: Any) -> Any:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learner import Learner, Margins
+from coterie.learner import Learner, Margins, known_and_unseen
 from coterie.numeric.confidence import variances
-from coterie.numeric.records import take
 from coterie.state import State
 
 
@@ -19,19 +18,20 @@ class ConfidenceLearner(Learner):
 
     def variances(self, state: State, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
         """Variances of the margins of records, codes and ``unseen`` as in :meth:`score_any`: O(nnz · levels) each."""
-        found, known, new = np.zeros(len(codes)), np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
-        found[known] = self._of(state.model, take(rows, known), codes[known])
-        if len(new):
-            ghosts = self._bound.ghosts(state, unseen)
-            own = np.array([self.relation.own(len(self.relation.path(task))) for task in unseen])
-            found[new] = self._of(ghosts, take(rows, new), np.arange(len(new))) + own * _squares(take(rows, new))
-        return found
+        return known_and_unseen(state, rows, codes, unseen, self._known_variances, self._unseen_variances)
 
-    @staticmethod
-    def _of(model: Any, rows: Any, codes: NDArray[np.int64]) -> Margins:
-        found = np.zeros(len(codes))
-        variances(model, rows, codes, found)
-        return found
+    def _known_variances(self, state: State, rows: Any, codes: NDArray[np.int64]) -> Margins:
+        return _of(state.model, rows, codes)
+
+    def _unseen_variances(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
+        own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
+        return _of(self._bound.ghosts(state, tasks), rows, np.arange(len(tasks))) + own * _squares(rows)
+
+
+def _of(model: Any, rows: Any, codes: NDArray[np.int64]) -> Margins:
+    found = np.zeros(len(codes))
+    variances(model, rows, codes, found)
+    return found
 
 
 def _squares(rows: Any) -> Margins:

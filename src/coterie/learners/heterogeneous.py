@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from coterie.hypotheses import heterogeneous as spaces
 from coterie.hypotheses.dual import as_form
-from coterie.learner import Margins
-from coterie.learners.block import BLOCK, BlockLearner, Codes, Span, copied
+from coterie.learner import Margins, new_among
+from coterie.learners.block import BLOCK, BlockLearner, Codes, Span, copied, spans
 from coterie.numeric.heterogeneous import course_through, margin_of
 from coterie.numeric.records import cut, take
 from coterie.numeric.stream import Moves
-from coterie.numeric.trees import Arrays, flatten, rebuild
 from coterie.state import State
 from coterie.views import Index
 
@@ -33,7 +32,7 @@ class HeterogeneousLearner(BlockLearner):
 
     def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that there are no instances of: ValueError naming the first."""
-        unseen = [task for task in tasks if task not in state.tasks.numbers]
+        unseen = new_among(state, tasks)
         if unseen:
             known = ", ".join(map(repr, state.tasks.labels[:5]))
             raise ValueError(f"task {unseen[0]!r} has no instances: those of {known} are given")
@@ -65,15 +64,6 @@ class HeterogeneousLearner(BlockLearner):
         w = model.w if hasattr(model, "w") else spaces.primal_of(model, self.hypothesis, K).w
         return np.where(np.arange(K)[:, None] == model.owner, w, 0.0)
 
-    def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
-        """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        shape, arrays = flatten(state.model)
-        return {"shape": shape, "features": state.features, "rounds": state.rounds}, arrays
-
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> State:
-        """Undo :meth:`dump`."""
-        return State(rebuild(data["shape"], arrays), Index(tasks), None, data["features"], True, data["rounds"])
-
     def score(self, state: State, rows: Any, codes: Codes) -> Margins:
         """Margins of the active tasks of rounds: O(D²) or O(m²) each; nothing is written."""
         margins, K = np.zeros(len(codes)), len(state.tasks)
@@ -104,7 +94,11 @@ class HeterogeneousLearner(BlockLearner):
         kernels = self._among(state).kernels or ()
         return None if all(kernel.trusted for kernel in kernels) else copied(state.model)
 
-    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
+    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
+        for span in spans(len(codes), last):
+            self._learn_span(state, rows, codes, y, span, moves)
+
+    def _learn_span(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
         places, K = span.places(len(codes)), len(state.tasks)
         X = self._instances(state, take(rows, places), codes[places], 0)._replace(rounds=state.rounds + places)
         made = spaces.products(state.model, self._among(state), X, K)

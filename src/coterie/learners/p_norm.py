@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.learner import Margins
-from coterie.learners.block import Codes, FixedLearner, Span
+from coterie.learners.block import Codes, FixedLearner
 from coterie.numeric.p_norm import DONE, UNFIT, WHOLE, learn, move_whole, rescale, tell
 from coterie.numeric.records import Csr, Dense, take
 from coterie.numeric.stream import Moves
@@ -52,10 +52,10 @@ class PNormLearner(FixedLearner):
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
         return self.hypothesis.grown(state.model, M, state.features)
 
-    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
-        t = span.first
-        while t < span.last:
-            t, why = learn(state.model, rows, codes, y, t, span.last, span.delay, moves)
+    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
+        t = 0
+        while t < last:
+            t, why = learn(state.model, rows, codes, y, t, last, len(codes) - last, moves)
             if why == UNFIT:
                 rescale(state.model)
             elif why == WHOLE:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.hypotheses import full
 from coterie.hypotheses.dual import as_form
-from coterie.learner import Margins
-from coterie.learners.block import BLOCK, FixedLearner, Span, copied
+from coterie.learner import Margins, known_and_unseen
+from coterie.learners.block import BLOCK, FixedLearner, Span, copied, spans
 from coterie.numeric.points import Points, points
 from coterie.numeric.records import cut, take
 from coterie.numeric.second_order import Course, course_through
@@ -117,11 +117,13 @@ class SecondOrderLearner(FixedLearner):
 
     def variances(self, state: State, rows: Any, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Variances of margins, codes and ``unseen`` as in :meth:`score_any`."""
-        found, known, new = np.zeros(len(codes)), np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
-        found[known] = self.moments(state, take(rows, known), codes[known])[1]
-        if len(new):
-            found[new] = self.moments_unseen(state, take(rows, new), unseen)[1]
-        return found
+        return known_and_unseen(state, rows, codes, unseen, self._variances, self._variances_unseen)
+
+    def _variances(self, state: State, rows: Any, codes: Codes) -> Margins:
+        return self.moments(state, rows, codes)[1]
+
+    def _variances_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
+        return self.moments_unseen(state, rows, tasks)[1]
 
     def _margins(self, f: Margins, q: Margins) -> Margins:
         if self.by_mean or not self.rule.shrunk:
@@ -158,11 +160,11 @@ class SecondOrderLearner(FixedLearner):
     def _kept(self, state: State) -> Any:
         return None if self.hypothesis.kernel.trusted else copied(state.model)
 
-    def _undo(self, state: State, before: Any) -> None:
-        if before is not None:
-            state.model = before._replace(sharing=state.model.sharing)
+    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
+        for span in spans(len(codes), last):
+            self._learn_span(state, rows, codes, y, span, moves)
 
-    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
+    def _learn_span(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
         places = span.places(len(codes))
         X = self._points(state, take(rows, places), state.rounds + span.first)
         X = X._replace(rounds=state.rounds + places)

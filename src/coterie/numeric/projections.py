@@ -1,9 +1,7 @@
-"""Budgets that give away what leaves: projections by an inverse Gram matrix that is bordered and cut down.
+"""Budgets that give away what leaves: projections on the other support vectors, by the inverse of their Gram matrix.
 
-With C the inverse of the Gram matrix H of the support vectors, k the kernel values of a new one with them and κ that
-with itself, a = C k are the coefficients of its projection and s = κ - k·a the squared norm of what is left. The
-inverse with it is C⁺ = [C + aa'/s, -a/s; -a'/s, 1/s]; what is left of vector j beside the others then has the squared
-norm 1/C⁺_jj and the projection -C⁺_:j / C⁺_jj. O(B²) a mistake, nothing else.
+Either every support vector has one coefficient, and is projected under the relation, or one for every task. O(B²) a
+mistake, nothing else.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from .expansion import (
     weigh,
 )
 from .generic import apart, generic, when
+from .inverses import border, cheapest, project, replace
 from .models import Columns, Levels, SparseColumns
 
 #: Instead of a slot: the vector is not to be stored; the inverse is worn out.
@@ -108,74 +107,6 @@ def roomy(memory: Any, sharing: Any, i: Any) -> Any:
 
 when(wanted, Projectron)(lambda memory, agreement: agreement < 1.0)
 when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
-
-
-# -- the inverse ------------------------------------------------------------------------------------------------------
-
-
-@apart
-def project(inverse: Any, k: Any, n: Any, along: Any) -> Any:
-    """A = C k; returns k·a."""
-    along[:n] = 0.0
-    for j in range(n):
-        row, x = inverse[j], k[j]
-        for each in range(n):
-            along[each] += x * row[each]
-    total = 0.0
-    for j in range(n):
-        total += k[j] * along[j]
-    return total
-
-
-@apart
-def border(inverse: Any, n: Any, along: Any, left: Any) -> None:
-    """The inverse with one more vector, in slot n."""
-    for j in range(n):
-        row, x = inverse[j], along[j] / left
-        for each in range(n):
-            row[each] += x * along[each]
-        row[n] = -x
-        inverse[n, j] = -x
-    inverse[n, n] = 1.0 / left
-
-
-@apart
-def replace(inverse: Any, n: Any, r: Any, along: Any, left: Any, column: Any) -> Any:
-    """The inverse with one more vector and without that of slot r, whose place the new one takes.
-
-    ``column`` comes to hold gamma, the projection of the one that leaves on the others; that on the new one, which is
-    returned, stands in slot r.
-    """
-    u, v = along / np.sqrt(left), column
-    pivot = inverse[r, r] + u[r] * u[r]
-    for j in range(n):
-        v[j] = (inverse[r, j] + u[r] * u[j]) / np.sqrt(pivot)
-    last = -u[r] / np.sqrt(left) / np.sqrt(pivot)
-    for j in range(n):
-        row, x, z = inverse[j], u[j], v[j]
-        for each in range(n):
-            row[each] += x * u[each] - z * v[each]
-        row[r] = -x / np.sqrt(left) - last * z
-    for j in range(n):
-        inverse[r, j] = -u[j] / np.sqrt(left) - last * v[j]
-    inverse[r, r] = 1.0 / left - last * last
-    for j in range(n):
-        v[j] /= -np.sqrt(pivot)
-    return -last / np.sqrt(pivot)
-
-
-@apart
-def cheapest(inverse: Any, n: Any, along: Any, left: Any, sizes: Any, births: Any) -> Any:
-    """The slot whose |coefficient| times what is left of its vector is least, the oldest of several; -1 if worn out."""
-    best, least = -1, np.inf
-    for j in range(n):
-        pivot = inverse[j, j] + along[j] * along[j] / left
-        if not pivot > 0.0:
-            return -1
-        cost = sizes[j] / np.sqrt(pivot)
-        if cost < least or (cost == least and births[j] < births[best]):
-            best, least = j, cost
-    return best
 
 
 # -- one coefficient a support vector ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .asking import relation_in
 from .expansion import SIZE, at_hand, enter, own_share, shares, turn_over
 from .generic import apart, when
 from .learned import _learn, absorb, fetch, scale
@@ -27,6 +28,7 @@ class Taught(NamedTuple):
     relation: Any
 
 
+when(relation_in, Taught)(lambda sharing: sharing.relation)
 when(at_hand, Taught)(lambda sharing, i: True)
 when(own_share, Taught)(lambda sharing, i: sharing.relation.inverse[i, i])
 

@@ -39,11 +39,6 @@ class Learned(Parameters):
         """What labels are: those known, if any, from what is kept of them."""
 
     @property
-    def fitted(self) -> bool:
-        """Whether anything has been learned."""
-        return "state_" in self.__dict__
-
-    @property
     def passive(self) -> Any:
         """The classifier that learns every label there is: itself."""
         return self
@@ -52,17 +47,6 @@ class Learned(Parameters):
     def orientation(self) -> float:
         """+1 if margins have outside the sign they have inside, -1 if the labels turned out the other way round."""
         return self.labels_.orientation if self.fitted else 1.0
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.fitted
-
-    def _check_fitted(self, kind: type[Exception] | None = None) -> None:
-        if self.fitted:
-            return
-        from sklearn.exceptions import NotFittedError
-
-        message = f"This {type(self).__name__} instance is not fitted yet: call fit, partial_fit or learn_one first."
-        raise (kind or NotFittedError)(message)
 
     def _learner(self) -> Learner:
         """The learner, made anew when a parameter was set."""

@@ -10,13 +10,20 @@ from typing import Any, ClassVar, Literal, Self
 
 
 class Parameters:
-    """Constructor arguments as attributes of the same name: ``get_params``, ``set_params`` and a whole ``repr``."""
+    """Constructor arguments as attributes of the same name: ``get_params``, ``set_params`` and a whole ``repr``.
+
+    And whether anything has been learned, which is an attribute that was not there before.
+    """
 
     _supervised = True  # River asks
 
     #: What scikit-learn and River take it for, and whether there may be more than two classes.
     kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     many_classes: ClassVar[bool] = False
+
+    #: The attribute that learning makes, and the methods that learn.
+    _learned: ClassVar[str] = "state_"
+    _learning: ClassVar[str] = "fit, partial_fit or learn_one"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance; where River is loaded, its type checks are told what it is."""
@@ -56,6 +63,22 @@ class Parameters:
         for name, value in params.items():
             setattr(self, name, value)
         return self
+
+    @property
+    def fitted(self) -> bool:
+        """Whether anything has been learned."""
+        return self._learned in self.__dict__
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.fitted
+
+    def _check_fitted(self, kind: type[Exception] | None = None) -> None:
+        if self.fitted:
+            return
+        from sklearn.exceptions import NotFittedError
+
+        message = f"This {type(self).__name__} instance is not fitted yet: call {self._learning} first."
+        raise (kind or NotFittedError)(message)
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters

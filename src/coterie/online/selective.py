@@ -257,7 +257,9 @@ class SelectiveSampling(Parameters):
     def encoder_(self, encoder: Any) -> None:
         self.model.encoder_ = encoder
 
-    def __sklearn_is_fitted__(self) -> bool:
+    @property
+    def fitted(self) -> bool:
+        """Whether anything has been learned."""
         return bool(self.model.fitted)
 
     def __sklearn_clone__(self) -> Self:

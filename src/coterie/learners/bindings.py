@@ -1,4 +1,7 @@
-"""How each form of relation is bound to support vectors: what a learner keeps of it, makes room for, and saves."""
+"""Relations bound to models that read them by pairs of tasks, such as support vectors: M_ij for two records' tasks.
+
+What a learner keeps of each form of relation, makes room for as tasks come, and saves.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bindings import refuse_unknown, tell_outgrown
+from coterie.bindings import Columnwise, Nested, refuse_unknown, tell_outgrown
+from coterie.numeric.asking import renew
 from coterie.numeric.expansion import Expansion
 from coterie.numeric.models import Columns, Levels
 from coterie.numeric.taught import Taught
@@ -17,6 +21,9 @@ from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import check_size, matrix_of
 from coterie.state import State
 from coterie.views import Index
+
+Codes = NDArray[np.int64]
+Matrix = NDArray[np.float64]
 
 
 class _Still:
@@ -34,9 +41,13 @@ class _Still:
     def notice(relation: Any, state: State) -> None:
         """Nothing to tell: M does not change."""
 
+    @staticmethod
+    def inform(state: State, chance: Any) -> None:
+        """Nothing that an asker could want to know."""
 
-class ByLevels(_Still):
-    """How a relation of nested groups is bound to support vectors."""
+
+class ByLevels(_Still, Nested):
+    """A relation of nested groups."""
 
     @staticmethod
     def start(
@@ -49,11 +60,6 @@ class ByLevels(_Still):
     def extend(relation: Any, state: State, new: Sequence[Hashable]) -> Levels:
         levels: Levels = state.sharing.extend(state.model.sharing, len(state.tasks), new, state.rounds)
         return levels
-
-    @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        for task in new:
-            relation.path(task)
 
     @staticmethod
     def ghosts(state: State, tasks: Sequence[Hashable]) -> Levels:
@@ -69,30 +75,34 @@ class ByLevels(_Still):
         return GroupIndex(relation, tasks), sharing
 
     @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(state.tasks.labels, among))
+    def between(state: State, tasks: Codes, others: Codes) -> Matrix:
+        """M for pairs of known tasks: O(levels) each."""
+        levels = state.model.sharing
+        own = np.where(tasks[:, None] == others, levels.own[tasks][:, None], 0.0)
+        return own + _common(levels, levels.paths[tasks], levels.paths[others])
+
+    @staticmethod
+    def diagonal(state: State, tasks: Codes) -> NDArray[np.float64]:
+        """M_ii of known tasks."""
+        levels = state.model.sharing
+        return np.asarray(levels.own[tasks] + _held(levels, levels.paths[tasks]))
+
+    @staticmethod
+    def unseen(state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
+        """M between tasks nobody has seen and known ones, and what its diagonal would be for the former."""
+        relation, ghosts = state.sharing.relation, ByLevels.ghosts(state, tasks)
+        own = np.array([relation.own(len(relation.path(task))) for task in tasks])
+        rows = _common(ghosts, ghosts.paths, state.model.sharing.paths[others])
+        return rows, own + _held(ghosts, ghosts.paths)
 
     @staticmethod
     def top(state: State) -> float:
-        levels = state.model.sharing
-        n = len(state.tasks)
-        weight = np.append(levels.weight, 0.0)
-        paths = levels.paths[:n]
-        held = weight[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
-        return float((levels.own[:n] + held).max(initial=0.0))
-
-    @staticmethod
-    def among(state: State, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        levels = state.model.sharing
-        M = np.where(tasks[:, None] == tasks, levels.own[tasks], 0.0)
-        for groups in levels.paths[tasks].T:
-            same = (groups[:, None] == groups) & (groups >= 0)
-            M += np.where(same, np.append(levels.weight, 0.0)[groups], 0.0)
-        return np.asarray(M)
+        """max_i M_ii."""
+        return float(ByLevels.diagonal(state, np.arange(len(state.tasks))).max(initial=0.0))
 
 
-class ByColumns(_Still):
-    """How a relation that gives columns of M is bound to support vectors."""
+class ByColumns(_Still, Columnwise):
+    """A relation that gives columns of M."""
 
     @staticmethod
     def start(relation: Any, tasks: Sequence[Hashable], features: int, length: int | None) -> tuple[Index, Any, Any]:
@@ -106,14 +116,6 @@ class ByColumns(_Still):
         return state.model.sharing
 
     @staticmethod
-    def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        refuse_unknown(relation, state.tasks, new)
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
-        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
-
-    @staticmethod
     def lean(sharing: Any) -> Any:
         return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
 
@@ -123,21 +125,31 @@ class ByColumns(_Still):
         return cache, cache.columns
 
     @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
+    def between(state: State, tasks: Codes, others: Codes) -> Matrix:
+        """M for pairs of known tasks: one column for each of ``tasks``."""
+        M = np.zeros((len(tasks), len(others)))
+        for i in np.unique(tasks):
+            M[tasks == i] = _entries(state.sharing.source.column(int(i)), others)
+        return M
+
+    @staticmethod
+    def diagonal(state: State, tasks: Codes) -> NDArray[np.float64]:
+        """M_ii of known tasks: one column for each."""
+        M = np.zeros(len(tasks))
+        for i in np.unique(tasks):
+            M[tasks == i] = _entries(state.sharing.source.column(int(i)), np.array([i]))[0]
+        return M
+
+    @staticmethod
+    def unseen(state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
+        """There are none: ValueError."""
+        made: tuple[Matrix, NDArray[np.float64]] = ByColumns.ghosts(state, tasks)
+        return made
 
     @staticmethod
     def top(state: State) -> float:
+        """max_i M_ii."""
         return float(state.sharing.source.max_diagonal())
-
-    @staticmethod
-    def among(state: State, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        M = np.zeros((len(tasks), len(tasks)))
-        for i in np.unique(tasks):
-            rows, values = state.sharing.source.column(int(i))
-            place = np.minimum(np.searchsorted(rows, tasks), len(rows) - 1)
-            M[tasks == i] = np.where(rows[place] == tasks, values[place], 0.0)
-        return M
 
 
 class ByLearning:
@@ -182,6 +194,10 @@ class ByLearning:
         state.model.sharing.relation.start.clock[0] += rounds
 
     @staticmethod
+    def inform(state: State, chance: Any) -> None:
+        renew(chance, state.model.sharing)
+
+    @staticmethod
     def notice(relation: Any, state: State) -> None:
         tell_outgrown(relation, state.model.sharing.relation.status)
 
@@ -205,3 +221,24 @@ FORMS: dict[str | None, Any] = {
     "columns": ByColumns,
     "learned": ByLearning,
 }
+
+
+def _common(levels: Levels, paths: Codes, others: Codes) -> Matrix:
+    """Weights of the groups that tasks have in common."""
+    weight = np.append(levels.weight, 0.0)
+    M = np.zeros((len(paths), len(others)))
+    for groups, theirs in zip(paths.T, others.T, strict=True):
+        M += np.where((groups[:, None] == theirs) & (theirs >= 0), weight[theirs], 0.0)
+    return M
+
+
+def _held(levels: Levels, paths: Codes) -> NDArray[np.float64]:
+    """Weights of all groups of each task."""
+    weight = np.append(levels.weight, 0.0)
+    return np.asarray(weight[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1))
+
+
+def _entries(column: tuple[Codes, NDArray[np.float64]], tasks: Codes) -> NDArray[np.float64]:
+    rows, values = column
+    place = np.minimum(np.searchsorted(rows, tasks), len(rows) - 1)
+    return np.where(rows[place] == tasks, values[place], 0.0)
