@@ -23,6 +23,7 @@ class SampleTrace:
     probability: Any = None
     stored: Any = None
     evicted: Any = None
+    weights: Any = None
 
     @property
     def n(self):

@@ -47,7 +47,7 @@ class Wishes:
             if kind not in KINDS:
                 raise ValueError(f"features[{name!r}] is {kind!r}; expected one of {', '.join(map(repr, KINDS))}")
         if self.views:
-            check_views(self.views, self.label, self.task, self.features)
+            check_views(self.views, self.label, self.task, self.features, self.ignored)
         # an encoder's own checks, made before any file is opened
         Encoder([], bits=self.bits, scale=self.scale)
 

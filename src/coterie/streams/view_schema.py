@@ -44,13 +44,15 @@ def named_views(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def check_views(views: Mapping[str, Sequence[str]], label: str | None, task: str | None, features: Any) -> None:
+def check_views(
+    views: Mapping[str, Sequence[str]], label: str | None, task: str | None, features: Any, ignored: Sequence[str]
+) -> None:
     """Refuse, before a file is opened, what does not go with views or with each other.
 
     Raises
     ------
     ValueError
-        For a task, for features named beside views, for a label in a view, and for a column in two views.
+        For a task, for features named beside views, for a label or an ignored column in a view, for a column in two.
     """
     if task is not None:
         raise ValueError(f"task={task!r} does not go with views: records of several views have no tasks")
@@ -61,6 +63,8 @@ def check_views(views: Mapping[str, Sequence[str]], label: str | None, task: str
         for name in columns:
             if name == label:
                 raise ValueError(f"the column {name!r} is named both as label and in the view {view!r}")
+            if name in ignored:
+                raise ValueError(f"the column {name!r} is to be ignored, and is named in the view {view!r}")
             if owner.setdefault(name, view) != view:
                 raise ValueError(f"the column {name!r} is in two views, {owner[name]!r} and {view!r}")
 
