@@ -7,6 +7,7 @@ import json
 import re
 
 import numpy as np
+import plotly.graph_objects
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -209,6 +210,12 @@ def test_the_summary_and_the_report_tell_the_weight_of_each_view(file, tmp_path)
     assert '"view-weights":{"data"' in page
     ids = re.findall(r'\sid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
+    assert "Does it help to combine the views?" in page
+    embedded = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    drawn = re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(json.loads(embedded[1])["view-weights"]))
+    lines = plotly.graph_objects.Figure(json.loads(drawn)).data
+    assert [line.name for line in lines] == ["sound", "image"]
+    np.testing.assert_allclose(np.sum([line.y for line in lines], axis=0), 100.0, atol=0.02)
     table = page[page.index('aria-label="Weight of each view as the examples came"') :]
     assert re.search(r"<bdi>sound</bdi></th>(<td class=\"number\">\d+\.\d&nbsp;%</td>)+<td", table)
 

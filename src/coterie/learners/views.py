@@ -27,7 +27,7 @@ Margins = NDArray[np.float64]
 #: Records of a block in the dual form, at most and at least, and the numbers that a block's kernel values may be.
 MOST, FEWEST, VALUES = 128, 8, 2**23
 #: In the primal form, records between two looks at the weights, at most, and looks at a shorter block, about.
-STRETCH, POINTS = 256, 64
+STRETCH, POINTS = 1024, 64
 
 
 @dataclass
