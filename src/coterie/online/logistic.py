@@ -127,7 +127,8 @@ class MultitaskAROW(ProbitClassifier):
     record that moves it, and memory for as many covariances; for any fixed relation, and for K d up to some thousands.
     Where tasks or features are new or M changes it is made anew, O((K d)³).
 
-    ``predict_proba`` is Φ(m / √(1/4 + v)) for a margin m of variance v = ``margin_variance``, in O(nnz · levels) more.
+    ``predict_proba`` is Φ(m / √(1/4 + v)) for a margin m of variance v = ``margin_variance``, in O(nnz · levels) more;
+    so it does not rank records as margins do, which a check of scikit-learn's wants.
     Where there are only margins, in traces, mixtures and :class:`OneVsRest`, twice the margin is taken as log-odds.
 
     Examples
