@@ -268,6 +268,13 @@ def test_compare_takes_views_and_gives_a_verdict():
     np.testing.assert_allclose(again.traces["p=3"].margin, found.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)
 
 
+def test_a_view_that_no_record_has_is_not_compared_with():
+    y = [0, 1, 0]
+    for X in ({"a": [[1.0], [2.0], [1.0]], "b": None}, [[[1.0], [2.0], [1.0]], None]):
+        found = ct.compare({"both": ct.OrthogonalMultiviewPerceptron()}, X, y)
+        assert list(found.traces) == ["both", f"{next(iter(X)) if isinstance(X, dict) else 0} alone", "side by side"]
+
+
 def test_heterogeneous_tasks_are_compared_with_independent_ones():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(200, 3))

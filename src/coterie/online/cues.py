@@ -27,7 +27,6 @@ from coterie.views import ViewRecords
 
 from .multiview import MultiviewClassifier
 from .rounds import Margins
-from .view_input import names_of
 from .views import beside, kernels_of
 
 
@@ -228,7 +227,7 @@ class MultiCueClassifier(MultiviewClassifier):
 
     def baselines(self, seen: Any) -> dict[str, Any]:
         """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
-        return beside(names_of(seen, self.views), Gaussian() if self.kernels is None else self.kernels)
+        return beside(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
 
     @property
     def cue_weights_(self) -> dict[Hashable, float]:

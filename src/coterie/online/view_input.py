@@ -64,6 +64,15 @@ def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:
     )
 
 
+def present_in(X: Any, names: Sequence[Hashable]) -> list[Hashable]:
+    """Those of the views that have a block; all of them, where records are no blocks."""
+    if isinstance(X, Mapping):
+        return [name for name in names if X.get(name) is not None]
+    if hasattr(X, "views") or tabular.is_records(X):
+        return list(names)
+    return [name for name, block in zip(names, X, strict=False) if block is not None]
+
+
 def read(X: Any, views: Views | None, names: Sequence[Hashable] | None, one_space: bool) -> tuple[ViewRecords, Views]:
     """Records, and the views as they are with them; ``views`` are those learned so far, if any.
 

@@ -16,7 +16,7 @@ from coterie.rules import Perceptron
 
 from .multiview import ALONE, SIDE_BY_SIDE, MultiviewClassifier
 from .one_view import OneView
-from .view_input import names_of
+from .view_input import names_of, present_in
 
 
 @persistence.register
@@ -101,7 +101,7 @@ class MultiviewPerceptron(MultiviewClassifier):
 
     def baselines(self, seen: Any) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernel and rule."""
-        return beside(names_of(seen, self.views), self.kernel, average=self.average, rule=self.rule)
+        return beside(seen, self.views, self.kernel, average=self.average, rule=self.rule)
 
     @property
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
@@ -192,7 +192,7 @@ class OrthogonalMultiviewPerceptron(MultiviewClassifier):
 
     def baselines(self, seen: Any) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
-        return beside(names_of(seen, self.views), self.kernels, average=self.average, rule=self.rule)
+        return beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
 
     @property
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
@@ -212,12 +212,18 @@ def kernels_of(kernels: Any) -> Any:
     return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
 
 
-def beside(names: list[Hashable], kernels: Any, **held: Any) -> dict[str, Any]:
-    """What learners of several views are compared with: ``"NAME alone"`` for each view, and ``"side by side"``."""
+def beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
+    """What learners of several views are compared with: ``"NAME alone"`` for each view, and ``"side by side"``.
+
+    A view that is absent from all of the records ``seen`` is not looked at alone.
+    """
+    names = names_of(seen, views)
+    there = present_in(seen, names)
     own = [None] * len(names) if kernels is None else by_view(kernels_of(kernels), names)
     alone: dict[str, Any] = {
         f"{name}{ALONE}": OneView(OrthogonalMultiviewPerceptron(1.0, kernel, views=[name], **held), name, names)
         for name, kernel in zip(names, own, strict=True)
+        if name in there
     }
     return alone | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **held)}
 
