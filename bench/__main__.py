@@ -25,6 +25,7 @@ SCRIPTS = (
     "geometries",
     "budgets",
     "kernel_ridge",
+    "gaussian_processes",
     "kernel_memory",
     "views",
     "one_record",

@@ -2,7 +2,6 @@
 
 python -m bench.kernel_ridge
 python -m bench.kernel_ridge --quick
-python -m bench.kernel_memory 100000      # memory at many rows: a script of its own, as it takes long
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""The loop of a service: predict every event when it comes, learn when its outcome is known, survive a restart.
+"""
+The loop of a service
+=====================
 
-Run it: python live_stream.py
+Predict every event when it comes, learn when its outcome is known, survive a restart. Run it as
+``python live_stream.py``.
 """
 
 from __future__ import annotations

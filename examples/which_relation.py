@@ -1,11 +1,18 @@
-"""Which relation suits these tasks? Several over one pass of the flights that come with the package, and a verdict.
-
-Run it: python which_relation.py    (it writes which_relation.html if plotly is there: pip install "coterie[report]")
 """
+Which relation suits these tasks?
+=================================
+
+Several relations go along one pass of the flights that come with the package, a task being a destination. The verdict
+says whether learning together helped, and which destinations. Run it as ``python which_relation.py``.
+"""
+
+# %%
+# Everything but the relation is the same for all learners. One model a task and one for all are added by ``compare``.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import matplotlib.pyplot as plt
+import numpy as np
 
 import coterie as ct
 from coterie import datasets
@@ -17,27 +24,37 @@ RELATIONS = {
     "nine tenths shared": ct.MeanRegularized(share=0.9),
 }
 
+flights = datasets.flights(task="dest")
+learners = {
+    name: ct.MultitaskPerceptron(relation, ct.PassiveAggressive(C=0.1), average=True)
+    for name, relation in RELATIONS.items()
+}
+comparison = ct.compare(learners, flights.X, flights.y, task=flights.task)
+for name, trace in sorted(comparison.traces.items(), key=lambda item: item[1].error):
+    print(f"{name:18} {trace.error:.2%} error")
 
-def learner(relation):
-    """Everything but the relation is the same for all."""
-    return ct.MultitaskPerceptron(relation, ct.PassiveAggressive(C=0.1), average=True)
+# %%
+# The best of them against one model a destination:
 
+best = min(RELATIONS, key=lambda name: comparison.traces[name].error)
+found = verdict(comparison.traces[best], comparison.traces["independent"])
+print(found.sentence(best))
 
-def main():
-    """Late or not, from what is known before departure, a task being a destination."""
-    flights = datasets.flights(task="dest")
-    learners = {name: learner(relation) for name, relation in RELATIONS.items()}
-    comparison = ct.compare(learners, flights.X, flights.y, task=flights.task)
-    for name, trace in sorted(comparison.traces.items(), key=lambda item: item[1].error):
-        print(f"{name:18} {trace.error:.2%} error, {comparison.seconds[name]:.1f} s")
-    others = [name for name in comparison.traces if name != "independent"]
-    best = min(others, key=lambda name: comparison.traces[name].error)
-    print(verdict(comparison.traces[best], comparison.traces["independent"]).sentence(best))
-    if find_spec("plotly"):
-        from coterie.report import write_report
+# %%
+# The same as a picture: the gain of each destination with its interval, the largest first.
 
-        print("report:", write_report("which_relation.html", comparison, learner=best))
+order = np.argsort(-found.gain)
+colours = {"helped": "tab:green", "hurt": "tab:red", "unclear": "tab:gray"}
+figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
+for outcome, colour in colours.items():
+    rank = np.flatnonzero(found.outcome[order] == outcome)
+    these = order[rank]
+    axes.vlines(rank, 100 * found.low[these], 100 * found.high[these], color=colour, alpha=0.5)
+    axes.plot(rank, 100 * found.gain[these], ".", color=colour, label=outcome)
+axes.axhline(0, color="black", linewidth=0.5)
+axes.set(xlabel="destinations", ylabel="gain, points", ylim=(-12, 12), title=f"{best} against one model a destination")
+axes.legend()
+plt.show()
 
-
-if __name__ == "__main__":
-    main()
+# %%
+# ``coterie.report.write_report("report.html", comparison, learner=best)`` writes all of this and more as a page.

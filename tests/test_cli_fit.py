@@ -61,6 +61,39 @@ def test_what_is_chosen_has_the_least_error_on_rows_left_out(pupils, tmp_path):
     path = ct.ridge_path(model, block.X, block.y.astype(float), block.task, relations=relations)
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / SCORE.var(), rel=1e-9)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
+    assert told["chosen_on"] == N
+
+
+def test_some_records_may_be_enough_to_choose(pupils, tmp_path):
+    asked = ("--kernel", "linear", "--choose-on", "40")
+    said = " ".join(run("fit", pupils, *WHO, *asked, "--model", tmp_path / "m.coterie").stdout.split())
+    assert "explained variance on rows left out, of 40 drawn" in said
+    assert "Fitted 90 records of 3 tasks" in said
+    reader = read(pupils, label="score", task="school", scale="auto")
+    list(reader)
+    (block,) = read(pupils, label="score", task="school", encoder=reader.encoder, update=False)
+    drawn = np.sort(np.random.default_rng(0).permutation(N)[:40])
+    relations = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
+    rows, labels = block.X[drawn], block.y.astype(float)
+    ridge = ct.MultitaskKernelRidge("linear", center=True)
+    chosen = ct.ridge_path(ridge, rows, labels[drawn], block.task[drawn], relations=relations).chosen
+    expected = chosen.fit(block.X, labels, block.task)
+    found = ct.load(tmp_path / "m.coterie")
+    assert (found.relation, found.alpha) == (expected.relation, expected.alpha)
+    np.testing.assert_allclose(found.predict(block.X, block.task), expected.predict(block.X, block.task), rtol=1e-8)
+
+
+def test_a_classifier_is_chosen_by_the_errors_of_that_classifier(tmp_path):
+    file = write(tmp_path / "classes.csv", np.where(SCORE > 47, "high", "low"))
+    told = json.loads(run("fit", file, *WHO, "--method", "classifier", "--json", "--kernel", "linear").stdout)
+    reader = read(file, label="score", task="school", scale="auto")
+    list(reader)
+    (block,) = read(file, label="score", task="school", encoder=reader.encoder, update=False)
+    codes = np.where(block.y == "high", -1.0, 1.0)[:, None]
+    relations = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
+    path = ct.ridge_path(ct.MultitaskKernelRidge("linear"), block.X, codes, block.task, relations=relations)
+    assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
+    assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / codes.var(), rel=1e-9)
 
 
 @pytest.mark.parametrize("method", ["classifier", "svc", "linear-svc"])
@@ -107,6 +140,7 @@ def test_a_path_is_drawn(pupils, tmp_path):
         (("--alpha", "-1"), "alpha must be a finite number above 0, got -1.0"),
         (("--relation", "optimal"), "a relation that is learned has not: give alpha"),
         (("--relation", "optimal", "--share", "0.5"), "relation 'optimal' is learned: nothing else is said of it"),
+        (("--choose-on", "1"), "choose_on must be two records at least, got 1"),
         (("--share", "2"), "share must lie between 0"),
         (("--method", "svr", "--plot", "p.png"), "--plot draws errors on rows left out, which this model has none of"),
         (("--model", "nowhere/m.coterie"), "--model: there is no folder"),

@@ -297,8 +297,16 @@ def test_new_tasks_are_refused_on_request():
         ({"alpha": np.nan}, {}, "alpha must be a finite number above 0"),
         ({"risk": "all"}, {}, "risk must be 'rows' or 'tasks', got 'all'"),
         ({"solver": "qr"}, {}, "solver must be one of 'auto', 'cholesky', 'spectrum', 'conjugate gradients', got 'qr'"),
-        ({"filter": ct.Landweber(3), "solver": "cholesky"}, {}, "solver='cholesky' solves Tikhonov systems"),
-        ({"filter": ct.CutOff(0.1), "solver": "conjugate gradients"}, {}, "CutOff needs the spectrum"),
+        (
+            {"filter": ct.Landweber(3), "solver": "cholesky"},
+            {},
+            r"solver='cholesky' cannot apply Landweber\(steps=3\): take 'spectrum' or 'conjugate gradients'",
+        ),
+        (
+            {"filter": ct.CutOff(0.1), "solver": "conjugate gradients"},
+            {},
+            "solver='conjugate gradients' cannot apply CutOff.*: take 'spectrum'",
+        ),
         ({"filter": ct.Landweber(3, rate=10.0)}, {}, "rate must be below 2 / "),
         ({"kernel": "precomputed"}, {}, r"X \(the kernel matrix\) must be a square matrix, got shape \(48, 3\)"),
         ({"relation": ct.LogDet(eta=0.1)}, {}, "is learned online; give relation=OptimalOutputKernel"),

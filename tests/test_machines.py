@@ -163,6 +163,7 @@ def test_new_tasks_of_linear_machines_get_the_part_of_their_group():
         (ct.MultitaskSVC(C=0.0), "C must be a finite number above 0, got 0.0"),
         (ct.MultitaskSVR(C=-1.0), "C must be a finite number above 0"),
         (ct.MultitaskSVR(epsilon=-1.0), "epsilon must be a finite number, at least 0"),
+        (ct.MultitaskLinearSVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
         (ct.MultitaskLinearSVC(loss="log"), "loss must be 'squared_hinge' or 'hinge', got 'log'"),
         (ct.MultitaskLinearSVR(loss="hinge"), "loss must be 'squared_epsilon_insensitive' or"),
         (ct.MultitaskLinearSVC(ct.TaskGraph([(0, 1), (2, 3)])), "is not one of groups: take MultitaskSVC"),

@@ -14,6 +14,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -433,3 +434,11 @@ def test_no_two_kinds_of_model_have_one_name():
         for name, kind in vars(module).items():
             if name in trees._KINDS and hasattr(kind, "_fields") and kind.__module__ == module.__name__:
                 assert trees._KINDS[name] is kind
+
+
+def test_a_kind_of_model_from_outside_needs_a_name_of_its_own():
+    class Grouped(NamedTuple):
+        x: int
+
+    with pytest.raises(ValueError, match="there is another kind of model named 'Grouped'"):
+        trees.saved(Grouped)

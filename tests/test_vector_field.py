@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import coterie as ct
@@ -112,6 +113,13 @@ def test_a_field_is_drawn_and_saved(tmp_path):
     )
     with pytest.raises(ValueError, match="a field is drawn in two dimensions, and this one has 3"):
         field(KERNELS[0], 3)[2].plot(tmp_path / "field.png")
+
+
+def test_a_field_fitted_again_forgets_the_names_of_columns():
+    points = RNG.normal(size=(9, 2))
+    model = ct.VectorFieldRidge().fit(pd.DataFrame(points, columns=["east", "north"]), points)
+    assert model.fit(points, points).predict(points).shape == (9, 2)
+    assert not hasattr(model, "feature_names_in_")
 
 
 @pytest.mark.parametrize(

@@ -240,9 +240,9 @@ class SharedProjection:
     """As :class:`Projection`, but tasks share the support vectors whatever their relation (mtbprj-2; CC12 Algorithm 2).
 
     Projections take no notice of tasks; every task has coefficients of its own, beta = M raw, and the vector goes for
-    which ‖beta_:j‖ · ‖what is left of j‖ is least. Tasks that share nothing can so share the memory. With groups, B
-    numbers are kept for every task that has made a mistake and for every group, else for every task. O(B²) a mistake
-    and O(B · rows) an eviction.
+    which ‖column j of beta‖ · ‖what is left of j‖ is least. Tasks that share nothing can so share the memory. With
+    groups, B numbers are kept for every task that has made a mistake and for every group, else for every task. O(B²) a
+    mistake and O(B · rows) an eviction.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Numbers:
 
 
 class BatchParameters(Parameters):
-    """Constructor arguments as attributes, of estimators that learn no stream."""
+    """What all estimators are that learn no stream: constructor arguments as attributes, fitted at once, saved."""
 
     _learned = "expansion_"
     _learning = "fit"
@@ -48,6 +48,35 @@ class BatchParameters(Parameters):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance; River's type checks are told nothing."""
         return object.__new__(cls)
+
+    def _take_over(self, fresh: Self) -> Self:
+        """Be what a copy has learned, and forget all else: what was refused has left nothing behind."""
+        for name in [name for name in self.__dict__ if name.endswith("_")]:
+            del self.__dict__[name]
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, completely or not at all; see :func:`coterie.load`.
+
+        Raises
+        ------
+        TypeError
+            If a parameter has no JSON form, as a kernel that is a function: there is no code in a model file.
+        """
+        persistence.save(self, path)
+
+
+class Regressor:
+    """What predicts numbers is judged by explained variance."""
+
+    predict: Any
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """The explained variance R², its mean over outputs."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(plain(y), self.predict(X, task), sample_weight=sample_weight))
 
 
 class BatchEstimator(BatchParameters):
@@ -122,17 +151,16 @@ class BatchEstimator(BatchParameters):
     # -- learning
 
     def _fit(self, X: Any, y: Any, task: Any, tasks: Any) -> Self:
-        """Learn on a fresh copy and take over what it learned: what is refused leaves nothing behind."""
+        """Learn on a fresh copy and take over what it learned."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if self.new_task not in ("grow", "raise"):
             raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
+        if self.dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
         fresh = type(self)(**self.get_params())
         fresh._learn(X, y, task, tasks)
-        for name in [name for name in self.__dict__ if name.endswith("_")]:
-            del self.__dict__[name]
-        self.__dict__.update(fresh.__dict__)
-        return self
+        return self._take_over(fresh)
 
     def _points(self, X: Any, learning: bool) -> Points:
         """X validated, with what kernels ask of it."""
@@ -202,16 +230,6 @@ class BatchEstimator(BatchParameters):
         self._check_fitted(AttributeError)
         return list(self.expansion_.tasks.labels)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`.
-
-        Raises
-        ------
-        TypeError
-            If a parameter has no JSON form, as a kernel that is a function: there is no code in a model file.
-        """
-        persistence.save(self, path)
-
     _kept: tuple[str, ...] = ("n_features_in_", "feature_names_in_")
 
     def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -260,6 +278,13 @@ def check_gram(rows: Any) -> None:
     check_symmetric(square(rows.values, "X (the kernel matrix)"), "X (the kernel matrix)")
 
 
+def plain(y: Any) -> Any:
+    """Labels as NumPy knows them: columns and tables of Arrow as lists and arrays."""
+    if hasattr(y, "column_names"):
+        return np.column_stack([np.asarray(column) for column in y.columns])
+    return y.to_pylist() if hasattr(y, "to_pylist") else y
+
+
 def numbers(y: Any, n: int, name: str = "y") -> Array:
     """Numeric outputs, shape (n,) or (n, p), finite.
 
@@ -270,8 +295,7 @@ def numbers(y: Any, n: int, name: str = "y") -> Array:
     """
     from sklearn.utils import check_array
 
-    held = y.to_pylist() if hasattr(y, "to_pylist") else y
-    array = check_array(held, dtype=np.float64, ensure_2d=False, allow_nd=False, input_name=name)
+    array = check_array(plain(y), dtype=np.float64, ensure_2d=False, allow_nd=False, input_name=name)
     if array.ndim not in (1, 2) or len(array) != n:
         raise ValueError(f"{name} must have one row a record, shape ({n},) or ({n}, p), got shape {array.shape}")
     return np.asarray(array)

@@ -16,7 +16,7 @@ from .outputs import output_kernel
 from .problem import Problem, problem_of
 from .products import block, some
 from .ridge import MultitaskKernelRidge
-from .solvers import chosen
+from .solvers import require_spectrum
 
 Array = NDArray[Any]
 
@@ -149,7 +149,8 @@ def ridge_path(
 
     Notes
     -----
-    With ``risk="tasks"`` the weights of rows are those of all rows, also while some are left out.
+    With ``risk="tasks"`` the weights of rows, and with ``center=True`` the mean that is subtracted, are those of all
+    rows, also while some are left out.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def ridge_path(
     used = filter_of(model.filter, model.alpha)
     along = _values(used, values)
     held_out = _folds(folds, problem, seed)
-    tried = [model.relation] if relations is None else list(relations)
+    tried = _several("relations", [model.relation] if relations is None else relations)
     errors = np.array([*_errors(problem, used, along, tried, held_out)])
     return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem), criterion)
 
@@ -180,7 +181,7 @@ def _errors(problem: Problem, used: Any, values: list[Any], relations: list[Any]
         if getattr(relation, "form", None) == "alternated":
             raise ValueError(f"{relation!r} is learned by alternation, of which no row can be left out in closed form")
         design: Any = problem.design(output_kernel(relation, problem.tasks.labels))
-        chosen(design, used, "spectrum")
+        require_spectrum(design)
         missing: Iterable[Array]
         if not _identity(used) and folds is not None:
             missing = _refitted(problem, relation, used, values, folds)
@@ -266,12 +267,20 @@ def _values(used: Any, values: Sequence[Any] | None) -> list[Any]:
     defaults = {"alpha": np.logspace(-4, 4, 50).tolist(), "steps": [2**k for k in range(10)]}
     if values is None and used.varied not in defaults:
         raise ValueError(f"give values of {used.varied} to try: it is in the units of the eigenvalues of Q")
-    along = list(defaults[used.varied] if values is None else values)
-    if not along:
-        raise ValueError(f"values must hold one {used.varied} at least, got none")
+    along = _several("values", defaults[used.varied] if values is None else values)
     for value in along:
         changed(used, value)
     return along
+
+
+def _several(name: str, held: Any) -> list[Any]:
+    """A list with something in it."""
+    if isinstance(held, str) or not isinstance(held, Iterable):
+        raise ValueError(f"{name} must be a sequence, got {held!r}")
+    made = list(held)
+    if not made:
+        raise ValueError(f"{name} must hold one at least, got none")
+    return made
 
 
 def _folds(folds: Any, problem: Problem, seed: int) -> list[NDArray[np.int64]] | None:
@@ -288,10 +297,15 @@ def _folds(folds: Any, problem: Problem, seed: int) -> list[NDArray[np.int64]] |
     return [np.flatnonzero(codes == name) for name in names]
 
 
+def check_folds(name: str, folds: Any, n: int) -> None:
+    """Refuse what is no number of folds."""
+    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= n:
+        raise ValueError(f"{name} must be a number from 2 to the {n} rows, got {folds!r}")
+
+
 def _dealt(folds: Any, codes: NDArray[np.int64] | None, n: int, seed: int) -> NDArray[np.int64]:
     """The fold of each row, the rows of a task dealt out one after the other in an order drawn."""
-    if isinstance(folds, bool) or folds != int(folds) or not 2 <= folds <= n:
-        raise ValueError(f"folds must be a number from 2 to the {n} rows, or name the fold of each row, got {folds!r}")
+    check_folds("folds", folds, n)
     order = np.random.default_rng(seed).permutation(n)
     if codes is not None:
         order = order[np.argsort(codes[order], kind="stable")]

@@ -12,7 +12,7 @@ from coterie import persistence
 from coterie.online.tabular import ONLY_TASK
 
 from .calibration import sigmoid, sigmoid_probabilities, softmax, softmax_probabilities
-from .choice import held_out
+from .choice import check_folds, held_out
 from .classification import BatchClassifier, check_rows
 from .coding import Labels, labels_of
 from .filters import check_positive, filter_of
@@ -152,6 +152,7 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
             raise ValueError("class_relation ties the classes of one task: it cannot be given together with task=")
         self.labels_, Y, places = labels_of(y, self.coding)
         check_rows(Y, len(records.points.squares))
+        check_folds("calibration", 2 if self.calibration is None else self.calibration, max(len(Y), 2))
         problem = problem_from(self, records, Y, tasks, self.risk)
         M = self._output_kernel(problem)
         self.expansion_ = problem.expansion(self._coefficients(problem, M), M)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .base import plain
+
 Array = NDArray[Any]
 
 
@@ -70,7 +72,7 @@ def labels_of(y: Any, coding: Any) -> tuple[Labels, Array, Array]:
     from sklearn.utils import check_array, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-    held = y.to_pylist() if hasattr(y, "to_pylist") else y
+    held = plain(y)
     check_array(held, ensure_2d=False, dtype=None, input_name="y")
     check_classification_targets(held)
     if type_of_target(held) == "multilabel-indicator":
@@ -78,7 +80,7 @@ def labels_of(y: Any, coding: Any) -> tuple[Labels, Array, Array]:
         return Labels(np.arange(Y.shape[1]), None), Y, Y.argmax(axis=1)
     classes, places = np.unique(column_or_1d(held, warn=True), return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y must hold two classes, got one class only: {classes[0]!r}")
+        raise ValueError(f"y must hold two classes, got one class only: {classes.tolist()[0]!r}")
     codes = codes_of(coding, len(classes))
     return Labels(classes, codes), codes[places], places
 

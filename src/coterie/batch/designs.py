@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from coterie.numeric.points import Points
 
 from . import products
-from .products import block, joint_product, pieces, some
+from .products import block, gram_product, joint_product, some
 from .spectra import JointSpectrum, KroneckerSpectrum, Part
 
 Array = NDArray[Any]
@@ -25,6 +25,8 @@ Codes = NDArray[np.int64]
 
 #: Landmarks of a preconditioner for each square root of the number of rows.
 LANDMARKS = 10.0
+#: Most entries of the columns of all landmarks, fewer of which are taken for very many rows: 4 GiB.
+LANDMARK_ENTRIES = 2**29
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class Separate:
 
     def product(self, c: Array) -> Array:
         """Q c: O(n²) kernel values and O(n) memory, or by features where the kernel is linear."""
-        return joint_product(self.kernel, self.points, self.codes, self.M, c, self.dtype)
+        made = joint_product(self.kernel, self.points, self.codes, self.points, self.codes, self.M, c, self.dtype)
+        return np.asarray(made)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
         """What solves (Q + alpha I) c = y for any y: one Cholesky factor for each part, O(Σ n_p³ / 3)."""
@@ -134,11 +137,8 @@ class Shared:
         return lams, U
 
     def product(self, C: Array) -> Array:
-        """K C M, K made by blocks."""
-        out, CM = np.empty_like(C), C @ self.M
-        for rows, X in pieces(self.points, self.n):
-            out[rows] = block(self.kernel, X, self.points, self.dtype) @ CM
-        return out
+        """K C M, K made by blocks, or by features where the kernel is linear."""
+        return gram_product(self.kernel, self.points, self.points, C @ self.M, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
         """What solves K C M + alpha C = Y: one Cholesky factor for each distinct eigenvalue of M."""
@@ -195,7 +195,7 @@ class Shared:
 
 def rank_for(n: int) -> int:
     """The number of landmarks of a preconditioner."""
-    return int(min(n, max(LANDMARKS * np.sqrt(n), 50)))
+    return int(min(n, max(min(LANDMARKS * np.sqrt(n), LANDMARK_ENTRIES / n), 50)))
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
@@ -239,5 +239,7 @@ def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
 def nystrom(columns: Array, landmarks: Codes) -> Array:
     """B with B B' = Q_nm Q_mm⁻¹ Q_mn, what some columns of a positive semidefinite Q say of all of it."""
     values, W = eigen(columns[landmarks].copy())
+    if values[-1] <= 0.0:
+        return np.zeros((len(columns), 1), columns.dtype)
     kept = values > 1e-12 * values[-1] if values.dtype == np.float64 else values > 1e-5 * values[-1]
     return np.asarray(columns @ (W[:, kept] / np.sqrt(values[kept])))

@@ -12,7 +12,7 @@ from coterie.numeric.points import Points, points
 from coterie.numeric.records import Csr, Dense
 from coterie.views import Index
 
-from .products import block, pieces
+from .products import by_tasks, gram_product, joint_product, quadratic
 
 Array = NDArray[Any]
 
@@ -59,15 +59,10 @@ class Expansion:
 
     def columns_at(self, X: Points, rows: Array, places: NDArray[np.int64]) -> Array:
         """All outputs of the task of each record, shape (m, p)."""
-        from coterie.numeric.joint import joint_sums
-
         if self.codes is None:
             raise ValueError("outputs at a task need rows that have one task each")
-        out = np.empty((len(X.squares), self.C.shape[1]))
-        for where, some in pieces(X, len(self.codes)):
-            values = block(self.kernel, some, self.points, str(self.C.dtype))
-            joint_sums(values, rows, places[where], self.codes, self.C, out[where])
-        return out
+        made = joint_product(self.kernel, X, places, self.points, self.codes, rows, self.C, str(self.C.dtype))
+        return np.asarray(made)
 
     def shaped(self, values: Array) -> Array:
         """One column as a vector where y was one."""
@@ -75,10 +70,7 @@ class Expansion:
 
     def sums(self, X: Points, C: Array) -> Array:
         """K(X, ·) C."""
-        out = np.empty((len(X.squares), C.shape[1]))
-        for where, some in pieces(X, len(self.points.squares)):
-            out[where] = block(self.kernel, some, self.points, str(self.C.dtype)) @ C
-        return out
+        return gram_product(self.kernel, X, self.points, C, str(self.C.dtype))
 
     def penalty(self) -> float:
         """Σ_st A_st ⟨f_s, f_t⟩ = c'Qc."""
@@ -90,20 +82,11 @@ class Expansion:
         return np.asarray((made + made.T) / 2)
 
     def _task_products(self) -> Array:
-        B = np.zeros_like(self.M)
-        for where, some in pieces(self.points, len(self.points.squares)):
-            B += self._products(where, block(self.kernel, some, self.points, str(self.C.dtype)))
-        return B
-
-    def _products(self, where: slice, K: Array) -> Array:
-        """Σ_ij c_i k(x_i, x_j) c_j by the tasks of i and j, for some rows i."""
+        """Σ_ij c_i k(x_i, x_j) c_j by the tasks of i and j, summed over outputs."""
         if self.codes is None:
-            return np.asarray(self.C[where].T @ (K @ self.C))
-        total = np.zeros_like(self.M)
-        places = _indicator(self.codes, len(self.M))
-        for c in self.C.T:
-            total += places[where].T @ (c[where, None] * (K @ places.multiply(c[:, None])))
-        return total
+            return quadratic(self.kernel, self.points, self.C, str(self.C.dtype))
+        by_output = [by_tasks(self.codes, c, len(self.M)) for c in self.C.T]
+        return np.asarray(sum(quadratic(self.kernel, self.points, D, str(self.C.dtype)) for D in by_output))
 
     def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Everything but the kernel, as data with a JSON form and named arrays."""
@@ -121,10 +104,3 @@ class Expansion:
         rows: Any = Csr(**held) if "starts" in held else Dense(**held)
         made = points(rows, arrays["rounds"], int(data["features"]))
         return cls(kernel, made, Index(data["tasks"]), arrays.get("codes"), arrays["C"], arrays["M"], data["flat"])
-
-
-def _indicator(codes: NDArray[np.int64], n_tasks: int) -> Any:
-    from scipy.sparse import csr_array
-
-    n = len(codes)
-    return csr_array((np.ones(n), (np.arange(n), codes)), shape=(n, n_tasks))

@@ -40,6 +40,10 @@ class Filter(Protocol):
     def along(self, sigma: Array, largest: float, values: Sequence[Any]) -> Iterator[Array]:
         """The gains for each of several values of the parameter that is varied."""
 
+
+class ByProducts(Protocol):
+    """What a filter offers besides where it can do without the spectrum."""
+
     def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
         """C by products with Q or solutions of Tikhonov systems, where there is no spectrum."""
 
@@ -64,6 +68,12 @@ def check_positive(name: str, value: Any) -> None:
     """Refuse what is not a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+
+
+def check_epsilon(value: Any) -> None:
+    """Refuse a width of the tube in which errors cost nothing that is not a finite number, at least 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
+        raise ValueError(f"epsilon must be a finite number, at least 0, got {value!r}")
 
 
 def check_steps(steps: Any) -> None:
@@ -193,7 +203,7 @@ class Landweber(_OneByOne):
 
     def _rate(self, largest: float) -> float:
         if self.rate is None:
-            return 1.0 / max(largest, np.finfo(np.float64).tiny)
+            return _inverse(largest)
         if self.rate * largest >= 2.0:
             raise ValueError(
                 f"rate must be below 2 / {largest:.6g}, twice one over the largest eigenvalue, got {self.rate!r}"
@@ -253,7 +263,7 @@ class NuMethod:
 
     def _run(self, product: Product, y: Array, largest: float) -> Iterator[Array]:
         """C after each step."""
-        scale = 1.0 / max(largest, np.finfo(np.float64).tiny)
+        scale = _inverse(largest)
         before, c = np.zeros_like(y), np.zeros_like(y)
         step = 0
         while True:
@@ -298,17 +308,16 @@ class CutOff(_OneByOne):
     def gains(self, sigma: Array, largest: float) -> Array:
         return np.where(sigma >= self.threshold, 1.0 / np.maximum(sigma, self.threshold), 0.0)
 
-    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
-        raise ValueError(
-            "CutOff needs the spectrum of the kernel matrix: give solver='spectrum', or a filter of steps "
-            "(Landweber, NuMethod) where the matrix does not fit in memory"
-        )
-
 
 def _over(power: Array, sigma: Array, limit: float) -> Array:
     """Power / sigma, and its limit where sigma is zero."""
     positive = sigma > 0.0
     return np.where(positive, power / np.where(positive, sigma, 1.0), limit)
+
+
+def _inverse(largest: float) -> float:
+    """1 / the largest eigenvalue; 1 where all are zero, and the functions are whatever c is."""
+    return 1.0 / largest if largest > 0.0 else 1.0
 
 
 def filter_of(used: Any, alpha: float) -> Any:
@@ -321,6 +330,6 @@ def filter_of(used: Any, alpha: float) -> Any:
     """
     if used is None:
         return Tikhonov(alpha)
-    if not hasattr(used, "gains") or not hasattr(used, "iterate"):
+    if not hasattr(used, "gains"):
         raise TypeError(f"filter must be one of coterie.batch.filters, got {used!r}")
     return used

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,8 @@ KERNELS = ("gaussian", "linear", "polynomial")
 #: Relations of the batch: the fixed ones of streams, one that is chosen and one that is learned.
 CHOSEN, LEARNED = "mixed", "optimal"
 FIXED = ("half", "independent", "pooled", "mean", "clusters", "hierarchy", "graph", "matrix")
+#: From one model a task to one for all.
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
-BASELINES = {"independent": relations.MixedEffect(omega=0.0), "pooled": relations.MixedEffect(omega=1.0)}
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,9 @@ class Fitting:
         (`OptimalOutputKernel`), or one of `FIXED`; without, what else is given implies, else ``"mixed"``.
     share, b, groups, parents, graph, matrix
         As in `coterie.streams.choices.Choice`.
+    choose_on : int
+        On so many records at most, drawn at random, alpha and the relation are chosen: the time of it grows with their
+        third power, and the model is fitted on all records.
 
     Raises
     ------
@@ -89,6 +93,7 @@ class Fitting:
     parents: str | None = None
     graph: str | None = None
     matrix: str | None = None
+    choose_on: int = 2000
 
     def __post_init__(self) -> None:
         require_one_of("method", self.method, METHODS)
@@ -98,6 +103,8 @@ class Fitting:
             raise ValueError("relation 'optimal' is learned: nothing else is said of it")
         if self.relation not in (CHOSEN, LEARNED):
             self._choice()
+        if self.choose_on < 2:
+            raise ValueError(f"choose_on must be two records at least, got {self.choose_on!r}")
 
     @property
     def kind(self) -> str:
@@ -140,9 +147,11 @@ class Fitted:
         What was read.
     tasks : int
         How many tasks there are.
-    explained : dict of str to float
+    explained : mapping of str to float
         The explained variance (of outputs, or of the codes of classes) on rows left out one by one, together and for
         one model a task and one for all; empty where it was not computed.
+    chosen_on : int
+        On how many records that was; 0 where it was not computed.
     path : RidgePath or None
         All errors behind it.
     """
@@ -150,7 +159,8 @@ class Fitted:
     model: Any
     reading: Reading
     tasks: int
-    explained: dict[str, float]
+    explained: Mapping[str, float]
+    chosen_on: int
     path: RidgePath | None
 
 
@@ -177,50 +187,56 @@ def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
     target = _target(y, method, reader.path)
     relation = fitting.relation_of(int if task.dtype.kind in "iu" else str)
     kernel = fitting.kernel_of(X) if method in WITH_KERNEL else None
-    search = None
-    if method in ("ridge", "classifier"):
-        search = _Search(kernel, relation, fitting.alpha, X, _codes(target, method), task)
-        model: Any = _RIDGES[method](kernel, search.relation, search.alpha)
-        model.set_params(**({"center": True} if method == "ridge" else {}))
+    if method in _RIDGES:
+        center: dict[str, Any] = {"center": True} if method == "ridge" else {}
+        ridge = MultitaskKernelRidge(kernel, relation, **center)
+        choice = _chosen(ridge, fitting.alpha, X, _codes(target, method), task, fitting.choose_on)
+        model: Any = _RIDGES[method](kernel, choice.relation, choice.alpha, **center)
     else:
-        used = relations.MixedEffect(omega=0.5) if relation is None else relation
-        model = _MACHINES[method](**({} if kernel is None else {"kernel": kernel}), relation=used, C=fitting.C)
+        choice = Chosen(relations.MixedEffect(omega=0.5) if relation is None else relation)
+        model = _MACHINES[method](
+            **({} if kernel is None else {"kernel": kernel}), relation=choice.relation, C=fitting.C
+        )
     model.fit(X, target, task)
     model.encoder_ = reader.encoder
-    explained, path = ({}, None) if search is None else (search.explained, search.path)
-    return Fitted(model, Reading.of(reader), len(model.tasks_), explained, path)
+    return Fitted(model, Reading.of(reader), len(model.tasks_), choice.explained, choice.rows, choice.path)
 
 
-class _Search:
-    """The relation and alpha with the least error on rows left out, beside one model a task and one for all."""
+class Chosen(NamedTuple):
+    """A relation, and where they were chosen alpha and what there is to say of the choice."""
 
+    relation: Any
+    alpha: float | None = None
+    explained: Mapping[str, float] = MappingProxyType({})
+    rows: int = 0
     path: RidgePath | None = None
 
-    def __init__(self, kernel: Any, relation: Any, alpha: float | None, X: Any, Y: Array, task: Array) -> None:
-        if getattr(relation, "form", None) == "alternated":
-            if alpha is None:
-                raise ValueError(
-                    "alpha is chosen by rows left out, which a relation that is learned has not: give alpha"
-                )
-            self.relation, self.alpha = relation, alpha
-            return
-        tried = [relation] if relation is not None else [relations.MixedEffect(omega=omega) for omega in SHARES]
-        model = MultitaskKernelRidge(kernel, center=True)
-        values = None if alpha is None else [alpha]
-        self.path = ridge_path(model, X, Y, task, values=values, relations=[*tried, *BASELINES.values()])
-        self.curve = self.path.curve
-        place = np.unravel_index(np.argmin(self.curve[: len(tried)]), self.curve[: len(tried)].shape)
-        self.relation, self.alpha = self.path.relations[place[0]], self.path.values[place[1]]
-        self.least, self.spread = float(self.curve[place]), float(np.mean((Y - Y.mean(axis=0)) ** 2))
 
-    @property
-    def explained(self) -> dict[str, float]:
-        """The explained variance on rows left out."""
-        if self.path is None:
-            return {}
-        others = self.curve[-len(BASELINES) :].min(axis=1)
-        errors = {"together": self.least} | dict(zip(BASELINES, others.tolist(), strict=True))
-        return {name: 1 - error / self.spread for name, error in errors.items()}
+def _chosen(ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int) -> Chosen:
+    """The relation and alpha with the least error on rows left out, beside one model a task and one for all."""
+    if getattr(ridge.relation, "form", None) == "alternated":
+        if alpha is None:
+            raise ValueError("alpha is chosen by rows left out, which a relation that is learned has not: give alpha")
+        return Chosen(ridge.relation, alpha)
+    drawn = np.sort(np.random.default_rng(0).permutation(len(Y))[:rows])
+    known, values = list(dict.fromkeys(task.tolist())), None if alpha is None else [alpha]
+    tried, baselines = _tried(ridge.relation)
+    path = ridge_path(ridge, X[drawn], Y[drawn], task[drawn], tasks=known, values=values, relations=tried)
+    curve = path.curve
+    wanted = curve if ridge.relation is None else curve[:1]
+    r, v = (int(place) for place in np.unravel_index(np.argmin(wanted), wanted.shape))
+    errors = {"together": curve[r, v]} | {name: curve[place].min() for name, place in baselines.items()}
+    spread = np.mean((Y[drawn] - Y[drawn].mean(axis=0)) ** 2)
+    explained = {name: float(1 - error / spread) for name, error in errors.items()}
+    return Chosen(tried[r], path.values[v], explained, len(drawn), path)
+
+
+def _tried(relation: Any) -> tuple[list[Any], dict[str, int]]:
+    """The relations to try, and which of them are one model a task and one for all."""
+    if relation is None:
+        return [relations.MixedEffect(omega=omega) for omega in SHARES], {"independent": 0, "pooled": -1}
+    ends = [relations.MixedEffect(omega=omega) for omega in (SHARES[0], SHARES[-1])]
+    return [relation, *ends], {"independent": 1, "pooled": 2}
 
 
 _RIDGES: dict[str, Any] = {"ridge": MultitaskKernelRidge, "classifier": MultitaskKernelClassifier}

@@ -61,9 +61,9 @@ class KernelEstimator(BatchEstimator):
         known, held = self.expansion_.tasks.numbers, self.expansion_
         new = self._unseen(distinct)
         rows = np.zeros((len(distinct), len(held.M)))
-        prior = prior_rows(self.relation, new, self.tasks_)
+        prior = dict(zip(new, prior_rows(self.relation, new, self.tasks_), strict=True))
         for place, label in enumerate(distinct):
-            rows[place] = held.M[known[label]] if label in known else prior[new.index(label)]
+            rows[place] = held.M[known[label]] if label in known else prior[label]
         return rows
 
     @property

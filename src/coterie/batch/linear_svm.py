@@ -21,10 +21,10 @@ from coterie.relations.matrices import labels_of as task_tuple
 from coterie.views import Index, distinct_labels
 
 from . import memory
-from .base import BatchEstimator, numbers
+from .base import BatchEstimator, Regressor, numbers
 from .classification import BatchClassifier, check_rows
 from .coding import machines_of
-from .filters import check_positive
+from .filters import check_epsilon, check_positive
 from .outputs import relation_of
 
 Array = NDArray[Any]
@@ -211,7 +211,7 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
 
 
 @persistence.register
-class MultitaskLinearSVR(_LinearMachine):
+class MultitaskLinearSVR(Regressor, _LinearMachine):
     """Linear support vector regression for many tasks in groups, for many and sparse features.
 
     It minimises ½ Σ_st A_st w_s·w_t + C Σ_i max(0, |y_i - w_(t_i)·x_i| - epsilon), the losses squared where asked for.
@@ -281,20 +281,13 @@ class MultitaskLinearSVR(_LinearMachine):
         """The output of each record for its task."""
         return np.asarray(self._outputs(X, task)[:, 0])
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """The explained variance R²."""
-        from sklearn.metrics import r2_score
-
-        return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
-
     def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
         from sklearn.svm import LinearSVR
         from sklearn.utils import column_or_1d
 
         if self.loss not in ("squared_epsilon_insensitive", "epsilon_insensitive"):
             raise ValueError(f"loss must be 'squared_epsilon_insensitive' or 'epsilon_insensitive', got {self.loss!r}")
-        if not 0 <= self.epsilon < np.inf:
-            raise ValueError(f"epsilon must be a finite number, at least 0, got {self.epsilon!r}")
+        check_epsilon(self.epsilon)
         made, known, n_slots = self._mapped(X, task, tasks)
         target = column_or_1d(numbers(y, made.shape[0]), warn=True)
         dual = self.loss == "epsilon_insensitive" or made.shape[0] < made.shape[1]

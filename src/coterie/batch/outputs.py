@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from coterie.relations import HalfUpdate
 
+from . import memory
+
 Matrix = NDArray[np.float64]
 
 
@@ -35,7 +37,16 @@ def relation_of(relation: Any) -> Any:
 
 
 def output_kernel(relation: Any, tasks: Sequence[Hashable]) -> Matrix:
-    """M for these tasks, shape (T, T)."""
+    """M for these tasks, shape (T, T).
+
+    Raises
+    ------
+    OutOfMemoryError
+        If it would not fit, before it is made.
+    """
+    n = len(tasks)
+    instead = "take fewer tasks, or a linear machine (MultitaskLinearSVR) if they are in groups"
+    memory.require(3 * 8.0 * n**2, f"the output kernel of {n} x {n} tasks", instead)
     return np.ascontiguousarray(relation_of(relation).relation_matrix(list(tasks)), np.float64)
 
 

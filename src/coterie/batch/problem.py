@@ -13,7 +13,7 @@ from coterie.numeric.points import Points
 from coterie.relations.matrices import labels_of
 from coterie.views import Index
 
-from .base import Records, numbers
+from .base import Records, numbers, plain
 from .designs import Separate, Shared
 from .expansion import Expansion
 from .kernel_base import KernelEstimator
@@ -85,9 +85,9 @@ def problem_of(model: KernelEstimator, X: Any, y: Any, task: Any, tasks: Any, ri
     """
     if risk not in RISKS:
         raise ValueError(f"risk must be 'rows' or 'tasks', got {risk!r}")
-    records = model._records(X, task, shared=np.ndim(_plain(y)) == 2)
+    records = model._records(X, task, shared=np.asarray(plain(y)).ndim == 2)
     Y = numbers(y, len(records.points.squares))
-    return problem_from(model, records, Y, tasks, risk, getattr(y, "columns", None))
+    return problem_from(model, records, Y, tasks, risk, getattr(y, "column_names", getattr(y, "columns", None)))
 
 
 def problem_from(
@@ -134,7 +134,3 @@ def risk_roots(risk: str, codes: NDArray[np.int64] | None, n_tasks: int) -> Arra
     counts = np.bincount(codes, minlength=n_tasks)
     present = np.count_nonzero(counts)
     return np.sqrt(len(codes) / (present * np.maximum(counts, 1.0)))
-
-
-def _plain(y: Any) -> Any:
-    return y if hasattr(y, "ndim") else np.asarray(y.to_pylist() if hasattr(y, "to_pylist") else y)

@@ -1,4 +1,4 @@
-"""Products with the joint kernel matrix, never keeping it: by blocks of kernel values, or by features where they do."""
+"""Products with kernel matrices that are never kept: by blocks of values, or by features where kernels are linear."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from coterie.kernels import Linear
 from coterie.numeric.points import Points, as_matrix, piece
-from coterie.numeric.records import take
+from coterie.numeric.records import Csr, Dense, take
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]
 
 #: Entries of the blocks in which kernel values are made where not all are kept.
 BLOCK_ENTRIES = 2**23
+
+#: Linear kernels go by features where the weights of all tasks are no more than so many.
+MOST_WEIGHTS = 2**26
 
 
 def some(points: Points, places: Codes) -> Points:
@@ -28,8 +31,20 @@ def some(points: Points, places: Codes) -> Points:
 def block(kernel: Any, X: Points, Z: Points, dtype: str) -> Array:
     """The kernel's values for all pairs."""
     out = np.empty((len(X.squares), len(Z.squares)), dtype)
-    kernel.values(X, Z, out)
+    kernel.values(formed_as(X, Z), Z, out)
     return out
+
+
+def formed_as(X: Points, Z: Points) -> Points:
+    """X, dense or sparse as Z is: kernels take pairs of one form."""
+    if hasattr(X.rows, "starts") == hasattr(Z.rows, "starts"):
+        return X
+    if hasattr(X.rows, "starts"):
+        return X._replace(rows=Dense(as_matrix(X).toarray()))
+    from scipy.sparse import csr_array
+
+    made = csr_array(as_matrix(X))
+    return X._replace(rows=Csr(made.data, made.indices.astype(np.int32), made.indptr.astype(np.int64)))
 
 
 def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
@@ -41,33 +56,83 @@ def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
         yield slice(first, last), piece(points, first, last)
 
 
+def by_tasks(codes: Codes, c: Array, n_tasks: int) -> Any:
+    """The coefficients of rows in the columns of their tasks, a sparse matrix of shape (n, T)."""
+    from scipy.sparse import csr_array
+
+    n = len(codes)
+    return csr_array((np.asarray(c, np.float64), codes, np.arange(n + 1)), shape=(n, n_tasks))
+
+
 @singledispatch
-def joint_product(kernel: Any, points: Points, codes: Codes, M: Array, C: Array, dtype: str) -> Array:
-    """Σ_j k(x_i, x_j) M_(t_i t_j) C_j for every row i: O(n²) kernel values, O(n) memory."""
+def joint_product(
+    kernel: Any, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str
+) -> Any:
+    """Σ_j k(x_i, z_j) M_(p_i t_j) C_j for records x_i, p_i their rows of M, t_j the tasks of z_j: memory of a block."""
     from coterie.numeric.joint import joint_sums
 
-    out = np.empty(C.shape)
-    for rows, X in pieces(points, len(codes)):
-        joint_sums(block(kernel, X, points, dtype), M, codes[rows], codes, C, out[rows])
+    out = np.empty((len(places), C.shape[1]))
+    for rows, some in pieces(X, len(codes)):
+        joint_sums(block(kernel, some, Z, dtype), M, places[rows], codes, C, out[rows])
     return out
 
 
 @joint_product.register
-def _(kernel: Linear, points: Points, codes: Codes, M: Array, C: Array, dtype: str) -> Array:
-    """The same by the weights of each task, W = M Σ_j C_j x_j: O(entries + T² d)."""
-    from scipy.sparse import csr_array
-
-    n, X = len(codes), as_matrix(points)
-    tasks: Any = csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, len(M)))
-    made = [_by_features(X, tasks, codes, M, c) for c in np.asarray(C, np.float64).T]
-    return np.column_stack(made)
+def _(kernel: Linear, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str) -> Any:
+    """The same by the weights of each task, W = M Σ_j C_j z_j: O(entries + T² d)."""
+    if not _few(max(M.shape), Z):
+        return joint_product.dispatch(object)(kernel, X, places, Z, codes, M, C, dtype)
+    sums = [dense(by_tasks(codes, c, M.shape[1]).T @ as_matrix(Z)) for c in C.T]
+    return np.column_stack([_dots(as_matrix(X), M @ each, places) for each in sums])
 
 
-def _by_features(X: Any, tasks: Any, codes: Codes, M: Array, c: Array) -> Array:
-    moved = X * c[:, None] if isinstance(X, np.ndarray) else X.multiply(c[:, None]).tocsr()
-    sums = tasks.T @ moved
-    W = M @ (sums if isinstance(sums, np.ndarray) else sums.toarray())
+def _dots(X: Any, W: Array, places: Codes) -> Array:
+    """x_i · w_(p_i)."""
     if isinstance(X, np.ndarray):
-        return np.asarray(np.einsum("nd,nd->n", X, W[codes]))
-    rows = np.repeat(np.arange(len(codes)), np.diff(X.indptr))
-    return np.bincount(rows, X.data * W[codes[rows], X.indices], minlength=len(codes))
+        return np.asarray(np.einsum("nd,nd->n", X, W[places]))
+    rows = np.repeat(np.arange(len(places)), np.diff(X.indptr))
+    return np.bincount(rows, X.data * W[places[rows], X.indices], minlength=len(places))
+
+
+@singledispatch
+def gram_product(kernel: Any, X: Points, Z: Points, C: Array, dtype: str) -> Array:
+    """Σ_j k(x_i, z_j) C_j for every record x_i: memory of a block."""
+    out = np.empty((len(X.squares), C.shape[1]))
+    for rows, some in pieces(X, len(Z.squares)):
+        out[rows] = block(kernel, some, Z, dtype) @ C
+    return out
+
+
+@gram_product.register
+def _(kernel: Linear, X: Points, Z: Points, C: Array, dtype: str) -> Array:
+    """The same by weights, Σ_j C_j z_j: O(entries · columns of C)."""
+    if not _few(C.shape[1], Z):
+        return np.asarray(gram_product.dispatch(object)(kernel, X, Z, C, dtype))
+    return np.asarray(as_matrix(X) @ (as_matrix(Z).T @ np.asarray(C, np.float64)))
+
+
+@singledispatch
+def quadratic(kernel: Any, X: Points, D: Any, dtype: str) -> Array:
+    """D' K D for an array or a sparse matrix D with a row a record: O(n²) values of k, memory of a block."""
+    total = np.zeros((D.shape[1], D.shape[1]))
+    for rows, some in pieces(X, D.shape[0]):
+        total += D[rows].T @ (block(kernel, some, X, dtype) @ D)
+    return total
+
+
+@quadratic.register
+def _(kernel: Linear, X: Points, D: Any, dtype: str) -> Array:
+    """The same by the weights D'X: O(entries + T² d)."""
+    if not _few(D.shape[1], X):
+        return np.asarray(quadratic.dispatch(object)(kernel, X, D, dtype))
+    W = dense(D.T @ as_matrix(X))
+    return np.asarray(W @ W.T, np.float64)
+
+
+def _few(n_tasks: int, Z: Points) -> bool:
+    return n_tasks * Z.features <= MOST_WEIGHTS
+
+
+def dense(made: Any) -> Array:
+    """An array of what may be a sparse matrix."""
+    return made if isinstance(made, np.ndarray) else np.asarray(made.toarray())

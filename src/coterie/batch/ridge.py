@@ -12,6 +12,7 @@ from coterie import persistence
 from coterie.online.tabular import split_task, task_labels
 from coterie.views import distinct_labels
 
+from .base import Regressor
 from .filters import check_positive, filter_of
 from .kernel_base import KernelEstimator
 from .learning import alternate
@@ -23,7 +24,7 @@ Array = NDArray[Any]
 
 
 @persistence.register
-class MultitaskKernelRidge(KernelEstimator):
+class MultitaskKernelRidge(Regressor, KernelEstimator):
     """Kernel ridge regression of many tasks that share through M = A⁻¹ (ROS11 §3-5).
 
     With the kernel Q((x, s), (z, t)) = k(x, z) M_st it minimises, over functions f = (f_1, ..., f_T),
@@ -174,12 +175,6 @@ class MultitaskKernelRidge(KernelEstimator):
         known = self.expansion_.tasks.numbers
         means = [self.center_[known[label]] if label in known else self.center_.mean() for label in distinct]
         return np.array(means)[places]
-
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """The explained variance R², its mean over outputs."""
-        from sklearn.metrics import r2_score
-
-        return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
 
     @property
     def penalty_(self) -> float:

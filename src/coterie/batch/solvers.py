@@ -16,6 +16,9 @@ Array = NDArray[Any]
 
 SOLVERS = ("auto", "cholesky", "spectrum", "conjugate gradients")
 
+#: What is left to do where no solver fits.
+FEWER = "no solver would fit, take fewer rows or dtype='float32'"
+
 #: Most steps of conjugate gradients.
 STEPS = 1000
 
@@ -52,22 +55,30 @@ def solve(design: Any, used: Any, y: Array, solver: str, tol: float) -> Array:
 
 
 def chosen(design: Any, used: Any, solver: str) -> str:
-    """The solver's name, refused if it would not fit."""
+    """The solver's name, refused if it cannot apply the filter or would not fit."""
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}")
-    if solver == "cholesky" and not _systems(used):
-        raise ValueError(f"solver='cholesky' solves Tikhonov systems, which {used!r} has none of: take 'spectrum'")
-    exact = design.preferred() if _systems(used) else "spectrum"
+    able = _able(design, used)
     if solver == "auto":
-        return exact if memory.fits(design.bytes(exact)) else "conjugate gradients"
-    instead = next((each for each in (exact, SOLVERS[-1]) if memory.fits(design.bytes(each))), "none would fit")
-    what = f"{design.what.format(n=design.n)} for solver={solver!r}"
-    memory.require(design.bytes(solver), what, f"solver={instead!r} would fit" if instead in SOLVERS else instead)
+        solver = next((each for each in able if memory.fits(design.bytes(each))), able[-1])
+    if solver not in able:
+        raise ValueError(f"solver={solver!r} cannot apply {used!r}: take {' or '.join(map(repr, able))}")
+    instead = next((f"solver={each!r} would fit" for each in able if memory.fits(design.bytes(each))), FEWER)
+    memory.require(design.bytes(solver), f"{design.what.format(n=design.n)} for solver={solver!r}", instead)
     return solver
 
 
-def _systems(used: Any) -> bool:
-    return hasattr(used, "alpha")
+def require_spectrum(design: Any) -> None:
+    """Refuse to choose by a spectrum that would not fit."""
+    instead = "choose on fewer rows, a part of them drawn at random, and fit all"
+    memory.require(design.bytes("spectrum"), f"the spectrum of {design.what.format(n=design.n)}", instead)
+
+
+def _able(design: Any, used: Any) -> list[str]:
+    """The solvers that can apply a filter, the quickest exact one first."""
+    exact = [design.preferred(), "cholesky"] if hasattr(used, "alpha") else []
+    products = ["conjugate gradients"] if hasattr(used, "iterate") else []
+    return list(dict.fromkeys([*exact, "spectrum", *products]))
 
 
 def _no_largest() -> float:
@@ -139,8 +150,9 @@ def largest_of(design: Any, y: Array) -> float:
     def product(c: Array) -> Array:
         return np.asarray(design.product(c.reshape(y.shape)).ravel(), np.float64)
 
-    if y.size == 1:
-        return float(product(np.ones(1))[0])
-    operator: Any = LinearOperator((y.size, y.size), matvec=product, dtype=np.float64)
     start = np.random.default_rng(0).normal(size=y.size)
+    moved = product(start)
+    if y.size == 1 or not moved.any():
+        return float(moved[0] / start[0])
+    operator: Any = LinearOperator((y.size, y.size), matvec=product, dtype=np.float64)
     return float(eigsh(operator, k=1, which="LA", tol=1e-10, v0=start, return_eigenvectors=False)[0])

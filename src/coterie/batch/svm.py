@@ -13,12 +13,12 @@ from coterie.relations.matrices import labels_of as task_tuple
 from coterie.views import Index
 
 from . import memory
-from .base import Records, numbers
+from .base import Records, Regressor, numbers
 from .classification import BatchClassifier, check_rows
 from .coding import machines_of
 from .designs import Separate
 from .expansion import Expansion
-from .filters import check_positive
+from .filters import check_epsilon, check_positive
 from .kernel_base import KernelEstimator
 from .outputs import output_kernel
 from .products import some
@@ -162,7 +162,7 @@ class MultitaskSVC(BatchClassifier, _Machine):
 
 
 @persistence.register
-class MultitaskSVR(_Machine):
+class MultitaskSVR(Regressor, _Machine):
     """Support vector regression for many tasks: the epsilon-insensitive loss and the kernel k(x, z) M_st.
 
     It minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, |y_i - f_(t_i)(x_i) - intercept| - epsilon).
@@ -230,18 +230,11 @@ class MultitaskSVR(_Machine):
         """The output of each record for its task."""
         return np.asarray(self._evaluate(X, task) + self.intercept_[0])
 
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """The explained variance R²."""
-        from sklearn.metrics import r2_score
-
-        return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
-
     def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
         from sklearn.svm import SVR
         from sklearn.utils import column_or_1d
 
-        if not (isinstance(self.epsilon, (int, float)) and 0 <= self.epsilon < np.inf):
-            raise ValueError(f"epsilon must be a finite number, at least 0, got {self.epsilon!r}")
+        check_epsilon(self.epsilon)
         records = self._records(X, task, shared=False)
         target = column_or_1d(numbers(y, len(records.points.squares)), warn=True)
         design, known = self._design(records, tasks)

@@ -23,6 +23,10 @@ Array = NDArray[Any]
 BLOCK_ENTRIES = 2**22
 
 
+#: Arrays of the size of the kernel matrix that are there at once while it is made.
+MATRICES = 4
+
+
 def _gaussian(X: Array, Z: Array, sigma: float) -> tuple[Array, Array, Array]:
     """Delta = x - z for all pairs, (n, m, D), its squared length over sigma², and exp(-r²/(2 sigma²)) / sigma²."""
     delta = X[:, None, :] - Z[None, :, :]
@@ -242,11 +246,10 @@ class VectorFieldRidge(BatchParameters):
         Y = numbers(y, len(points))
         needed = 8.0 * Y.size**2
         what = f"a kernel matrix of {len(points)} x {len(points)} points with {Y.size // len(points)} components"
-        memory.require(3 * needed, what, "take fewer points")
+        memory.require(MATRICES * needed, what, "take fewer points")
         fresh.dual_coef_ = _solved(self._kernel(), points, Y, self.alpha)
         fresh.X_fit_ = points
-        self.__dict__.update(fresh.__dict__)
-        return self
+        return self._take_over(fresh)
 
     def predict(self, X: Any) -> Array:
         """The field at each point, shape (m, D)."""
@@ -289,10 +292,6 @@ class VectorFieldRidge(BatchParameters):
         axes = [np.linspace(low[d], high[d], size) for d in range(2)]
         grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
         draw_field(grid, self.predict(grid), self.X_fit_, Path(path))
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
-        persistence.save(self, path)
 
     def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""

@@ -23,6 +23,9 @@ _OPTIONS: Any = {"forceinline": True, "error_model": "numpy"}
 #: Said in as many words, for a function takes over what it does not say from whoever calls it first.
 _APART: Any = _OPTIONS | {"forceinline": False}
 
+#: Python never calls bodies of generic functions: what would let it is not compiled.
+_INNER: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 _BODIES: dict[Body, list[tuple[tuple[type, ...], Body]]] = {}
 
 
@@ -57,12 +60,12 @@ def _cached(function: F, **options: Any) -> F:
 
 def generic(function: F) -> F:
     """Declare a function whose bodies are given by :func:`when`; its own body is never run."""
-    return _overloaded(function, _OPTIONS)
+    return _overloaded(function, _OPTIONS | _INNER)
 
 
 def generic_apart(function: F) -> F:
     """As :func:`generic`, for bodies that are long and seldom called: see :func:`apart`."""
-    return _overloaded(function, _APART)
+    return _overloaded(function, _APART | _INNER)
 
 
 def _overloaded(function: F, options: Any) -> F:

@@ -48,6 +48,21 @@ _KINDS: dict[str, Any] = {
 } | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}
 
 
+def saved(kind: Any) -> Any:
+    """Let models with this named tuple be saved and loaded; for those that do not come with this package.
+
+    Loading knows it by its name alone, so the module that defines it is to be imported first.
+
+    Raises
+    ------
+    ValueError
+        If another kind has that name.
+    """
+    if _KINDS.setdefault(kind.__name__, kind) is not kind:
+        raise ValueError(f"there is another kind of model named {kind.__name__!r}: {_KINDS[kind.__name__]!r}")
+    return kind
+
+
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
     """The shape of a model as plain JSON data, and its arrays by dotted name."""
     fields: dict[str, Any] = {}

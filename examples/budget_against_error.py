@@ -1,0 +1,48 @@
+"""
+A memory that is fixed: budgets against errors
+==============================================
+
+A kernel Perceptron keeps the records it was wrong about. A budget says how many may stay, and which; here are four of
+them on a stream whose classes no straight line separates. Run it as ``python budget_against_error.py``.
+"""
+
+# %%
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import coterie as ct
+
+SIZES = (10, 20, 40, 80, 160)
+BUDGETS = (ct.RandomRemoval, ct.Forgetron, ct.Projection, ct.SharedProjection)
+
+rng = np.random.default_rng(0)
+task = rng.integers(6, size=4000)
+X = rng.normal(size=(4000, 2))
+radius = 1.2 + 0.1 * task  # all tasks draw a circle, each a little larger than the one before
+y = (X**2).sum(axis=1) > radius**2
+
+
+def run(budget):
+    """Error over the stream, and how many support vectors were left."""
+    model = ct.MultitaskKernelPerceptron(ct.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
+    return ct.progressive_validation(model, X, y, task=task).error, model.n_support_
+
+
+unbounded, kept = run(ct.Unbounded())
+print(f"without a budget: {unbounded:.1%} error, {kept} support vectors")
+
+# %%
+
+figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
+for budget in BUDGETS:
+    errors = [run(budget(size))[0] for size in SIZES]
+    print(f"{budget.__name__:17}", *(f"{error:6.1%}" for error in errors))
+    axes.plot(SIZES, [100 * error for error in errors], "o-", label=budget.__name__)
+axes.axhline(100 * unbounded, color="black", linestyle=":", label=f"no budget ({kept})")
+axes.set(xscale="log", xlabel="support vectors, all tasks together", ylabel="error, %")
+axes.set_xticks(SIZES, labels=map(str, SIZES))
+axes.legend()
+plt.show()

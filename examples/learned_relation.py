@@ -1,0 +1,54 @@
+"""
+A relation that is learned
+==========================
+
+Nobody says how these twelve tasks relate: three groups, the third of which is the mirror of the first. ``LogDet`` finds
+it while it goes along the stream, from the mistakes alone. Run it as ``python learned_relation.py``.
+"""
+
+# %%
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import coterie as ct
+from coterie.explanation import nearest_tasks, sharing
+
+rng = np.random.default_rng(0)
+first, second = rng.normal(size=(2, 30))
+tastes = np.array([first, second, -first])[np.arange(12) % 3] + 0.3 * rng.normal(size=(12, 30))
+names = np.array([f"{'abc'[i % 3]}{i // 3}" for i in range(12)])
+
+task = rng.integers(12, size=6000)
+X = rng.normal(size=(6000, 30))
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+y = (X * tastes[task]).sum(axis=1) > 0
+
+learned = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-2, step_norm=True), "auto"))
+comparison = ct.compare({"learned": learned}, X, y, task=names[task])
+for name, trace in comparison.traces.items():
+    print(f"{name:12} {trace.error:.1%} error")
+
+# %%
+# Who is like whom, by name. A negative number is a task that sees things the other way round.
+
+for name in ("a0", "b0"):
+    print(name, [(other, round(share, 2)) for other, share in nearest_tasks(learned, name, n=7)])
+
+# %%
+# The whole matrix, beside the inner products of the true tastes that it never saw.
+
+shown = sorted(names)
+R = sharing(learned)
+place = [list(R.tasks).index(name) for name in shown]
+true = np.corrcoef(tastes[[list(names).index(name) for name in shown]])
+figure, both = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+for axes, matrix, title in zip(both, (R.matrix[np.ix_(place, place)], true), ("learned", "true"), strict=True):
+    image = axes.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
+    axes.set(title=title, xticks=range(12), yticks=range(12))
+    axes.set_xticklabels(shown)
+    axes.set_yticklabels(shown)
+figure.colorbar(image, ax=both, label="sharing")
+plt.show()

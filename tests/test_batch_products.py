@@ -1,0 +1,122 @@
+"""Batch estimators where kernel matrices are not kept, are zero, or come in two forms; and what does not fit in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from coterie.batch import designs, memory, products
+from coterie.numeric.points import points
+from coterie.online.tabular import as_rows
+from reference import kernel_ridge as reference
+
+RNG = np.random.default_rng(19)
+N, D, T = 30, 4, 3
+X = np.where(RNG.random((N, D)) < 0.4, 0.0, RNG.normal(size=(N, D)))
+TASK = np.r_[np.arange(T), RNG.integers(T, size=N - T)]
+Y = X[:, 0] + 0.5 * TASK * X[:, 1] + 0.1 * RNG.normal(size=N)
+C = RNG.normal(size=(N, 2))
+M = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.0]])
+NEW = RNG.normal(size=(7, D))
+FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
+
+
+def held(rows):
+    return points(as_rows(rows, "float64"), np.arange(rows.shape[0]), D)
+
+
+@pytest.mark.parametrize("most", [0, products.MOST_WEIGHTS], ids=["by pairs", "by features"])
+@pytest.mark.parametrize("asked", FORMS)
+@pytest.mark.parametrize("learned", FORMS)
+def test_products_of_a_linear_kernel_are_sums_over_pairs(monkeypatch, learned, asked, most):
+    monkeypatch.setattr(products, "MOST_WEIGHTS", most)
+    monkeypatch.setattr(products, "BLOCK_ENTRIES", 100)  # several blocks
+    Z, records, places = held(FORMS[learned](X)), held(FORMS[asked](NEW)), np.arange(7) % T
+    K, kernel = reference.linear(NEW, X), ct.kernels.Linear()
+    np.testing.assert_allclose(
+        products.joint_product(kernel, records, places, Z, TASK, M, C, "float64"),
+        reference.joint(K, M, places, TASK) @ C,
+        rtol=1e-10,
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(products.gram_product(kernel, records, Z, C, "float64"), K @ C, rtol=1e-10, atol=1e-12)
+    every = reference.linear(X, X)
+    for coefficients in (C, products.by_tasks(TASK, C[:, 0], T)):
+        dense = products.dense(coefficients)
+        found = products.quadratic(kernel, Z, coefficients, "float64")
+        np.testing.assert_allclose(found, dense.T @ every @ dense, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["linear", ct.Gaussian(1.3), ct.Polynomial(2)], ids=repr)
+def test_records_may_be_dense_where_those_learned_from_were_sparse(kernel):
+    model = ct.MultitaskKernelRidge(kernel)
+    expected = model.fit(X, Y, task=TASK).predict(NEW, task=TASK[:7])
+    for fitted, asked in ((np.asarray, sp.csr_array), (sp.csr_array, np.asarray)):
+        model.fit(fitted(X), Y, task=TASK)
+        np.testing.assert_allclose(model.predict(asked(NEW), task=TASK[:7]), expected, rtol=1e-9, atol=1e-12)
+        machine = ct.MultitaskSVC(kernel).fit(fitted(X), Y > 0, task=TASK)
+        np.testing.assert_array_equal(
+            machine.predict(asked(NEW), task=TASK[:7]), machine.predict(fitted(NEW), task=TASK[:7])
+        )
+
+
+def test_an_output_kernel_learned_by_features_is_that_learned_by_pairs():
+    relation = ct.OptimalOutputKernel(steps=4)
+    by_features = ct.MultitaskKernelRidge("linear", relation, 0.3).fit(X, Y, task=TASK)
+    by_pairs = ct.MultitaskKernelRidge("precomputed", relation, 0.3).fit(X @ X.T, Y, task=TASK)
+    np.testing.assert_allclose(by_features.relation_matrix_, by_pairs.relation_matrix_, rtol=1e-8)
+    np.testing.assert_allclose(by_features.objective_, by_pairs.objective_, rtol=1e-8)
+    assert by_features.penalty_ == pytest.approx(by_pairs.penalty_, rel=1e-8)
+
+
+@pytest.mark.parametrize("used", [None, ct.Landweber(3), ct.NuMethod(3), ct.IteratedTikhonov(1.0, 2)], ids=repr)
+@pytest.mark.parametrize("solver", ["auto", "spectrum", "conjugate gradients"])
+@pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
+def test_records_that_are_all_zero_predict_zero(used, solver, shared):
+    model = ct.MultitaskKernelRidge("linear", filter=used, solver=solver)
+    model.fit(np.zeros((N, D)), *([C] if shared else [Y, TASK]))
+    assert np.isfinite(model.dual_coef_).all()
+    assert (model.predict(NEW, *([] if shared else [TASK[:7]])) == 0).all()
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_no_solver_can_hold_is_refused(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2.0**11)
+    with pytest.raises(MemoryError, match=r"for solver='conjugate gradients' would take .* no solver would fit"):
+        ct.MultitaskKernelRidge().fit(X, Y, task=TASK)
+    with pytest.raises(MemoryError, match=r"for solver='spectrum' would take .* no solver would fit, take fewer rows"):
+        ct.MultitaskKernelRidge(filter=ct.CutOff(1.0)).fit(X, Y, task=TASK)  # conjugate gradients could not do it
+    with pytest.raises(MemoryError, match=r"the spectrum of a kernel matrix of 30 x 30 rows would take .* fewer rows"):
+        ct.ridge_path(ct.MultitaskKernelRidge(), X, Y, TASK)
+    with pytest.raises(MemoryError, match=r"the output kernel of 30 x 30 tasks would take .* take fewer tasks"):
+        ct.MultitaskKernelRidge().fit(X, Y, task=np.arange(N))
+
+
+def test_more_rows_have_fewer_landmarks_where_their_columns_would_be_too_many():
+    assert [designs.rank_for(n) for n in (20, 10**4, 10**5, 10**6, 10**9)] == [20, 1000, 3162, 536, 50]
+
+
+# -- forms of y, parameters --------------------------------------------------------------------------------------------
+
+
+def test_tables_of_arrow_may_be_outputs():
+    table = pa.table({"up": Y, "down": -Y})
+    model = ct.MultitaskKernelRidge().fit(X, table)
+    assert model.tasks_ == ["up", "down"]
+    np.testing.assert_array_equal(
+        model.predict(X), ct.MultitaskKernelRidge().fit(X, np.column_stack([Y, -Y])).predict(X)
+    )
+    assert model.score(X, table) == pytest.approx(model.score(X, np.column_stack([Y, -Y])))
+    labels = pa.table({"positive": (Y > 0).astype(int), "large": (Y > 1).astype(int)})
+    assert ct.MultitaskKernelClassifier().fit(X, labels).predict(X).shape == (N, 2)
+
+
+def test_other_precisions_are_refused():
+    for model in (ct.MultitaskKernelRidge(dtype="float16"), ct.MultitaskLinearSVR(dtype="float16")):
+        with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32', got 'float16'"):
+            model.fit(X, Y, task=TASK)
