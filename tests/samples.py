@@ -23,6 +23,7 @@ class SampleTrace:
     probability: Any = None
     stored: Any = None
     evicted: Any = None
+    weights: Any = None
 
     @property
     def n(self):
@@ -50,6 +51,7 @@ class SampleComparison:
     traces: dict[str, SampleTrace]
     models: dict[str, Any]
     seconds: dict[str, float]
+    beside: tuple[str, str] = ("independent", "pooled")
 
 
 @dataclass(frozen=True)

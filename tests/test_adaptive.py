@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from scipy.stats import norm
 
 import coterie as ct
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
@@ -220,6 +221,33 @@ def test_probabilities_are_those_of_the_margins(model, factor):
     shown = model.predict_proba(X, task=task)
     np.testing.assert_allclose(shown.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(model.predict(X, task=task), np.array(["a", "b"])[shown.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("options", [{}, {"half_life": 100.0}, {"covariance": "full"}])
+def test_probabilities_of_arow_are_a_probit_of_margin_over_variance(options):
+    X, y, task = stream(11)
+    model = ct.MultitaskAROW(**options).partial_fit(X, np.where(y > 0, "b", "a"), task=task)
+    someone = [*task[:10].tolist(), "nobody"]
+    m, v = (method(X[:11], someone) for method in (model.decision_function, model.margin_variance))
+    shown = model.predict_proba(X[:11], task=someone)
+    np.testing.assert_allclose(shown[:, 1], norm.cdf(m / np.sqrt(0.25 + v)), rtol=1e-12)
+    np.testing.assert_allclose(shown[:, 0], norm.cdf(-m / np.sqrt(0.25 + v)), rtol=1e-12)
+    block = model.as_block(X[:10], np.where(y > 0, "b", "a")[:10], task[:10])
+    np.testing.assert_array_equal(model.block_probabilities(block, m[:10]), shown[:10, 1])
+
+
+def test_probabilities_of_arow_for_one_dictionary():
+    model = ct.MultitaskAROW()
+    assert model.predict_proba_one({"a": 1.0}) == {}
+    model.learn_one({"a": 1.0}, "yes", task=1)
+    assert model.predict_proba_one({"a": 1.0}, task=1) == {"yes": 1.0}
+    model.learn_one({"b": 1.0}, "no", task=1)
+    shown = model.predict_proba_one({"a": 2.0}, task=2)
+    columns = model.predict_proba([{"a": 2.0}], task=[2])
+    assert list(shown.values()) == columns[0].tolist()
+    assert 0.5 < shown["yes"] < model.predict_proba_one({"a": 2.0}, task=1)["yes"]
+    with pytest.raises(AttributeError, match="has no probabilities"):
+        ct.MultitaskAROW(rule=ct.SecondOrder()).fit([[1.0], [-1.0]], [0, 1]).predict_proba([[1.0]])
 
 
 def test_a_model_without_probabilities_leaves_none_in_the_trace():

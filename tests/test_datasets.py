@@ -24,6 +24,9 @@ FILES = {
     "amazon4": "amazon4_msda5000.npz",
     "acl4": "acl4_bigram_counts.npz",
     "newsgroups_pairs": "20news_bydate_counts.npz",
+    "a9a_halves": "a9a.npz",
+    "mfeat": "mfeat.npz",
+    "eth80": "eth80_views.npz",
 }
 # rows, features, tasks, share of +1 in percent, rows of the published test part
 EXPECTED = {
@@ -307,11 +310,28 @@ def test_chem97_refuses_a_package_with_other_figures(monkeypatch):
         datasets.chem97()
 
 
+# ── several views ──
+
+
+@needs_data
+@pytest.mark.data
+def test_data_sets_of_several_views_can_be_written_as_tables(tmp_path):
+    data = datasets.load("mfeat")
+    datasets.export("mfeat", tmp_path / "digits.parquet")
+    table = pq.read_table(tmp_path / "digits.parquet")
+    assert table.num_columns == 1 + sum(block.shape[1] for block in data.X.values())
+    assert table["label"].to_pylist().count("yes") == (data.y == 1).sum()
+    order = np.random.default_rng(0).permutation(len(data))
+    np.testing.assert_array_equal(table["kar_3"].to_numpy(), data.X["kar"][order, 3])
+    assert datasets.table("eth80").num_rows == 820
+
+
 # ── by name, and what is missing ──
 
 
 def test_names_and_loaders():
-    assert datasets.names() == ("flights", "chem97", "school", "landmine", "a9a", "amazon4", "acl4", "newsgroups_pairs")
+    tasks = ("flights", "chem97", "school", "landmine", "a9a", "amazon4", "acl4", "newsgroups_pairs")
+    assert datasets.names() == (*tasks, "a9a_halves", "mfeat", "eth80")
     for name in datasets.names():
         assert callable(getattr(datasets, name))
 

@@ -27,9 +27,17 @@ CONFIGURATIONS = [
     ct.MultitaskAROW(covariance="full"),
 ]
 
+
+def expected_to_fail(estimator):
+    """Checks that contradict what an estimator is for, and why."""
+    if type(estimator) is not ct.MultitaskAROW:
+        return {}
+    return {"check_decision_proba_consistency": "of two records with one margin, the surer has the larger probability"}
+
+
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS)
+    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=expected_to_fail)
 
 
 @of_scikit_learn

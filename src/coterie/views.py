@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .numeric.hashing import feature_hash
 from .numeric.records import Csr
-from .numeric.view_forms import cut, stack
+from .numeric.view_forms import alone, cut, stack
 
 
 class Index:
@@ -248,21 +248,33 @@ def _is_finite(number: Any) -> bool:
 
 @dataclass(frozen=True)
 class ViewRecords:
-    """Records of several views, checked: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``."""
+    """Records of several views, checked: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``.
+
+    ``views`` are theirs, where they were read from a file.
+    """
 
     rows: Any
     present: NDArray[np.bool_]
+    views: Views | None = None
 
     def __len__(self) -> int:
         return len(self.present)
 
     def __getitem__(self, span: slice) -> ViewRecords:
         first, last, _ = span.indices(len(self))
-        return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last])
+        return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last], self.views)
 
     def joined(self, below: ViewRecords) -> ViewRecords:
         """These records and those after them."""
-        return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]))
+        return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]), self.views)
+
+    def alone(self, name: Hashable) -> ViewRecords:
+        """The records as one of the views, by name, shows them."""
+        if self.views is None:
+            raise ValueError(f"view {name!r} cannot be taken apart from records whose views have no names")
+        k = self.views.place(name)
+        rows = alone(self.rows, len(self.views), k)
+        return ViewRecords(rows, self.present[:, k : k + 1], Views([name], [self.views.widths[k]]))
 
 
 class Views:

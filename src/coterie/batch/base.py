@@ -140,6 +140,14 @@ class BatchEstimator(BatchParameters):
         """None: margins are no log-odds."""
         return None
 
+    def block_probabilities(self, block: Any, margin: Array) -> Array | None:
+        """As :meth:`probabilities`, for the margins of a block's records."""
+        return self.probabilities(margin)
+
+    def tasks_of(self, block: Any) -> Any:
+        """The task of each of a block's records."""
+        return block.tasks
+
     # -- learning
 
     def _fit(self, X: Any, y: Any, task: Any, tasks: Any) -> Self:
@@ -210,6 +218,11 @@ class BatchEstimator(BatchParameters):
         return new
 
     # -- what was learned
+
+    @property
+    def extent(self) -> tuple[int, str]:
+        """How many of what the model has."""
+        return len(self.tasks_), "task"
 
     @property
     def tasks_(self) -> list[Hashable]:

@@ -10,22 +10,31 @@ from coterie.cli.options import Columns, Delay, Files, Learning
 from coterie.cli.outputs import Outputs, finish
 from coterie.cli.progress import watching
 from coterie.cli.spreading import spread
+from coterie.cli.viewing import Viewing
 
 DEFAULT = ("adaptive", "share=0.25", "share=0.75")
+OF_VIEWS = ("p=2", "p=5", "p=2,pa1")
 
 Learner = Annotated[
     list[str] | None,
     typer.Option(
         metavar="SPEC",
         help="A learner in one word, parts with commas between: a relation, a rule, average, no-average, or name=value "
-        "with an option's name (share=0.3,pa2,C=0.1). May be repeated.  [default: adaptive, share=0.25, share=0.75]",
+        "with an option's name (share=0.3,pa2,C=0.1; of views orthogonal, matrix, p=4). May be repeated.  [default: "
+        "adaptive, share=0.25, share=0.75; of views p=2, p=5 and p=2,pa1]",
     ),
 ]
 
 
 @spread
 def compare(
-    files: Files, columns: Columns, learning: Learning, outputs: Outputs, learner: Learner = None, delay: Delay = 0
+    files: Files,
+    columns: Columns,
+    viewing: Viewing,
+    learning: Learning,
+    outputs: Outputs,
+    learner: Learner = None,
+    delay: Delay = 0,
 ) -> None:
     """Let several learners go along the same records in one pass.
 
@@ -35,16 +44,16 @@ def compare(
     For example:
       coterie compare clicks.csv --task user --label click --report report.html
       coterie compare sales.csv --task shop --label sold --learner half --learner groups=regions.csv,share=0.5
+      coterie compare clips.vw --view sound --view picture --learner p=1 --learner p=4 --learner matrix
       coterie compare mail.jsonl --task user --label spam --learner pa1,C=0.1 --learner pa1,C=1 --learner perceptron
     """
     from coterie.cli.specs import parse
     from coterie.streams.job import learn
 
     outputs.require_folders()
-    base = learning.choice()
-    choices = {spec: parse(spec, base) for spec in learner or DEFAULT}
-    columns.require_named(files)
-    reader = columns.reader(files)
+    base = viewing.choice(learning)
+    choices = {spec: parse(spec, base) for spec in learner or (OF_VIEWS if viewing else DEFAULT)}
+    reader = viewing.reader(columns, files, choices.values())
     with watching(reader, outputs.quiet) as on_round:
         outcome = learn(reader, choices, delay=delay, on_round=on_round)
     finish("compare", outcome, outputs)

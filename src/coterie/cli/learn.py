@@ -13,6 +13,7 @@ from coterie.cli.outputs import Outputs, finish
 from coterie.cli.progress import watching
 from coterie.cli.querying import Asking, query
 from coterie.cli.spreading import spread
+from coterie.cli.viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
     from coterie.streams.job import Outcome
@@ -34,6 +35,7 @@ NewTask = Annotated[
 def learn(
     files: Files,
     columns: Columns,
+    viewing: Viewing,
     learning: Learning,
     asking: Asking,
     outputs: Outputs,
@@ -54,16 +56,19 @@ def learn(
       zcat new.csv.gz | coterie learn - --format csv --from clicks.coterie --model clicks.coterie
       coterie learn mail.jsonl --task user --label spam --text subject --share 0.3
       coterie learn sales.csv --task shop --label sold --groups regions.csv
+      coterie learn clips.csv --label kind --view 'audio=mfcc_*' --view video=red,green,blue
       coterie learn new.csv --from clicks.coterie --query ask.csv --label-budget 200 --model clicks.coterie
     """
     _check(outputs, from_, alone, new_task)
     asking.check(from_, delay)
+    if from_ is not None:
+        viewing.refuse()
     if asking.query is not None:
         refuse_learning(learning)
         query(files, columns, asking, _loaded(from_, new_task), outputs)
         return
     if from_ is None:
-        outcome = learn_new(files, columns, learning, outputs.quiet, delay, alone, asking)
+        outcome = learn_new(files, columns, learning, outputs.quiet, delay, alone, asking, viewing)
     else:
         outcome = _go_on(files, columns, learning, _loaded(from_, new_task), outputs.quiet, delay, asking)
     if new_task is not None:
@@ -79,16 +84,18 @@ def learn_new(
     delay: int,
     alone: bool,
     asking: Asking | None = None,
+    viewing: Viewing = NO_VIEWS,
 ) -> Outcome:
     """The main job: a new learner beside the two baselines."""
-    from coterie.streams.job import BASELINES, TOGETHER
+    from coterie.streams.job import BASELINES, TOGETHER, VIEWS
     from coterie.streams.job import learn as run
 
-    choice = learning.choice()
-    columns.require_named(files)
-    reader = columns.reader(files)
-    name = choice.kind if choice.kind in BASELINES else TOGETHER
+    choice = viewing.choice(learning)
+    reader = viewing.reader(columns, files, [choice])
+    name = VIEWS if viewing else choice.kind if choice.kind in BASELINES else TOGETHER
     said = None if asking is None else asking.said
+    if viewing and said is not None:
+        raise UsageError("learners of several views ask for no labels: --ask and its options do not go with --view")
     with watching(reader, quiet) as on_round:
         return run(reader, {name: choice}, delay=delay, alone=alone, asking=said, on_round=on_round)
 

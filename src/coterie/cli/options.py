@@ -108,14 +108,15 @@ class Columns:
         # a label that is only the encoder's may be missing, which is right for prediction
         return read(files, encoder=model.encoder_, **self._said() | {"label": self.label or model.encoder_.label})
 
-    def require_named(self, files: list[str]) -> None:
-        """Refuse tables of which nobody says where the label and the task are."""
+    def require_named(self, files: list[str], tasks: bool = True) -> None:
+        """Refuse tables of which nobody says where the label is, and the task if there are to be any."""
         from coterie.streams.readers import detect_format
         from coterie.streams.sources import find_paths
 
         for path in find_paths(files):
             if detect_format(path, self.format) in _TABLES:
-                for name, what in (("label", "to predict"), ("task", "that says whose record it is")):
+                named = (("label", "to predict"), ("task", "that says whose record it is"))
+                for name, what in named if tasks else named[:1]:
                     if getattr(self, name) is None:
                         raise UsageError(f"--{name} is missing: name the column {what}")
 
@@ -258,15 +259,15 @@ class Learning:
         int | None, typer.Option(metavar="N", help="How many support vectors a budget holds, for all tasks together.")
     ] = None
 
-    def choice(self) -> Choice:
-        """The learner asked for."""
+    def choice(self, **more: Any) -> Choice:
+        """The learner asked for, ``more`` being said of it elsewhere."""
         from coterie.cli.specs import epoch, numbers
         from coterie.streams.choices import Choice
 
         said = {name: value for name, value in asdict(self).items() if value is not None}
         several = {name: partial(numbers, name) for name in ("share", "b", "half_life")}
         read: dict[str, Any] = {**several, "epoch": epoch}
-        return Choice(**said | {name: read[name](said[name]) for name in read if name in said})
+        return Choice(**said | {name: read[name](said[name]) for name in read if name in said} | more)
 
 
 def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:

@@ -68,6 +68,8 @@ def naming(path: Path | str) -> Iterator[None]:
 def _write_report(path: Path, outcome: Outcome, summary: Summary, title: str | None) -> None:
     from coterie.report import write_report
 
+    if title is None and summary.weights is not None:
+        title = "Does it help to combine the views?"
     titled = {} if title is None else {"title": title}
     relation = outcome.relation(summary.learner, _DRAWN_TASKS)
     write_report(

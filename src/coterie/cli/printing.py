@@ -9,6 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from coterie.streams.costs import measured, written
+from coterie.streams.wording import NONE, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,10 +40,20 @@ def summary_lines(summary: Summary) -> Iterator[str]:
         yield from paragraph(sentence)
     yield ""
     yield from learner_table(summary)
+    if summary.view_shares:
+        yield ""
+        yield from _views(summary)
     told = summary.verdicts.get(summary.learner)
     for outcome, title in (("helped", "Tasks helped most"), ("hurt", "Tasks hurt most")):
         if told is not None and len(told.tasks) > 1:
             yield from _tasks(told, outcome, title, summary.learner)
+
+
+def _views(summary: Summary) -> Iterator[str]:
+    """How much each view weighs in the end."""
+    held = summary.view_shares.items()
+    rows = [[name, NONE if share is None else percent(share)] for name, share in held]
+    yield from table(["view", "weight"], rows)
 
 
 def learner_table(summary: Summary) -> Iterator[str]:
@@ -67,7 +78,7 @@ def reading_lines(reading: Reading) -> Iterator[str]:
 
 def saved_line(path: Path, model: Any) -> str:
     """Where the model is and how to go on with it."""
-    held = f"{_bytes(path.stat().st_size)}, {len(model.tasks_):,} tasks"
+    held = f"{_bytes(path.stat().st_size)}, {counted(*model.extent)}"
     return f"Model: {path} ({held}). Next: coterie predict FILE --model {path}"
 
 
@@ -100,8 +111,6 @@ def print_lines(*groups: Any) -> None:
 
 
 def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
-    from coterie.streams.wording import NONE
-
     speed = summary.examples_a_second(name)
     error = metrics.words.value(metrics.micro["error"], 2)
     labels = [f"{summary.labels[name]:,}"] if summary.asks else []

@@ -58,6 +58,8 @@ def relations(
     if other is not None and task is None:
         raise UsageError("--other needs --task: two tasks are compared")
     learned = load(model)
+    if hasattr(learned, "views_"):
+        raise UsageError(f"{str(model)!r} learned records of several views, which have no tasks")
     shown = _all_tasks(learned) if task is None else _one_task(learned, task, other, top)
     if plot is not None:
         _draw(_all_tasks(learned).sharing, plot)

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from coterie.streams.choices import FILES, RELATIONS, RULES, Choice, Strength, require_one_of
+from coterie.streams.view_choice import MULTIVIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 AVERAGES = ("average", "no-average")
 VALUES: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("share", "b", "C", "step", "r", "eta", "ridge", "epsilon", "half_life", "sigma"), float),
+    **dict.fromkeys(("share", "b", "C", "step", "r", "eta", "ridge", "epsilon", "half_life", "sigma", "p"), float),
     **dict.fromkeys((*FILES, "storage", "members", "kernel", "budget"), str),
     **dict.fromkeys(("storage_bits", "degree", "budget_size"), int),
 }
@@ -73,10 +74,14 @@ def epoch(text: str) -> int | str:
 
 def _word(word: str) -> dict[str, Any]:
     require_one_of(
-        "a part of --learner", word, (*RELATIONS, *RULES, *AVERAGES, *(f"{name}=..." for name in (*VALUES, "epoch")))
+        "a part of --learner",
+        word,
+        (*RELATIONS, *RULES, *AVERAGES, *MULTIVIEWS, *(f"{name}=..." for name in (*VALUES, "epoch"))),
     )
     if word in AVERAGES:
         return {"average": word == AVERAGES[0]}
+    if word in MULTIVIEWS:
+        return {"multiview": word}
     return {"relation": word} if word in RELATIONS else {"rule": word}
 
 

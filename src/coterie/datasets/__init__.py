@@ -10,19 +10,24 @@ from coterie.datasets.dataset import Dataset
 from coterie.datasets.packaged import flights
 from coterie.datasets.small import a9a, landmine, school
 from coterie.datasets.texts import acl4, amazon4, newsgroups_pairs
+from coterie.datasets.views import ViewDataset, a9a_halves, eth80, mfeat
 
 __all__ = [
     "Dataset",
     "Description",
+    "ViewDataset",
     "a9a",
+    "a9a_halves",
     "acl4",
     "amazon4",
     "chem97",
     "describe",
+    "eth80",
     "export",
     "flights",
     "landmine",
     "load",
+    "mfeat",
     "names",
     "newsgroups_pairs",
     "school",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from coterie.datasets import chemistry, folder, packaged, small, texts
+from coterie.datasets import chemistry, folder, packaged, small, texts, views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from coterie.datasets.dataset import Dataset, Entry
+    from coterie.datasets.views import ViewDataset
 
 T = TypeVar("T")
 
@@ -22,7 +23,7 @@ class Loader(NamedTuple):
     """A data set's entry and the function that loads it."""
 
     entry: Entry
-    load: Callable[[], Dataset]
+    load: Callable[[], Dataset | ViewDataset]
 
 
 LOADERS = {
@@ -36,11 +37,17 @@ LOADERS = {
         Loader(texts.AMAZON4, texts.amazon4),
         Loader(texts.ACL4, texts.acl4),
         Loader(texts.NEWSGROUPS_PAIRS, texts.newsgroups_pairs),
+        Loader(views.A9A_HALVES, views.a9a_halves),
+        Loader(views.MFEAT, views.mfeat),
+        Loader(views.ETH80, views.eth80),
     )
 }
 TABLES: dict[str, Callable[[], Path | pa.Table]] = {
     "flights": lambda: packaged.FLIGHTS_PATH,
     "chem97": chemistry.chem97_table,
+    "a9a_halves": lambda: views.a9a_halves().table(),
+    "mfeat": lambda: views.mfeat().table(),
+    "eth80": lambda: views.eth80().table(),
 }
 
 
@@ -79,8 +86,8 @@ def names() -> tuple[str, ...]:
     return tuple(LOADERS)
 
 
-def load(name: str) -> Dataset:
-    """Return a data set by its name.
+def load(name: str) -> Any:
+    """Return a data set by its name: a `Dataset`, or a `ViewDataset` where records have several views.
 
     Raises
     ------

@@ -77,6 +77,14 @@ class SchattenNorm:
         K = len(widths)
         return list(potential.factor.reshape(K, K) @ store.weights[: max(widths)].T)
 
+    def lengths(self, store: Any, potential: Any) -> NDArray[np.float64]:
+        """‖w_k‖ for every view, (diag FGF)^(1/2); there is no store in the dual form."""
+        if _is_wide(store):
+            return np.asarray(np.linalg.norm(store.cached, axis=1))
+        K = len(potential.gram)
+        F = potential.factor.reshape(K, K)
+        return np.asarray(np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, potential.gram, F), 0.0)))
+
     def values(self, kernels: Sequence[Any], X: Any, Z: Any, widths: Widths) -> NDArray[np.float64]:
         """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views."""
         K, ((rows, present, rounds), (others, there, births)) = len(widths), (X, Z)
@@ -162,6 +170,11 @@ class GroupNorm:
         return [
             potential.factor[k] * bent[store.offsets[k] : store.offsets[k] + width] for k, width in enumerate(widths)
         ]
+
+    def lengths(self, store: Any, potential: Any) -> NDArray[np.float64]:
+        """F_k ‖v_k‖_r^(r - 1) for every view: the length of its weights, in the norm dual to r, so ‖w_k‖ for r = 2."""
+        sums = np.maximum(potential.sums, 0.0)
+        return np.asarray(potential.factor * sums ** (1.0 - 1.0 / self.inner))
 
     def values(self, kernels: Sequence[Any], X: Any, Z: Any, widths: Widths) -> NDArray[np.float64]:
         """Products of the records of Z with those of X, view by view, (n, m, K); 0 for absent views."""

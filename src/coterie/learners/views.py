@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ Margins = NDArray[np.float64]
 
 #: Records of a block in the dual form, at most and at least, and the numbers that a block's kernel values may be.
 MOST, FEWEST, VALUES = 128, 8, 2**23
+#: In the primal form, records between two looks at the weights, at most, and looks at a shorter block, about.
+STRETCH, POINTS = 1024, 64
 
 
 @dataclass
@@ -43,6 +45,24 @@ class ViewState:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return nbytes_of(self.model)
+
+
+class ViewMoves(NamedTuple):
+    """What a run of rounds did: :class:`coterie.numeric.stream.Moves`, and how long views' weights were meanwhile.
+
+    ``lengths[i]`` are those of the K views once ``ends[i]`` of the records were learned, shape (m, K).
+    """
+
+    margins: Any
+    own: Any
+    taus: Any
+    ends: Any
+    lengths: Any
+
+
+def with_lengths(moves: Moves, ends: Sequence[int], lengths: Sequence[Any], K: int) -> ViewMoves:
+    """Moves with what was noted meanwhile."""
+    return ViewMoves(*moves, np.array(ends, np.int64), np.array(lengths, np.float64).reshape(-1, K))
 
 
 class ViewLearner:
@@ -88,14 +108,25 @@ class ViewLearner:
             state.model = state.model._replace(store=self.norm.fit(state.model.store, state.widths, widths))
             state.widths = tuple(widths)
 
-    def update_many(self, state: ViewState, records: ViewRecords, y: Margins, last: int | None = None) -> Moves:
+    def update_many(self, state: ViewState, records: ViewRecords, y: Margins, last: int | None = None) -> ViewMoves:
         """Predict and learn records one after the other, those after ``last`` predicted only."""
-        n = len(records)
+        n, K = len(records), len(state.names)
         moves, last = Moves(np.zeros(n), np.zeros(n), np.zeros(n)), n if last is None else last
-        model = state.model._replace(teller=self._teller)
-        views.learn(model, self._rule, _form(state, records), y, last, moves)
+        model, rows = state.model._replace(teller=self._teller), _form(state, records)
+        ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
+        for first in range(0, last, size):
+            end = min(first + size, last)
+            some = slice(first, end + n - last)
+            part = Moves(*(each[some] for each in moves))
+            views.learn(model, self._rule, cut(rows, K, some.start, some.stop), y[some], end - first, part)
+            ends.append(end)
+            lengths.append(self.lengths(state))
         state.rounds += last
-        return moves
+        return with_lengths(moves, ends, lengths, K)
+
+    def lengths(self, state: ViewState) -> Margins:
+        """How long the weights of each view are."""
+        return np.asarray(self.norm.lengths(state.model.store, state.model.potential))
 
     def score(self, state: ViewState, records: ViewRecords) -> Margins:
         """Margins of records; nothing is written."""
@@ -184,7 +215,7 @@ class KernelViewLearner:
             wider = supports._replace(rows=as_form(supports.rows, state.dense, widths))
             state.model = state.model._replace(supports=wider)
 
-    def update_many(self, state: ViewState, records: ViewRecords, y: Margins, last: int | None = None) -> Moves:
+    def update_many(self, state: ViewState, records: ViewRecords, y: Margins, last: int | None = None) -> ViewMoves:
         """Predict and learn records one after the other; see :meth:`ViewLearner.update_many`.
 
         Raises
@@ -195,14 +226,17 @@ class KernelViewLearner:
         n, before = len(records), (copy.deepcopy(state.model.potential), state.model)
         moves, last = Moves(np.zeros(n), np.zeros(n), np.zeros(n)), n if last is None else last
         delay, done = n - last, 0
+        ends, lengths = [], []
         try:
             while done < last:
                 done = self._block(state, records, y, done, last, delay, moves)
+                ends.append(done)
+                lengths.append(self.norm.lengths(None, state.model.potential))
         except BaseException:
             state.model = before[1]._replace(potential=before[0])
             raise
         state.rounds += last
-        return moves
+        return with_lengths(moves, ends, lengths, len(state.names))
 
     def _block(
         self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves

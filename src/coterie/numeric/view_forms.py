@@ -88,6 +88,43 @@ def empty(dense: bool, widths: Widths) -> Any:
     return Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int64))
 
 
+def emptied(block: Any, present: NDArray[np.bool_]) -> Any:
+    """An array of numbers, changed in place, or a copy of a CSR matrix, all rows that are not there being zero."""
+    if hasattr(block, "indptr"):
+        block = block.tocsr(copy=True)
+        block.data[np.repeat(~present, np.diff(block.indptr))] = 0.0
+        block.eliminate_zeros()
+        return block
+    block[~present] = 0.0
+    return block
+
+
+def side_by_side(blocks: Sequence[Any], widths: Widths, n: int) -> Any:
+    """One block a view as the rows of n records: arrays if all are, None for a view that none of them has."""
+    if not any(hasattr(block, "indptr") for block in blocks):
+        parts = [np.zeros((n, d)) if block is None else block for block, d in zip(blocks, widths, strict=True)]
+        return DenseViews(np.ascontiguousarray(np.concatenate(parts, axis=1)), edges_of(widths))
+    from scipy.sparse import csr_array, hstack
+
+    held = [csr_array((n, d)) if block is None else csr_array(block) for block, d in zip(blocks, widths, strict=True)]
+    whole = csr_array(hstack(held, format="csr"))
+    whole.sum_duplicates()
+    edges = edges_of(widths)
+    view = np.searchsorted(edges, whole.indices, side="right") - 1
+    record = np.repeat(np.arange(n), np.diff(whole.indptr))
+    counts = np.bincount(record * len(widths) + view, minlength=n * len(widths))
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Csr(whole.data.astype(np.float64), (whole.indices - edges[view]).astype(np.int32), starts)
+
+
+def alone(rows: Any, K: int, k: int) -> Any:
+    """View k of all records, as rows of one view."""
+    if not is_dense(rows):
+        return Csr(*take(rows, np.arange(k, len(rows.starts) - 1, K)))
+    block = np.ascontiguousarray(rows.values[:, rows.edges[k] : rows.edges[k + 1]])
+    return DenseViews(block, edges_of([block.shape[1]]))
+
+
 def _trimmed(rows: Any) -> Any:
     first, last = int(rows.starts[0]), int(rows.starts[-1])
     return Csr(rows.values[first:last], rows.features[first:last], rows.starts - first)

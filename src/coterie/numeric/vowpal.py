@@ -23,9 +23,11 @@ from coterie.numeric.fields import (
     skip_blanks,
     usable,
 )
-from coterie.numeric.hashing import FNV_OFFSET, fnv1a, slot
+from coterie.numeric.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, prefix_state, slot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _CARET = np.uint64(94)
@@ -46,6 +48,26 @@ class VowpalRows(NamedTuple):
     task: NDArray[np.int64]
     fault: NDArray[np.int8]
     token: NDArray[np.int64]
+    namespace: NDArray[np.int32]
+
+
+class Namespaces(NamedTuple):
+    """The namespaces to read, all without any.
+
+    Name k is ``names[bounds[k]:bounds[k + 1]]``, and hashes of its features begin with ``states[k]``.
+    """
+
+    names: NDArray[np.uint8]
+    bounds: NDArray[np.int64]
+    states: NDArray[np.uint64]
+
+
+def namespaces(names: Sequence[str] = (), called: Sequence[str] | None = None) -> Namespaces:
+    """Namespaces to read by name, and as which their features are hashed, where not by their own name."""
+    coded = [encode_key(name) for name in names]
+    states = [prefix_state(f"{name}^") for name in (names if called is None else called)]
+    bounds = np.cumsum([0, *map(len, coded)]).astype(np.int64)
+    return Namespaces(as_bytes(b"".join(coded)), bounds, np.array(states, np.uint64))
 
 
 @njit(cache=True)
@@ -100,13 +122,29 @@ def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: Vowpa
 
 
 @njit(cache=True)
+def _which(data: NDArray[np.uint8], start: int, stop: int, wanted: Namespaces) -> int:
+    """Which of the wanted namespaces has this name; -1 for none."""
+    for k in range(len(wanted.states)):
+        if _same(data, start, stop, wanted.names[wanted.bounds[k] : wanted.bounds[k + 1]]):
+            return k
+    return -1
+
+
+@njit(cache=True)
 def _read_namespace(
-    data: NDArray[np.uint8], i: int, stop: int, at: int, mask: np.uint64, out: VowpalRows
+    data: NDArray[np.uint8], i: int, stop: int, at: int, mask: np.uint64, wanted: Namespaces, out: VowpalRows
 ) -> tuple[int, int, int, int]:
     """Features from the place after a bar to the next bar; returns code, end of entries, and the word it stopped at."""
     end, colon = _word_end(data, i, stop)
     prefix = fnv1a(FNV_OFFSET, data, i, colon)
     prefix = (prefix ^ _CARET) * _PRIME if colon > i else prefix
+    some, which = len(wanted.states) > 0, -1
+    if some:
+        which = _which(data, i, colon, wanted)
+        if which < 0:
+            i = find(data, end, stop, 124)
+            return GOOD, at, i, i
+        prefix = wanted.states[which]
     scale = _value(data, colon, end)
     if not usable(scale):
         return NOT_A_NUMBER, at, i, end
@@ -120,6 +158,8 @@ def _read_namespace(
         if not usable(value):
             return NOT_A_NUMBER, at, i, end
         indices[at], values[at] = slot(fnv1a(prefix, data, i, colon), mask), value
+        if some:
+            out.namespace[at] = which
         at += 1
         i = skip_blanks(data, end, stop)
     return GOOD, at, i, i
@@ -143,6 +183,7 @@ def _read_row(
     stop: int,
     task: NDArray[np.uint8],
     mask: np.uint64,
+    wanted: Namespaces,
     row: int,
     at: int,
     out: VowpalRows,
@@ -160,7 +201,7 @@ def _read_row(
         if len(task) > 0 and _same(data, i + 1, colon, task):
             i = _read_task(data, i + 1, stop, row, out)
         else:
-            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, out)
+            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, wanted, out)
             i = first
     if code == GOOD and len(task) > 0 and out.task[row, 0] == out.task[row, 1]:
         return NO_TASK, at, start, stop
@@ -174,6 +215,7 @@ def _read_rows(
     stop: NDArray[np.int64],
     task: NDArray[np.uint8],
     mask: np.uint64,
+    wanted: Namespaces,
     out: VowpalRows,
 ) -> None:
     out.indptr[0] = 0
@@ -183,7 +225,7 @@ def _read_rows(
     for row in range(len(start)):
         first = out.indptr[row]
         code, at, out.token[row, 0], out.token[row, 1] = _read_row(
-            data, start[row], stop[row], task, mask, row, first, out
+            data, start[row], stop[row], task, mask, wanted, row, first, out
         )
         out.fault[row] = code
         out.indptr[row + 1] = at if code == GOOD else first
@@ -195,11 +237,13 @@ def parse_vowpal(
     stop: NDArray[np.int64],
     task: NDArray[np.uint8],
     mask: np.uint64,
+    wanted: Namespaces | None = None,
 ) -> VowpalRows:
     """Parse the rows ``data[start[i]:stop[i]]``; O(bytes).
 
     A feature's key is ``namespace^feature``, or ``feature`` in the namespace without a name. With `task` not empty, the
-    namespace of that name holds the row's task and no features.
+    namespace of that name holds the row's task and no features. With namespaces that are ``wanted`` the others are
+    passed over, and ``namespace`` says which of them each entry is of.
 
     Examples
     --------
@@ -213,6 +257,7 @@ def parse_vowpal(
     True
     """
     n, entries = len(start), len(data) // 2 + 1
+    chosen = namespaces() if wanted is None else wanted
     out = VowpalRows(
         indptr=np.empty(n + 1, np.int64),
         indices=np.empty(entries, np.int32),
@@ -222,6 +267,7 @@ def parse_vowpal(
         task=np.empty((n, 2), np.int64),
         fault=np.empty(n, np.int8),
         token=np.empty((n, 2), np.int64),
+        namespace=np.empty(entries if len(chosen.states) else 0, np.int32),
     )
-    _read_rows(data, start, stop, task, mask, out)
+    _read_rows(data, start, stop, task, mask, chosen, out)
     return out

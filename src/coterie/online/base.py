@@ -14,12 +14,12 @@ from coterie.streams.block import Block
 from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 
 from . import tabular
-from .learned import Learned
+from .compared import Compared
 from .refusal import all_or_nothing
 from .rounds import Asking, Margins, Rounds
 
 
-class OnlineModel(Learned):
+class OnlineModel(Compared):
     """Base of the online models; a subclass says what labels are, and which learner it is.
 
     Attributes
@@ -137,19 +137,6 @@ class OnlineModel(Learned):
     def kept(self, margin: Any, label: Any) -> NDArray[Any]:
         """What is kept of predictions: margins with the sign of the inside, for labels may yet turn round."""
         return np.asarray(margin * self.orientation)
-
-    def under(self, relation: Any) -> OnlineModel:
-        """An unfitted model like this one, whose tasks share as the relation says: what it is compared with."""
-        return type(self)(**{**self.get_params(), "relation": relation})
-
-    @property
-    def label_kind(self) -> Any:
-        """What labels may be: nothing known of them but that."""
-        return self._labels()
-
-    def learner(self) -> Any:
-        """The learner that the parameters describe, for a mixture to hold it among others."""
-        return self._learner()
 
     def learn_block(
         self,

@@ -15,7 +15,7 @@ from coterie.budgets import Projectron
 from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian
 from coterie.learners.kernel import KernelLearner
-from coterie.learners.views import by_view, compiled_rule
+from coterie.learners.views import FEWEST, ViewMoves, by_view, compiled_rule, with_lengths
 from coterie.numeric.records import Csr, Dense, take
 from coterie.numeric.stream import Moves
 from coterie.numeric.trees import Arrays, below
@@ -27,7 +27,7 @@ from coterie.views import ViewRecords
 
 from .multiview import MultiviewClassifier
 from .rounds import Margins
-from .views import kernels_of
+from .views import beside, kernels_of
 
 
 @dataclass
@@ -82,20 +82,24 @@ class CueLearner:
         for learner, member, width in zip(state.learners, state.members, widths, strict=True):
             learner.fit_tasks(member, [0], width)
 
-    def update_many(self, state: CueState, records: ViewRecords, y: Margins, last: int | None = None) -> Moves:
+    def update_many(self, state: CueState, records: ViewRecords, y: Margins, last: int | None = None) -> ViewMoves:
         """Predict and learn records one after the other; all or nothing."""
         n, before = len(records), (copy.deepcopy(state.members), state.weights.copy(), state.rounds)
         moves, last = Moves(np.zeros(n), np.zeros(n), np.zeros(n)), n if last is None else last
+        ends, lengths = [], []
         try:
             for s in range(last):
                 told = s + n - last
                 if told != s:
                     moves.margins[told] = self.score(state, records[told : told + 1])[0]
                 self._round(state, records[s : s + 1], y[s], moves, s, told == s)
+                if (s + 1) % FEWEST == 0 or s + 1 == last:
+                    ends.append(s + 1)
+                    lengths.append(np.abs(state.weights))
         except BaseException:
             state.members, state.weights, state.rounds = before
             raise
-        return moves
+        return with_lengths(moves, ends, lengths, len(state.names))
 
     def _round(self, state: CueState, record: ViewRecords, y: float, moves: Moves, s: int, tells: bool) -> None:
         h = self._margins(state, record)[0]
@@ -220,6 +224,10 @@ class MultiCueClassifier(MultiviewClassifier):
     def _make_learner(self) -> Any:
         kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
         return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
+
+    def baselines(self, seen: Any) -> dict[str, Any]:
+        """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
+        return beside(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
 
     @property
     def cue_weights_(self) -> dict[Hashable, float]:

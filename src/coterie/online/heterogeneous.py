@@ -117,6 +117,10 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
             raise TypeError(f"{type(self).__name__} has no relation: it cannot learn under {relation!r}")
         return type(self)(**{**self.get_params(), "b": 0.0})
 
+    def baselines(self, seen: Any) -> dict[str, Any]:
+        """An independent Perceptron a task; there can be no model for all, their features being different ones."""
+        return {"independent": type(self)(**{**self.get_params(), "b": 0.0})}
+
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def learn_rounds(self, X: Any, y: Any, task: Any = None, **options: Any) -> Rounds:

@@ -63,6 +63,11 @@ class Learned(Parameters):
         return list(self.state_.tasks.labels)
 
     @property
+    def extent(self) -> tuple[int, str]:
+        """How many of what the model has."""
+        return len(self.tasks_), "task"
+
+    @property
     def coef_(self) -> NDArray[Any]:
         """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
         self._check_fitted(AttributeError)

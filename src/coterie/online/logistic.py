@@ -16,7 +16,7 @@ from coterie.rules import AROW, Logistic
 from coterie.wrappers import forgetting
 
 from .probabilistic import ProbabilisticClassifier
-from .variance import Variances
+from .variance import ProbitClassifier
 
 
 @persistence.register
@@ -93,7 +93,7 @@ class MultitaskLogistic(ProbabilisticClassifier):
 
 
 @persistence.register
-class MultitaskAROW(Variances, ProbabilisticClassifier):
+class MultitaskAROW(ProbitClassifier):
     """Adaptive regularisation of weights for many tasks: every weight has a mean and a variance (diagonal AROW).
 
     A task predicts by the sum of its own weights and those of its groups, whose prior variances are their weights in
@@ -125,7 +125,11 @@ class MultitaskAROW(Variances, ProbabilisticClassifier):
     -----
     Diagonal: O(nnz · levels) a record whatever the number of tasks, for relations of nested groups. Full: O((K d)²) a
     record that moves it, and memory for as many covariances; for any fixed relation, and for K d up to some thousands.
-    Where tasks or features are new or M changes it is made anew, O((K d)³). Twice the margin is taken as log-odds.
+    Where tasks or features are new or M changes it is made anew, O((K d)³).
+
+    ``predict_proba`` is Φ(m / √(1/4 + v)) for a margin m of variance v = ``margin_variance``, in O(nnz · levels) more;
+    so it does not rank records as margins do, which a check of scikit-learn's wants.
+    Where there are only margins, in traces, mixtures and :class:`OneVsRest`, twice the margin is taken as log-odds.
 
     Examples
     --------

@@ -11,15 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
+from coterie.numeric.trees import below
 from coterie.streams.block import Block
 from coterie.streams.progressive import Trace
+from coterie.streams.view_encoding import ViewEncoder, require_one_space
+from coterie.streams.view_weights import ViewWeights
 from coterie.views import ViewRecords, Views, view_from_json
 
 from .classifier import two_class_trace
 from .labels import TwoLabels
 from .parameters import Parameters
 from .rounds import Margins, Rounds
+from .tabular import is_records
 from .view_input import read, read_only
+
+#: What a comparison calls a Perceptron on a view by itself, after the view's name, and one on all of them.
+ALONE, SIDE_BY_SIDE = " alone", "side by side"
 
 
 class MultiviewClassifier(Parameters):
@@ -36,6 +43,8 @@ class MultiviewClassifier(Parameters):
         The labels seen, the negative one first.
     views_ : list
         The names of the views; 0, 1, … where blocks came in a list.
+    encoder_ : ViewEncoder
+        How the records of files became rows; dictionaries are read the same way. Absent where no file was read.
     """
 
     views: Sequence[Hashable] | None
@@ -46,10 +55,15 @@ class MultiviewClassifier(Parameters):
     state_: Any
     labels_: TwoLabels
     view_: Views
+    encoder_: ViewEncoder
 
     @abstractmethod
     def _make_learner(self) -> Any:
         """The learner that the parameters describe."""
+
+    @abstractmethod
+    def baselines(self, seen: Any) -> dict[str, Any]:
+        """What a comparison lets run beside this model, ``seen`` being records or the first of them."""
 
     # -- arrays ---------------------------------------------------------------------------------------------------
 
@@ -93,7 +107,10 @@ class MultiviewClassifier(Parameters):
     def decision_function(self, X: Any) -> Margins:
         """The margin of each record, positive for ``classes_[1]``. Nothing is learned."""
         self._check_fitted()
-        records = read_only(X, self.view_, self.views, self.one_space)
+        if "encoder_" in self.__dict__ and is_records(X):
+            records = self.encoder_.records(X, update=False)
+        else:
+            records = read_only(X, self.view_, self.views, self.one_space)
         return np.asarray(self.labels_.factor * self._learner().score(self.state_, records))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -145,6 +162,7 @@ class MultiviewClassifier(Parameters):
             raise ValueError("records without labels can be predicted, not learned")
         labels = TwoLabels(self.labels_.inside if self.fitted else None)
         values = labels.values(block.y)
+        self._meet_views(block.X.views)
         return self._learn(block.X, labels, values, late)
 
     def meet_block(self, block: Block) -> Rounds:
@@ -155,6 +173,7 @@ class MultiviewClassifier(Parameters):
     def decide_block(self, block: Block) -> Margins:
         """The margin of each record of a block that has been validated."""
         self._check_fitted()
+        self._meet_views(block.X.views)
         return np.asarray(self.labels_.factor * self._learner().score(self.state_, block.X))
 
     def pass_by(self, rounds: int = 1) -> None:
@@ -174,6 +193,43 @@ class MultiviewClassifier(Parameters):
         """The trace of rounds with these margins of the inside."""
         classes = self.classes_ if self.fitted else np.zeros(0)
         return two_class_trace(self.orientation * margin, label, classes, None, rounds)
+
+    def probabilities(self, margin: Margins) -> None:
+        """There are none: margins of several views are no log-odds."""
+
+    def block_probabilities(self, block: Block, margin: Margins) -> None:
+        """There are none."""
+
+    def tasks_of(self, block: Block) -> None:
+        """There are none."""
+
+    @property
+    def label_kind(self) -> TwoLabels:
+        """What labels may be: nothing known of them but that."""
+        return TwoLabels(None)
+
+    def learner(self) -> Any:
+        """The learner that the parameters describe."""
+        return self._learner()
+
+    def task_checks(self) -> list[Callable[[Hashable], Any]]:
+        """What raises ValueError for a task that would be refused; there are no tasks."""
+        return []
+
+    def beside(self, errors: Mapping[str, float]) -> tuple[str, str]:
+        """What a comparison judges by, of learners with these errors: the view that alone did best, and all of them."""
+        alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
+        return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
+
+    @property
+    def extent(self) -> tuple[int, str]:
+        """How many of what the model has."""
+        return len(self.views_), "view"
+
+    @property
+    def passive(self) -> Self:
+        """The classifier that learns every label there is: itself."""
+        return self
 
     # -- what was learned -----------------------------------------------------------------------------------------
 
@@ -209,14 +265,21 @@ class MultiviewClassifier(Parameters):
         if not self.fitted:
             return {}, {}
         state, arrays = self._learner().dump(self.state_)
-        return {"state": state, "labels": self.labels_.inside, "view": self.view_.to_json()}, arrays
+        held = {"state": state, "labels": self.labels_.inside, "view": self.view_.to_json()}
+        if "encoder_" in self.__dict__:
+            held["encoder"], encoded = self.encoder_.to_state()
+            arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
+        return held, arrays
 
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`dump`."""
         if data:
             self.view_ = view_from_json(data["view"])
             self.labels_ = TwoLabels(data["labels"])
-            self.state_ = self._learner().restore(data["state"], arrays, self.view_.names)
+            own = {name: array for name, array in arrays.items() if not name.startswith("encoder.")}
+            self.state_ = self._learner().restore(data["state"], own, self.view_.names)
+            if "encoder" in data:
+                self.encoder_ = ViewEncoder.from_state(data["encoder"], below(arrays, "encoder."))
         return self
 
     # -- inside ---------------------------------------------------------------------------------------------------
@@ -233,7 +296,7 @@ class MultiviewClassifier(Parameters):
         return made[1]
 
     def _forget(self) -> None:
-        for name in ("state_", "labels_", "view_", "_made"):
+        for name in ("state_", "labels_", "view_", "encoder_", "_made"):
             self.__dict__.pop(name, None)
 
     def _read(self, X: Any, y: Any, labels: TwoLabels) -> tuple[ViewRecords, Margins]:
@@ -251,6 +314,10 @@ class MultiviewClassifier(Parameters):
     def _noted(self, X: Any, check: Callable[[int], None]) -> ViewRecords:
         """Records checked, and then whatever there is to ``check`` for so many; the views are noted if all is well."""
         learner = self._learner()
+        if "encoder_" in self.__dict__ and is_records(X):
+            check(len(X))
+            encoded: ViewRecords = self.encoder_.records(X, update=True)
+            return encoded
         known = self.view_ if self.fitted else None
         sizes = known.sizes() if known is not None else []
         try:
@@ -265,6 +332,22 @@ class MultiviewClassifier(Parameters):
         self.view_ = views
         return records
 
+    def _meet_views(self, views: Views | None) -> None:
+        """Note the views of records from a file, if these are the first; refuse others than those known."""
+        if views is None:
+            return
+        if self.fitted:
+            known = self.view_
+            if (views.names, views.widths) != (known.names, known.widths):
+                came, kept = (dict(zip(each.names, each.widths, strict=True)) for each in (views, known))
+                raise ValueError(f"the views and their widths are {came}, and the model learned {kept}")
+            return
+        if self.views is not None and list(self.views) != views.names:
+            raise ValueError(f"views={list(self.views)!r} are not those of the file, {views.names!r}")
+        require_one_space(self.one_space, views.names, views.widths)
+        self._learner().check(views.names)
+        self.view_ = views
+
     def _learn(self, records: ViewRecords, labels: TwoLabels, values: Margins, late: int = 0) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
@@ -275,7 +358,8 @@ class MultiviewClassifier(Parameters):
         learner.fit_widths(state, self.view_.widths)
         moves = learner.update_many(state, records, values, max(len(values) - late, 0))
         self.state_, self.labels_ = state, labels
-        return Rounds(labels.factor * moves.margins, moves.taus > 0, np.ones(len(values), bool))
+        weights = ViewWeights(tuple(state.names), moves.ends, moves.lengths)
+        return Rounds(labels.factor * moves.margins, moves.taus > 0, np.ones(len(values), bool), weights=weights)
 
 
 def _one(x: Any) -> Mapping[Hashable, Any]:

@@ -35,6 +35,9 @@ class ProbabilisticClassifier(OnlineClassifier):
         positive, negative = self.probabilities(margins), self.probabilities(-margins)
         if positive is None or negative is None:
             raise AttributeError(f"{self!r} has no probabilities: not all of its margins are log-odds")
+        return self._pair(positive, negative)
+
+    def _pair(self, positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.labels_.ordered) == 1:
-            return np.ones((len(margins), 1))
+            return np.ones((len(positive), 1))
         return np.column_stack([negative, positive])

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.streams.view_weights import ViewWeights
+
 Margins = NDArray[np.float64]
 #: What makes the asker of a run of records, once its tasks are known to the state.
 Asking = Callable[[Any], Any]
@@ -18,7 +20,8 @@ Asking = Callable[[Any], Any]
 class Rounds:
     """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked.
 
-    Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none.
+    Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of
+    several views ``weights`` says how long theirs were.
     """
 
     margin: Margins
@@ -26,3 +29,4 @@ class Rounds:
     queried: NDArray[np.bool_]
     stored: NDArray[np.bool_] | None = None
     evicted: NDArray[np.int64] | None = None
+    weights: ViewWeights | None = None

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie.numeric.records import Csr
-from coterie.numeric.view_forms import edges_of
-from coterie.numeric.views import DenseViews
+from coterie.numeric.view_forms import emptied, side_by_side
+from coterie.streams.view_encoding import require_one_space
 from coterie.views import ViewRecords, Views, Vocabulary
 
 from . import tabular
@@ -51,6 +50,8 @@ def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:
     """
     if given is not None:
         return list(given)
+    if getattr(X, "views", None) is not None:  # records from a file
+        return list(X.views.names)
     if isinstance(X, Mapping):
         return list(X)
     if not isinstance(X, (list, tuple)):
@@ -61,6 +62,15 @@ def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:
     return (
         list(dict.fromkeys(name for record in X for name in record)) if tabular.is_records(X) else list(range(len(X)))
     )
+
+
+def present_in(X: Any, names: Sequence[Hashable]) -> list[Hashable]:
+    """Those of the views that have a block; all of them, where records are no blocks."""
+    if isinstance(X, Mapping):
+        return [name for name in names if X.get(name) is not None]
+    if hasattr(X, "views") or tabular.is_records(X):
+        return list(names)
+    return [name for name, block in zip(names, X, strict=False) if block is not None]
 
 
 def read(X: Any, views: Views | None, names: Sequence[Hashable] | None, one_space: bool) -> tuple[ViewRecords, Views]:
@@ -109,8 +119,9 @@ def _blocks(X: Any, views: Views, one_space: bool) -> tuple[ViewRecords, Views]:
     blocks = [_block(block, name) for block, name in zip(given, views.names, strict=True)]
     n = _length(blocks, views.names)
     widths = _widths(blocks, views, one_space)
+    alone = [None if each is None else each[0] for each in blocks]
     present = np.stack([np.zeros(n, bool) if each is None else each[1] for each in blocks], axis=1)
-    return ViewRecords(_side_by_side(blocks, present, widths), present), Views(views.names, widths)
+    return ViewRecords(side_by_side(alone, widths, n), present), Views(views.names, widths)
 
 
 def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
@@ -128,19 +139,8 @@ def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
     if present.shape != (n,) or present.dtype != bool:
         raise ValueError(f"present of view {name!r} must be one bool a record, shape ({n},), got shape {present.shape}")
     if not present.all():
-        held = _emptied(held if hasattr(held, "indptr") else np.array(held, np.float64, ndmin=2), present)
+        held = emptied(held if hasattr(held, "indptr") else np.array(held, np.float64, ndmin=2), present)
     return check_array(held, accept_sparse="csr", dtype=np.float64, input_name=f"view {name!r}"), present
-
-
-def _emptied(held: Any, present: NDArray[np.bool_]) -> Any:
-    """The block, all rows that are not there being zero."""
-    if hasattr(held, "indptr"):
-        held = held.tocsr(copy=True)
-        held.data[np.repeat(~present, np.diff(held.indptr))] = 0.0
-        held.eliminate_zeros()
-        return held
-    held[~present] = 0.0
-    return held
 
 
 def _length(blocks: Sequence[Any], names: Sequence[Hashable]) -> int:
@@ -155,31 +155,8 @@ def _length(blocks: Sequence[Any], names: Sequence[Hashable]) -> int:
 
 def _widths(blocks: Sequence[Any], views: Views, one_space: bool) -> list[int]:
     found = [0 if each is None else each[0].shape[1] for each in blocks]
-    if one_space and len(set(filter(None, [*found, *views.widths]))) > 1:
-        shown = ", ".join(f"{name!r} has {d}" for name, d in zip(views.names, found, strict=True) if d)
-        raise ValueError(
-            f"all views must have the same features here: {shown}; for views of different sizes use "
-            "OrthogonalMultiviewPerceptron"
-        )
+    require_one_space(one_space, views.names, [now or before for now, before in zip(found, views.widths, strict=True)])
     for name, now, before in zip(views.names, found, views.widths, strict=True):
         if now and before and now != before:
             raise ValueError(f"view {name!r} has {now} features, but the model is expecting {before}")
     return [max([*found, *views.widths])] * len(views) if one_space else list(map(max, found, views.widths))
-
-
-def _side_by_side(blocks: Sequence[Any], present: NDArray[np.bool_], widths: Sequence[int]) -> Any:
-    n = len(present)
-    if not any(each is not None and hasattr(each[0], "indptr") for each in blocks):
-        parts = [np.zeros((n, d)) if each is None else each[0] for each, d in zip(blocks, widths, strict=True)]
-        return DenseViews(np.ascontiguousarray(np.concatenate(parts, axis=1)), edges_of(widths))
-    from scipy.sparse import csr_array, hstack
-
-    held: list[Any] = [csr_array((n, d)) if each is None else each[0] for each, d in zip(blocks, widths, strict=True)]
-    whole = csr_array(hstack([csr_array(each) for each in held], format="csr"))
-    whole.sum_duplicates()
-    edges = edges_of(widths)
-    view = np.searchsorted(edges, whole.indices, side="right") - 1
-    record = np.repeat(np.arange(n), np.diff(whole.indptr))
-    counts = np.bincount(record * len(widths) + view, minlength=n * len(widths))
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Csr(whole.data.astype(np.float64), (whole.indices - edges[view]).astype(np.int32), starts)

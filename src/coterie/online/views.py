@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.hypotheses.norms import GroupNorm, SchattenNorm
 from coterie.kernels import Precomputed, as_kernel
-from coterie.learners.views import KernelViewLearner, ViewLearner
+from coterie.learners.views import KernelViewLearner, ViewLearner, by_view
 from coterie.rules import Perceptron
 
-from .multiview import MultiviewClassifier
+from .multiview import ALONE, SIDE_BY_SIDE, MultiviewClassifier
+from .one_view import OneView
+from .view_input import names_of, present_in
 
 
 @persistence.register
@@ -96,6 +98,10 @@ class MultiviewPerceptron(MultiviewClassifier):
         if kernel == Precomputed():
             raise ValueError("kernel cannot be precomputed: it is needed between different views too")
         return KernelViewLearner(norm, kernel, rule, self.average)
+
+    def baselines(self, seen: Any) -> dict[str, Any]:
+        """A Perceptron on each view by itself, and one on all views side by side, with the same kernel and rule."""
+        return beside(seen, self.views, self.kernel, average=self.average, rule=self.rule)
 
     @property
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
@@ -184,6 +190,10 @@ class OrthogonalMultiviewPerceptron(MultiviewClassifier):
             return ViewLearner(norm, rule, self.average)
         return KernelViewLearner(norm, kernels_of(self.kernels), rule, self.average)
 
+    def baselines(self, seen: Any) -> dict[str, Any]:
+        """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
+        return beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
+
     @property
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
         """The weights of every view by its name, as they are outside; those that learn, not their mean."""
@@ -200,6 +210,22 @@ def kernels_of(kernels: Any) -> Any:
     if hasattr(kernels, "items"):
         return {name: as_kernel(kernel) for name, kernel in kernels.items()}
     return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
+
+
+def beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
+    """What learners of several views are compared with: ``"NAME alone"`` for each view, and ``"side by side"``.
+
+    A view that is absent from all of the records ``seen`` is not looked at alone.
+    """
+    names = names_of(seen, views)
+    there = present_in(seen, names)
+    own = [None] * len(names) if kernels is None else by_view(kernels_of(kernels), names)
+    alone: dict[str, Any] = {
+        f"{name}{ALONE}": OneView(OrthogonalMultiviewPerceptron(1.0, kernel, views=[name], **held), name, names)
+        for name, kernel in zip(names, own, strict=True)
+        if name in there
+    }
+    return alone | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **held)}
 
 
 def view_weights(model: Any) -> dict[Hashable, NDArray[np.float64]]:

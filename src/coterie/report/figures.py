@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coterie.streams.progressive import Trace
     from coterie.streams.support import SupportCurve
     from coterie.streams.verdict import Verdict
+    from coterie.streams.view_weights import ViewWeights
 
 Figure = dict[str, Any]
 NAMED_ROWS = 40
@@ -110,6 +111,25 @@ def support(curve: SupportCurve, tasks: Sequence[Hashable]) -> Figure:
         for i, name in enumerate([*names, "all others"])
     ]
     return _figure(areas, _rounds_axis("linear"), _axis("support vectors", rangemode="tozero"))
+
+
+def view_weights(curve: ViewWeights) -> Figure:
+    """Each view's part of the weights, one on top of the other, over the examples learned."""
+    shares = curve.shares
+    areas = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "stackgroup": "views",
+            "name": label(name, 18),
+            "x": curve.rounds.tolist(),
+            "y": _rounded(100 * shares[:, k], 2),
+            "line": {"width": 1, "color": f"--series-{k % _SERIES + 1}"},
+            "hovertemplate": "%{y:.1f} %",
+        }
+        for k, name in enumerate(curve.names)
+    ]
+    return _figure(areas, _rounds_axis("linear"), _axis("part of the weights", ticksuffix=" %", range=[0, 100]))
 
 
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:

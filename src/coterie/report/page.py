@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from coterie.report import markup, sections
+from coterie.report import course, markup, sections
 
 if TYPE_CHECKING:
     from coterie.report.clustering import Relation
@@ -82,9 +82,10 @@ def render(
         sections.over_time(told),
         sections.labels(told),
         sections.learners(told),
+        course.views(told),
         sections.gains(told),
         sections.named_tasks(told),
-        sections.support(told),
+        course.support(told),
         sections.shared(told, relation),
         sections.read(reading),
     ]

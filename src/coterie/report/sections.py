@@ -11,7 +11,6 @@ from coterie.report.clustering import clustered
 from coterie.streams.costs import AMOUNTS, RATES, measured, words_of, written
 from coterie.streams.metrics import evaluate
 from coterie.streams.summary import conclusions
-from coterie.streams.support import support_curve
 from coterie.streams.verdict import verdict
 from coterie.streams.wording import NONE, counted, digits_of, listed, percent, spoken
 
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
     from coterie.streams.costs import Measure
     from coterie.streams.metrics import Metrics
     from coterie.streams.verdict import Verdict
+    from coterie.streams.view_weights import ViewWeights
 
-ALONE = "independent"
-ONE = "pooled"
 _ROWS = 25
 _FOLDED = 1000
 _LISTED = 30
@@ -75,6 +73,12 @@ class Story(NamedTuple):
     learner: str
     verdict: Verdict
     verdicts: dict[str, Verdict]
+    beside: tuple[str, str]
+
+    @property
+    def weights(self) -> ViewWeights | None:
+        """How much each view weighed, where the learner's records have several."""
+        return self.comparison.traces[self.learner].weights
 
 
 def story(comparison: Comparison, learner: str | None = None) -> Story:
@@ -85,27 +89,29 @@ def story(comparison: Comparison, learner: str | None = None) -> Story:
     ValueError
         No ``"independent"`` in the comparison, nothing to compare it with, or an unknown ``learner``.
     """
-    others = [name for name in comparison.traces if name != ALONE]
-    if ALONE not in comparison.traces or not others:
+    alone = comparison.beside[0]
+    others = [name for name in comparison.traces if name != alone]
+    if alone not in comparison.traces or not others:
         raise ValueError(
-            f"comparison: has {sorted(comparison.traces)}, expected {ALONE!r} and at least one other learner"
+            f"comparison: has {sorted(comparison.traces)}, expected {alone!r} and at least one other learner"
         )
     chosen = learner or min(others, key=lambda name: np.nan_to_num(comparison.traces[name].error))
     if chosen not in others:
         raise ValueError(f"learner={chosen!r}: expected one of {others}")
-    verdicts = {name: verdict(comparison.traces[name], comparison.traces[ALONE]) for name in others}
-    return Story(comparison, chosen, verdicts[chosen], verdicts)
+    verdicts = {name: verdict(comparison.traces[name], comparison.traces[alone]) for name in others}
+    return Story(comparison, chosen, verdicts[chosen], verdicts, comparison.beside)
 
 
 def headline(told: Story) -> Part:
     """What to do, and the counts behind it."""
-    lead, *beside = conclusions(told.learner, told.verdict, _against_pooled(told))
+    lead, *beside = conclusions(told.learner, told.verdict, _against_pooled(told), told.beside)
     outcome = told.verdict.outcome
-    counts = [
-        ("examples", f"{told.verdict.overall.n:,}"),
-        ("tasks", f"{len(told.verdict.tasks):,}"),
-        *((name, f"{(outcome == key).sum():,}") for name, key in _COUNTED),
-    ]
+    counts = [("examples", f"{told.verdict.overall.n:,}")]
+    if told.weights is None:
+        counts += [("tasks", f"{len(told.verdict.tasks):,}")]
+        counts += [(name, f"{(outcome == key).sum():,}") for name, key in _COUNTED]
+    else:
+        counts += [("views", f"{len(told.weights.names):,}")]
     said = markup.paragraph(lead, "lead") + "".join(map(markup.paragraph, beside))
     body = said + markup.facts(counts, "counts")
     return Part(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
@@ -124,8 +130,10 @@ def learners(told: Story) -> Part:
     content = markup.Table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {spoken(name)}" for name in (ALONE, ONE) if name in found]
-    note = f"{', '.join(names).capitalize()}. Gain, helped and hurt are against {spoken(ALONE)}."
+    names = [f"{name} is {spoken(name)}" for name in told.beside if name in found]
+    alone = spoken(told.beside[0])
+    best = "" if told.weights is None else ", which of all views did best alone, seen in hindsight"
+    note = f"{_capital(', '.join(names))}. Gain, helped and hurt are against {alone}{best}."
     return Part(markup.section("learners", "Learners", markup.table(content), markup.paragraph(note, "note")), {})
 
 
@@ -172,20 +180,6 @@ def labels(told: Story) -> Part:
     return Part(markup.section("labels", "Labels asked for", place, table), drawn)
 
 
-def support(told: Story) -> Part:
-    """Whose support vectors there were, where the learner has some."""
-    trace = told.comparison.traces[told.learner]
-    if trace.stored is None or not trace.stored.any():
-        return Part("", {})
-    curve = support_curve(trace)
-    now, gone = counted(int(curve.held[-1].sum()), "support vector"), int(curve.evicted[-1])
-    words = f"{now} of {told.learner} at the end; {gone:,} had to leave for others."
-    text = f"Support vectors by task. {words}"
-    place = markup.plot("support-vectors", text, text, 380)
-    drawn = {"support-vectors": figures.support(curve, trace.tasks)}
-    return Part(markup.section("support", "Support vectors", place), drawn)
-
-
 def gains(told: Story) -> Part:
     """Gain of every task, those surest to be hurt and helped by name."""
     result = told.verdict
@@ -198,7 +192,7 @@ def gains(told: Story) -> Part:
     if len(shown) < len(known):
         drawn["all-gains"] = figures.all_gains(result)
         parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known)), 460))
-    less = f"{spoken(ALONE)} less that of {spoken(told.learner)}"
+    less = f"{spoken(told.beside[0])} less that of {spoken(told.learner)}"
     intro = markup.paragraph(f"Gain is the {result.words.error} of {less}: above zero, sharing helped.")
     return Part(markup.section("gains", "Gain per task", intro, *parts, _RULES[result.words.error]), drawn)
 
@@ -289,8 +283,9 @@ def read(reading: Reading | None) -> Part:
 
 def _against_pooled(told: Story) -> Verdict | None:
     """The same learner against one model for all, where it is not that itself."""
-    pooled = told.comparison.traces.get(ONE)
-    if pooled is None or told.learner == ONE:
+    one = told.beside[1]
+    pooled = told.comparison.traces.get(one)
+    if pooled is None or told.learner == one:
         return None
     return verdict(told.comparison.traces[told.learner], pooled)
 
@@ -300,7 +295,7 @@ def _learner_row(told: Story, name: str, metrics: Metrics, measures: Sequence[Me
     row = [name, *errors, *written(metrics, measures)]
     seconds = told.comparison.seconds.get(name, 0.0)
     speed = f"{told.verdict.overall.n / seconds:,.0f}" if seconds > 0 else NONE
-    if name == ALONE:
+    if name == told.beside[0]:
         return [*row, NONE, NONE, NONE, speed]
     result = told.verdicts[name]
     return [*row, _gain(result), f"{len(result.helped):,}", f"{len(result.hurt):,}", speed]
@@ -351,7 +346,7 @@ def _task_table(told: Story, outcome: str, caption: str) -> str:
     chosen = result.ordered(outcome)
     if not len(chosen):
         return ""
-    columns = ["task", "examples", spoken(ALONE), spoken(told.learner), result.words.gain, "95 % interval"]
+    columns = ["task", "examples", spoken(told.beside[0]), spoken(told.learner), result.words.gain, "95 % interval"]
     rows = [_task_row(result, i) for i in chosen[: _ROWS + _FOLDED]]
     more = f" ({_ROWS} of {len(chosen):,})" if len(chosen) > _ROWS else ""
     first = markup.table(markup.Table(caption + more, columns, rows[:_ROWS]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie import relations
 from coterie.hypotheses import Linear
-from coterie.streams import kernel_choice
+from coterie.streams import kernel_choice, view_choice
 from coterie.streams.kinds import (
     ADAPTIVE,
     FILES,
@@ -81,6 +81,11 @@ class Choice:
         Of the Gaussian kernel, 1 where it is not given; of the polynomial one, 2.
     budget, budget_size : str, int, optional
         ``"random"``, ``"forgetron"``, ``"projection"`` or ``"shared"``, and the most support vectors.
+    multiview : str, optional
+        ``"orthogonal"`` or ``"matrix"``: a learner of records of several views, which have no tasks. Its rule is the
+        Perceptron's, or a passive-aggressive one.
+    p : float, optional
+        The exponent of a learner of views; 2 where it is not given.
 
     Raises
     ------
@@ -122,14 +127,20 @@ class Choice:
     degree: int | None = None
     budget: str | None = None
     budget_size: int | None = None
+    multiview: str | None = None
+    p: float | None = None
 
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
+        require_one_of("multiview", self.multiview, view_choice.MULTIVIEWS)
+        require_one_of("kernel", self.kernel, kernel_choice.KERNELS)
+        view_choice.check(self)
+        if self.multiview is not None:
+            return
         _check_outputs(self)
         _check_relation(self)
         _check_rule(self)
         Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
-        require_one_of("kernel", self.kernel, kernel_choice.KERNELS)
         require_one_of("budget", self.budget, tuple(kernel_choice.BUDGETS))
         kernel_choice.check(self)
         _check_values(self)
@@ -145,6 +156,8 @@ class Choice:
     @property
     def by(self) -> str:
         """The rule's name: the one given, else the relation's, or the first that takes what else was given."""
+        if self.multiview is not None:
+            return view_choice.rule_of(self)
         if self.kernel is not None:
             return self.rule or "perceptron"
         usual = RELATIONS[self.kind].rule
@@ -180,6 +193,8 @@ class Choice:
         InputError
             A file that cannot be read, or does not describe a relation.
         """
+        if self.multiview is not None:
+            return view_choice.make(self)
         return make_estimator(self, RELATIONS[self.kind].make(self, naming))
 
     def _lacks(self, relation: str) -> bool:

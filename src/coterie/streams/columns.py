@@ -106,6 +106,24 @@ def present(array: pa.Array) -> NDArray[np.bool_]:
     return mask
 
 
+def filled(array: pa.Array) -> NDArray[np.bool_]:
+    """Which rows hold something: neither null nor an empty string or list.
+
+    Examples
+    --------
+    >>> filled(pa.array(["a", "", None])), filled(pa.array([[], ["a"]])), filled(pa.array([0.0, None]))
+    (array([ True, False, False]), array([False,  True]), array([ True, False]))
+    """
+    if is_string(array.type):
+        lengths = pc.binary_length(array)
+    elif is_list(array.type):
+        lengths = pc.list_value_length(array)
+    else:
+        return present(array)
+    mask: NDArray[np.bool_] = pc.fill_null(pc.greater(lengths, 0), False).to_numpy(zero_copy_only=False)
+    return mask
+
+
 def numbers(array: pa.Array) -> NDArray[np.float64]:
     """Values as float64, 0 for null."""
     values = array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
-
-from coterie.relations import Independent, Pooled
 
 from .block import Block
 from .progressive import CHUNK, Stream, Trace, blocks_of, length_of
@@ -26,11 +25,14 @@ class Comparison:
         The learners after the pass, ready to predict or to be saved.
     seconds : dict of str to float
         CPU time each took, reading not counted.
+    beside : tuple of two str
+        What learners are judged against: what one has without learning together, and one model for all.
     """
 
     traces: dict[str, Trace]
     models: dict[str, Any]
     seconds: dict[str, float]
+    beside: tuple[str, str] = ("independent", "pooled")
 
     @property
     def best(self) -> str:
@@ -54,7 +56,10 @@ def compare(
     ----------
     models : mapping of name to online classifier
         Changed in place. Learners ``"independent"`` and ``"pooled"`` are added if they are not there: what one has
-        without learning together is part of every comparison. They are made like the first learner given.
+        without learning together is part of every comparison. They are made like the first learner given. For learners
+        of several views they are ``"NAME alone"`` for every view and ``"side by side"``, and learners are judged
+        against the view that alone has the least error in the end. Beside :class:`HeterogeneousMultitaskPerceptron`
+        there is no model for all: its tasks have different features.
     X, y, task, tasks, delay
         As in :func:`progressive_validation`; blocks are read once for all learners.
     on_round : callable, optional
@@ -72,7 +77,8 @@ def compare(
     >>> {name: trace.mistakes for name, trace in found.traces.items()}
     {'half': 1, 'independent': 2, 'pooled': 1}
     """
-    models = with_baselines(models)
+    seen, X = _first_of(models, X, y)
+    models = with_baselines(models, seen)
     rounds, tasks = _rounds(models, X, y, task, tasks)
     streams = {name: Stream(model, tasks, delay, length_of(y)) for name, model in models.items()}
     seconds = dict.fromkeys(models, 0.0)
@@ -82,7 +88,19 @@ def compare(
             on_round({name: stream.latest() for name, stream in streams.items()})
     for name, stream in streams.items():
         seconds[name] += _timed(stream.finish)
-    return Comparison({name: stream.trace() for name, stream in streams.items()}, models, seconds)
+    traces = {name: stream.trace() for name, stream in streams.items()}
+    like = next(iter(models.values()))
+    beside = like.beside({name: trace.error for name, trace in traces.items()})
+    return Comparison(traces, models, seconds, beside)
+
+
+def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
+    """Records, of a stream of blocks the first ones, and the whole stream still to come."""
+    if y is not None or not models:
+        return X, X
+    blocks = iter(X)
+    first = next(blocks, None)
+    return (None, ()) if first is None else (first.X, chain([first], blocks))
 
 
 def _rounds(
@@ -109,8 +127,10 @@ def _timed(work: Callable[[], None]) -> float:
     return time.process_time() - start
 
 
-def with_baselines(models: Mapping[str, Any]) -> dict[str, Any]:
-    """The learners, with ``independent`` and ``pooled`` ones like the first of them where they are missing.
+def with_baselines(models: Mapping[str, Any], seen: Any = None) -> dict[str, Any]:
+    """The learners, with the baselines of the first of them where they are missing.
+
+    ``seen`` are records, or the first of them, where the baselines depend on what these are.
 
     Raises
     ------
@@ -120,8 +140,4 @@ def with_baselines(models: Mapping[str, Any]) -> dict[str, Any]:
     if not models:
         raise ValueError("compare needs at least one learner")
     like = next(iter(models.values()))
-    made = dict(models)
-    for name, relation in (("independent", Independent()), ("pooled", Pooled())):
-        if name not in made:
-            made[name] = like.under(relation)
-    return made
+    return dict(models) | {name: made for name, made in like.baselines(seen).items() if name not in models}

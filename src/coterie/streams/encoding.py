@@ -132,6 +132,11 @@ class Encoder:
         """Width of a row."""
         return 1 << self.bits if self.kind == "hashed" else len(self._numeric) + self.constant
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """What columns are used as beside what their kind says: nothing."""
+        return {}
+
     def __repr__(self) -> str:
         return (
             f"Encoder({list(self.columns)!r}, label={self.label!r}, task={self.task!r}, bits={self.bits}, "

@@ -103,8 +103,8 @@ def require_distinct(names: Sequence[str], path: str, line: int | None = None) -
             raise InputError(f"two columns are called {name!r}", path, line)
 
 
-def require_column(name: str, names: Collection[str], path: str | None = None) -> None:
-    """Refuse a name that is not among the columns, with the columns there are and the near ones.
+def require_column(name: str, names: Collection[str], path: str | None = None, what: str = "column") -> None:
+    """Refuse a name that is not among the columns (or ``what`` they are), with the columns there are and the near ones.
 
     Examples
     --------
@@ -117,4 +117,4 @@ def require_column(name: str, names: Collection[str], path: str | None = None) -
     listed = ", ".join(map(repr, islice(names, _MOST_NAMES))) + (", …" if len(names) > _MOST_NAMES else "")
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise InputError(f"there is no column {name!r} among {listed}{hint}", path)
+    raise InputError(f"there is no {what} {name!r} among {listed}{hint}", path)

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
 BASELINES = ("independent", "pooled")
+#: Its name where records have several views.
+VIEWS = "views"
 
-#: What to do about a third label.
-MORE = "--many-classes learns more, --regression numbers"
+#: What to do about a third label, and where records have several views.
+MORE, NO_MORE = "--many-classes learns more, --regression numbers", "learners of several views know two"
 
 OnRound = Callable[[Mapping[str, Trace]], None]
 
@@ -68,9 +70,11 @@ class Outcome:
         """Its rounds."""
         return self.comparison.traces[self.learner]
 
-    def relation(self, learner: str, most: int) -> Sharing:
-        """How the tasks share that have most examples, at most so many of them."""
+    def relation(self, learner: str, most: int) -> Sharing | None:
+        """How the tasks share that have most examples, at most so many of them; None for views, which have no tasks."""
         trace = self.comparison.traces[learner]
+        if trace.weights is not None:
+            return None
         counts = np.bincount(trace.task, minlength=len(trace.tasks))
         chosen = np.sort(np.argsort(-counts, kind="stable")[:most])
         return sharing(self.comparison.models[learner], [trace.tasks[i] for i in chosen])
@@ -206,7 +210,7 @@ class _Stream:
             self._kind = model.label_kind
             if model.fitted and not self._kind.numeric:
                 self._labels.update(dict.fromkeys(model.labels_.inside))
-            self._allowed += _allowing(model)
+            self._allowed += model.task_checks()
 
     def __iter__(self) -> Iterator[Block]:
         before = time.process_time()
@@ -240,7 +244,8 @@ class _Stream:
         for code, label in enumerate(distinct):
             if label not in self._labels and len(self._labels) == self._kind.most:
                 known = " and ".join(map(repr, self._labels))
-                message = f"{label!r} is a third label, after {known}; {MORE}"
+                what = NO_MORE if hasattr(block.X, "present") else MORE
+                message = f"{label!r} is a third label, after {known}; {what}"
                 raise self._error(message, "label", block, codes == code)
             self._labels[label] = None
 
@@ -266,22 +271,6 @@ class _Stream:
     def _error(self, message: str, role: str, block: Block, rows: NDArray[np.bool_]) -> InputError:
         line = int(block.place[np.argmax(rows)])
         return InputError(message, self.reader.path, line, _role(self.reader, role))
-
-
-def _allowing(model: Any) -> list[Callable[[Hashable], Any]]:
-    """What raises ValueError for a task that a model would refuse."""
-    learner = model.learner()
-    state = model.state_ if model.fitted else learner.init()
-    checks: list[Callable[[Hashable], Any]] = [lambda task: learner.check_tasks(state, [task])]
-    if model.fitted and model.new_task == "raise":
-        known = set(model.tasks_)
-
-        def seen(task: Hashable) -> None:
-            if task not in known:
-                raise ValueError(f"task {task!r} was never seen, and the model refuses new tasks")
-
-        checks.append(seen)
-    return checks
 
 
 def _role(reader: Reader, role: str) -> str | None:

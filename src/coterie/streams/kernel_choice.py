@@ -40,20 +40,26 @@ def check(choice: Choice) -> None:
             raise ValueError(f"{name} cannot be given with a kernel")
     if choice.by != "perceptron" or choice.storage != "auto":
         raise ValueError("rule and storage cannot be given with a kernel: it learns by the Perceptron's rule")
+    check_kernel(choice)
+    if (choice.budget is None) != (choice.budget_size is None):
+        raise ValueError("budget and budget_size must be given together")
+
+
+def check_kernel(choice: Choice) -> None:
+    """Refuse what is said of another kernel: ValueError."""
     for name, needed in (("sigma", "gaussian"), ("degree", "polynomial")):
         if getattr(choice, name) is not None and choice.kernel != needed:
             raise ValueError(f"{name} goes with the kernel {needed!r}, not with {choice.kernel!r}")
-    if (choice.budget is None) != (choice.budget_size is None):
-        raise ValueError("budget and budget_size must be given together")
 
 
 def make(choice: Choice, relation: Any) -> MultitaskKernelPerceptron:
     """The learner, ready for its first record."""
     budget = None if choice.budget is None else BUDGETS[choice.budget](choice.budget_size)  # type: ignore[arg-type]
-    return MultitaskKernelPerceptron(_kernel(choice), relation, budget)
+    return MultitaskKernelPerceptron(kernel(choice), relation, budget)
 
 
-def _kernel(choice: Choice) -> Any:
+def kernel(choice: Choice) -> Any:
+    """The kernel that was chosen."""
     if choice.kernel == "gaussian":
         return kernels.Gaussian(1.0 if choice.sigma is None else choice.sigma)
     if choice.kernel == "polynomial":

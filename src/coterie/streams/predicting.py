@@ -22,8 +22,8 @@ class Predictions(NamedTuple):
     ----------
     place : ndarray of int64, shape (n,)
         Line or row of each record.
-    task : ndarray, shape (n,)
-        Its task.
+    task : ndarray, shape (n,), or None
+        Its task; None where records have several views, and no tasks.
     prediction : ndarray, shape (n,)
         The label predicted.
     margin : ndarray of float64, shape (n,)
@@ -33,7 +33,7 @@ class Predictions(NamedTuple):
     """
 
     place: NDArray[np.int64]
-    task: NDArray[Any]
+    task: NDArray[Any] | None
     prediction: NDArray[Any]
     margin: NDArray[np.float64] | None
     probability: NDArray[np.float64] | None = None
@@ -71,7 +71,7 @@ def _predicted(model: Any, block: Block, reader: Reader) -> Predictions:
     except ValueError as error:
         raise placed(model.decide_block, block, reader, error) from None
     labels, sure = model.labels_.labels(told), model.labels_.strength(told)
-    return Predictions(block.place, block.tasks, labels, sure, model.probabilities(told))
+    return Predictions(block.place, model.tasks_of(block), labels, sure, model.block_probabilities(block, told))
 
 
 def placed(decide: Callable[[Block], Any], block: Block, reader: Reader, error: ValueError) -> ValueError:

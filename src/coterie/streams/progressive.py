@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from coterie.views import distinct_labels
 
 from .block import Block
+from .view_weights import ViewWeights, in_order
 
 #: Rounds between two reports of progress when the whole stream is at hand.
 CHUNK = 65536
@@ -47,6 +48,8 @@ class Trace:
         Whether the record became a support vector, where the learner has some.
     evicted : ndarray of int64 or None
         The place in ``tasks`` of the task whose support vector it took; -1 for none, -2 for one of another stream.
+    weights : ViewWeights or None
+        Of records of several views, how much each weighed as the stream went on.
     """
 
     margin: NDArray[np.float64]
@@ -61,6 +64,7 @@ class Trace:
     probability: NDArray[np.float64] | None = None
     stored: NDArray[np.bool_] | None = None
     evicted: NDArray[np.int64] | None = None
+    weights: ViewWeights | None = None
 
     @property
     def n(self) -> int:
@@ -170,12 +174,13 @@ class Moved(NamedTuple):
     updated: NDArray[np.bool_]
     stored: NDArray[np.bool_] | None
     evicted: NDArray[np.int64] | None
+    weights: ViewWeights | None = None
 
     def piece(self, first: int | None, last: int | None) -> Moved:
         """A stretch of the records."""
         stored = None if self.stored is None else self.stored[first:last]
         evicted = None if self.evicted is None else self.evicted[first:last]
-        return Moved(self.updated[first:last], stored, evicted)
+        return Moved(self.updated[first:last], stored, evicted, None if first else self.weights)
 
 
 def length_of(y: Any) -> int | None:
@@ -238,7 +243,7 @@ class Stream:
 
 
 def _moved(rounds: Any) -> Moved:
-    return Moved(rounds.updated, rounds.stored, rounds.evicted)
+    return Moved(rounds.updated, rounds.stored, rounds.evicted, rounds.weights)
 
 
 def _trace(model: Any, told: Sequence[Told], moved: Sequence[Moved]) -> Trace:
@@ -252,6 +257,8 @@ def _trace(model: Any, told: Sequence[Told], moved: Sequence[Moved]) -> Trace:
     if moved and all(each.stored is not None for each in moved):
         rounds["stored"] = _padded([each.stored for each in moved], len(margin), False)
         rounds["evicted"] = _placed(_padded([each.evicted for each in moved], len(margin), -1), model, tasks)
+    if moved and moved[0].weights is not None:
+        rounds["weights"] = in_order([each.weights for each in moved], [len(each.updated) for each in moved])
     made: Trace = model.judged(margin, label, rounds)
     return made
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coterie.streams.block import Block
 from coterie.streams.encoding import Encoder
 from coterie.streams.errors import InputError
 from coterie.streams.faults import Fault, Faults, reading, require_column, require_distinct
-from coterie.streams.schema import Wishes, decide
+from coterie.streams.schema import Wishes, decide, require_row_wishes
 from coterie.streams.sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
+from coterie.streams.view_schema import decide_namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -119,7 +120,7 @@ class Reader:
         wishes: Wishes,
         on_error: str,
         block_rows: int,
-        encoder: Encoder | None,
+        encoder: Any,
         update: bool,
     ) -> None:
         self._paths, self._formats, self._wishes = tuple(paths), tuple(formats), wishes
@@ -133,7 +134,7 @@ class Reader:
     def _restart(self) -> None:
         from coterie.streams.formats.rows import Habits
 
-        self.encoder = self._given.copy() if self._given is not None else None
+        self.encoder: Any = self._given.copy() if self._given is not None else None
         self.rows = 0
         self._faults = Faults(self._on_error)
         self._habits: Habits = Habits()
@@ -204,7 +205,7 @@ class Reader:
                 return
             self.encoder, self.dropped = decide(kinds, self._wishes, source.name)
         wanted = self._wanted(self.encoder, table.names, source.name)
-        self.columns = wanted
+        self.columns = wanted | self.encoder.roles
         for batch in table.batches(wanted):
             yield from self._encode(self.encoder, batch, wanted, source.name)
 
@@ -244,11 +245,30 @@ class Reader:
         from coterie.streams.formats.rows import read_rows
 
         self._require_kind(source.name, kind)
+        if self._wishes.views or (self.encoder is not None and self.encoder.kind == "views"):
+            yield from self._view_blocks(source)
+            return
         encoder = self.encoder = self.encoder or self._row_encoder(kind)
         for rows in read_rows(source, self._faults, self._block_rows, self._parser(kind, encoder), self._habits):
             self.columns = self._row_columns(kind, encoder)
             self.dropped = self._habits.notes
             yield Block(encoder.assemble([rows.entries], len(rows.place)), rows.label, rows.task, rows.place)
+
+    def _view_blocks(self, source: Source) -> Iterator[Block]:
+        """Rows whose namespaces belong to views."""
+        from coterie.streams.formats.rows import ViewParser, read_rows
+
+        def decided(found: list[str]) -> Any:
+            self.encoder, self.dropped = decide_namespaces(found, self._wishes, source.name)
+            return self.encoder
+
+        bits = self._wishes.bits if self.encoder is None else self.encoder.bits
+        parse = ViewParser(bits, self.encoder, decided, self._habits)
+        for rows in read_rows(source, self._faults, self._block_rows, parse, self._habits):
+            self.columns = ({"label": "label"} if self._habits.label else {}) | self.encoder.roles
+            self.dropped |= self._habits.notes
+            X = self.encoder.assemble(rows.entries, rows.view, len(rows.place))
+            yield Block(X, rows.label, None, rows.place)
 
     def _row_encoder(self, kind: str) -> Encoder:
         wishes = self._wishes
@@ -269,17 +289,6 @@ class Reader:
         return used | ({str(task): "task"} if self._habits.task else {})
 
 
-def _require_row_wishes(kind: str, wishes: Wishes) -> None:
-    """Refuse what does not apply to formats whose rows name their own label and features."""
-    given = {"label": wishes.label, "features": wishes.features, "ignore": wishes.ignore, "text": wishes.text}
-    for name, value in given.items():
-        if value:
-            raise ValueError(f"{name}={value!r} does not apply to {kind}, whose rows name their label and features")
-    if kind == "svmlight" and wishes.task not in (None, "qid"):
-        raise ValueError(f"task={wishes.task!r} does not apply to svmlight, whose rows name their task as 'qid'")
-    Encoder([], bits=wishes.bits, scale=wishes.scale, source=kind)
-
-
 def read(
     source: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
@@ -292,9 +301,11 @@ def read(
     bits: int = 18,
     constant: bool = True,
     scale: str = "none",
+    views: Mapping[str, Sequence[str]] | None = None,
+    one_space: bool = False,
     on_error: str = "stop",
     block_rows: int = 8192,
-    encoder: Encoder | None = None,
+    encoder: Any = None,
     update: bool = True,
 ) -> Reader:
     r"""Read records from files as blocks of feature rows, in bounded memory.
@@ -331,11 +342,17 @@ def read(
         Columns to leave out; columns of text, to be split into words.
     bits, constant, scale
         As in `Encoder`.
+    views : mapping of name to columns, optional
+        Read records of several views: each has these columns, or columns that fit these patterns (``"mfcc_*"``), of
+        Vowpal Wabbit text these namespaces; see `ViewEncoder`. A pattern under its own name is a view for each column
+        that it fits. All other columns are dropped.
+    one_space : bool, default False
+        Whether the j-th columns of all views are one feature, as `MultiviewPerceptron` has it.
     on_error : {"stop", "skip"}, default "stop"
         Raise at the first bad record, or leave bad records out and count them.
     block_rows : int, default 8192
         Most records of a block; blocks of text are about a mebibyte at most.
-    encoder : Encoder, optional
+    encoder : Encoder or ViewEncoder, optional
         One made by an earlier reading, which this one goes on with (on a copy). The arguments that would shape a new
         one are not used. Its task must be there; its label is read where it is there and not empty.
     update : bool, default True
@@ -366,7 +383,7 @@ def read(
     >>> reader.encoder.feature_names, reader.columns
     (('price', 'constant'), {'click': 'label', 'user': 'task', 'price': 'numeric'})
     """
-    wishes = Wishes(label, task, features, ignore, text, bits, constant, scale)
+    wishes = Wishes(label, task, features, ignore, text, bits, constant, scale, views, one_space)
     Faults(on_error)
     if block_rows < 1:
         raise ValueError(f"block_rows is {block_rows!r}; expected a whole number of 1 or more")
@@ -374,5 +391,5 @@ def read(
     formats = [detect_format(path, format) for path in paths]
     for kind in formats:
         if kind in ROWS:
-            _require_row_wishes(kind, wishes)
+            require_row_wishes(kind, wishes)
     return Reader(paths, formats, wishes, on_error, block_rows, encoder, update)

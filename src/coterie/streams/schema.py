@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coterie.streams.encoding import KINDS, Encoder
 from coterie.streams.errors import InputError
 from coterie.streams.faults import require_column
+from coterie.streams.view_schema import check_views, decide_views
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +34,8 @@ class Wishes:
     bits: int
     constant: bool
     scale: str
+    views: Mapping[str, Sequence[str]] | None = None
+    one_space: bool = False
 
     def __post_init__(self) -> None:
         if self.label is not None and self.label == self.task:
@@ -43,6 +46,8 @@ class Wishes:
         for name, kind in self.named_kinds.items():
             if kind not in KINDS:
                 raise ValueError(f"features[{name!r}] is {kind!r}; expected one of {', '.join(map(repr, KINDS))}")
+        if self.views:
+            check_views(self.views, self.label, self.task, self.features, self.ignored)
         # an encoder's own checks, made before any file is opened
         Encoder([], bits=self.bits, scale=self.scale)
 
@@ -66,7 +71,7 @@ class Wishes:
         return _names(self.ignore)
 
 
-def decide(kinds: Kinds, wishes: Wishes, path: str | None = None) -> tuple[Encoder, dict[str, str]]:
+def decide(kinds: Kinds, wishes: Wishes, path: str | None = None) -> tuple[Any, dict[str, str]]:
     """Make the encoder of a table of columns, and say which columns were dropped and why.
 
     Raises
@@ -74,6 +79,8 @@ def decide(kinds: Kinds, wishes: Wishes, path: str | None = None) -> tuple[Encod
     InputError
         A column that was named does not exist, or no column is left for features.
     """
+    if wishes.views:
+        return decide_views(kinds, wishes, path)
     chosen, given = dict.fromkeys(wishes.chosen or kinds), wishes.named_kinds
     for name in (*filter(None, (wishes.label, wishes.task)), *chosen, *wishes.ignored, *given):
         require_column(name, kinds, path)
@@ -104,3 +111,16 @@ def schema_kinds(schema: pa.Schema) -> Kinds:
     from coterie.streams.columns import kind_of
 
     return {field.name: kind_of(field.type) for field in schema}
+
+
+def require_row_wishes(kind: str, wishes: Wishes) -> None:
+    """Refuse what does not apply to formats whose rows name their own label and features."""
+    given = {"label": wishes.label, "features": wishes.features, "ignore": wishes.ignore, "text": wishes.text}
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"{name}={value!r} does not apply to {kind}, whose rows name their label and features")
+    if kind == "svmlight" and wishes.views:
+        raise ValueError("views do not apply to svmlight, whose features have numbers and no names")
+    if kind == "svmlight" and wishes.task not in (None, "qid"):
+        raise ValueError(f"task={wishes.task!r} does not apply to svmlight, whose rows name their task as 'qid'")
+    Encoder([], bits=wishes.bits, scale=wishes.scale, source=kind)

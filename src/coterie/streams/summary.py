@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.streams.metrics import Metrics, evaluate
 from coterie.streams.verdict import Verdict, verdict
-from coterie.streams.wording import counted, percent, spoken
+from coterie.streams.wording import counted, none_for_nan, percent, spoken
 
 if TYPE_CHECKING:
     from coterie.streams.comparison import Comparison
+    from coterie.streams.view_weights import ViewWeights
 
 ALONE = "independent"
 ONE = "pooled"
@@ -34,6 +35,10 @@ class Summary:
         Of ``learner`` against ``"pooled"``, where that is another and did run.
     labels : dict of str to int
         By learner, how many labels it asked for.
+    beside : tuple of two str
+        What is meant here by ``"independent"`` and ``"pooled"``, see `Comparison`.
+    weights : ViewWeights or None
+        Of several views, how much each weighed.
     """
 
     learner: str
@@ -42,6 +47,8 @@ class Summary:
     verdicts: dict[str, Verdict]
     against_pooled: Verdict | None
     labels: dict[str, int]
+    beside: tuple[str, str] = (ALONE, ONE)
+    weights: ViewWeights | None = None
 
     @property
     def examples(self) -> int:
@@ -59,9 +66,19 @@ class Summary:
         if self.learner not in self.verdicts:
             metrics = self.metrics[self.learner]
             error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
-            over = f"{counted(self.examples, 'example')} of {counted(self.tasks, 'task')}"
+            whose = (self.tasks, "task") if self.weights is None else (len(self.weights.names), "view")
+            over = f"{counted(self.examples, 'example')} of {counted(*whose)}"
             return [f"{error} over {over}. Nothing was learned beside it to compare with.", *self._asked]
-        return [*conclusions(self.learner, self.verdicts[self.learner], self.against_pooled), *self._asked]
+        told = self.verdicts[self.learner]
+        return [*conclusions(self.learner, told, self.against_pooled, self.beside), *self._asked]
+
+    @property
+    def view_shares(self) -> dict[str, float | None]:
+        """Each view's part of the weights in the end, by name; None where nothing moved them."""
+        if self.weights is None or not len(self.weights.rounds):
+            return {}
+        last = self.weights.shares[-1].tolist()
+        return {str(name): none_for_nan(share) for name, share in zip(self.weights.names, last, strict=True)}
 
     @property
     def asks(self) -> bool:
@@ -88,6 +105,7 @@ class Summary:
             "examples": self.examples,
             "tasks": self.tasks,
             "learner": self.learner,
+            **({} if self.weights is None else {"views": self.view_shares}),
             "learners": {name: self._measured(name) for name in self.metrics},
             "verdict": told.to_json() if told else None,
             "against_pooled": self.against_pooled.to_json() if self.against_pooled else None,
@@ -122,32 +140,41 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     >>> summary.learner, summary.examples, sorted(summary.verdicts)
     ('together', 4, ['pooled', 'together'])
     """
-    traces = comparison.traces
+    traces, (alone, one) = comparison.traces, comparison.beside
     chosen = _chosen(comparison, learner)
-    judged = [name for name in traces if name != ALONE] if ALONE in traces else []
-    pooled = verdict(traces[chosen], traces[ONE]) if ONE in traces and chosen != ONE else None
+    judged = [name for name in traces if name != alone] if alone in traces else []
+    pooled = verdict(traces[chosen], traces[one]) if one in traces and chosen != one else None
     return Summary(
         learner=chosen,
         metrics={name: evaluate(trace) for name, trace in traces.items()},
         seconds=dict(comparison.seconds),
-        verdicts={name: verdict(traces[name], traces[ALONE]) for name in judged},
+        verdicts={name: verdict(traces[name], traces[alone]) for name in judged},
         against_pooled=pooled,
         labels={name: trace.queries for name, trace in traces.items()},
+        beside=comparison.beside,
+        weights=traces[chosen].weights,
     )
 
 
-def conclusions(learner: str, against_alone: Verdict, against_pooled: Verdict | None) -> list[str]:
+def conclusions(
+    learner: str, against_alone: Verdict, against_pooled: Verdict | None, beside: tuple[str, str] = (ALONE, ONE)
+) -> list[str]:
     """A learner's verdicts in words, with one piece of advice among them all.
 
     The advice is to keep one model for all tasks where that is better than the learner and no worse than one model per
-    task; else it is what the verdict against one model per task says.
+    task; else it is what the verdict against one model per task says. ``beside`` is what the two are called.
     """
+    alone, one = beside
     keep_one = against_pooled is not None and _pooled_is_best(against_alone, against_pooled)
-    told = [against_alone.sentence(spoken(learner), spoken(ALONE), advice=not keep_one)]
+    said = against_alone.sentence(spoken(learner), spoken(alone), advice=not keep_one)
+    told = [said if alone == ALONE else _against(alone, said)]
     if against_pooled is not None:
-        said = against_pooled.sentence(spoken(learner), spoken(ONE), advice=keep_one)
-        told.append(f"Against {spoken(ONE)}: {said[:1].lower()}{said[1:]}")
+        told.append(_against(one, against_pooled.sentence(spoken(learner), spoken(one), advice=keep_one)))
     return told
+
+
+def _against(other: str, said: str) -> str:
+    return f"Against {spoken(other)}: {said[:1].lower()}{said[1:]}"
 
 
 def _pooled_is_best(against_alone: Verdict, against_pooled: Verdict) -> bool:
@@ -156,7 +183,8 @@ def _pooled_is_best(against_alone: Verdict, against_pooled: Verdict) -> bool:
 
 
 def _chosen(comparison: Comparison, learner: str | None) -> str:
-    if learner not in (None, ALONE) or len(comparison.traces) == 1:
+    alone = comparison.beside[0]
+    if learner not in (None, alone) or len(comparison.traces) == 1:
         return learner or next(iter(comparison.traces))
-    others = {name: trace.error for name, trace in comparison.traces.items() if name != ALONE}
+    others = {name: trace.error for name, trace in comparison.traces.items() if name != alone}
     return min(others, key=others.__getitem__)

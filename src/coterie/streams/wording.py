@@ -13,6 +13,8 @@ SPOKEN = {
     "together": "learning together",
     "independent": "one model per task",
     "pooled": "one model for all tasks",
+    "views": "combining the views",
+    "side by side": "one Perceptron on all views side by side",
 }
 _NAMED = 5
 
@@ -64,8 +66,11 @@ def spoken(learner: str) -> str:
 
     >>> spoken("pooled"), spoken("share=0.25")
     ('one model for all tasks', 'share=0.25')
+    >>> spoken("audio alone")
+    'the view audio by itself'
     """
-    return SPOKEN.get(learner, learner)
+    view = learner.removesuffix(" alone")
+    return SPOKEN.get(learner, learner if view == learner else f"the view {view} by itself")
 
 
 def digits_for(difference: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -11,19 +12,21 @@ import numpy as np
 from coterie.numeric import fields
 from coterie.numeric.hashing import as_bytes, bit_mask, encode_key
 from coterie.numeric.svmlight import NO_QUERY, parse_svmlight
-from coterie.numeric.vowpal import parse_vowpal
+from coterie.numeric.vowpal import namespaces, parse_vowpal
 from coterie.streams.columns import Entries
 from coterie.streams.faults import Fault, Faults, shown
 from coterie.streams.lines import Records, split_lines, text_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from coterie.streams.sources import Source
+    from coterie.streams.view_encoding import ViewEncoder
 
 QUERY = "qid"
+_NAMESPACE = re.compile(rb"\|([^\s|:]*)")
 
 _MESSAGES = {
     fields.NOT_A_LABEL: "the label {word} is not a number",
@@ -52,6 +55,7 @@ class Rows(NamedTuple):
     label: NDArray[Any] | None
     task: NDArray[Any] | None
     place: NDArray[np.int64]
+    view: NDArray[np.int64] | None = None
 
 
 @dataclass
@@ -71,6 +75,7 @@ class _Parsed(NamedTuple):
     task: NDArray[Any] | None
     fault: NDArray[np.int8]
     token: NDArray[np.int64]
+    view: NDArray[np.int64] | None = None
 
 
 class RowParser(Protocol):
@@ -131,6 +136,37 @@ class VowpalParser:
         return tasks
 
 
+class ViewParser:
+    """Vowpal Wabbit text whose namespaces belong to views; ``decide`` makes an encoder of those the first rows have."""
+
+    task: None = None
+
+    def __init__(
+        self, bits: int, encoder: ViewEncoder | None, decide: Callable[[list[str]], ViewEncoder], habits: Habits
+    ) -> None:
+        self.bits, self.encoder, self._decide, self._habits = bits, encoder, decide, habits
+
+    def __call__(self, data: NDArray[np.uint8], records: Records) -> _Parsed:
+        """Parse; an entry's view is its place among the views."""
+        if self.encoder is None:
+            self.encoder = self._decide(namespaces_in(records))
+        parts = self.encoder.parts
+        wanted = namespaces([name for each in parts for name in each.own], [n for each in parts for n in each.called])
+        rows = parse_vowpal(data, records.start, records.stop, as_bytes(b""), bit_mask(self.bits), wanted)
+        total = rows.indptr[-1]
+        if (rows.importance != 1.0).any():
+            self._habits.notes["importance"] = "importance weights are not used"
+        view = np.repeat(np.arange(len(parts)), [len(each.own) for each in parts])[rows.namespace[:total]]
+        entries = Entries(np.diff(rows.indptr), rows.indices[:total], rows.values[:total])
+        return _Parsed(entries, rows.label, None, rows.fault, rows.token, view)
+
+
+def namespaces_in(records: Records) -> list[str]:
+    """Names of the namespaces of some rows, in order of first appearance; ``""`` is the one without a name."""
+    found = (name for row in range(len(records)) for name in _NAMESPACE.findall(records.record(row)))
+    return [name.decode("utf-8", "replace") for name in dict.fromkeys(found)]
+
+
 def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser, habits: Habits) -> Iterator[Rows]:
     """Yield the rows of a file, block after block; blank lines and comments are none."""
     pieces = text_records(source, split_lines, faults)
@@ -186,4 +222,5 @@ def _good_rows(parsed: _Parsed, records: Records, good: NDArray[np.bool_], habit
     entries = Entries(counts[good], parsed.entries.indices[kept], parsed.entries.values[kept])
     label = parsed.label[good] if habits.label else None
     task = parsed.task[good] if habits.task and parsed.task is not None else None
-    return Rows(entries, label, task, records.line[good])
+    view = None if parsed.view is None else parsed.view[kept]
+    return Rows(entries, label, task, records.line[good], view)

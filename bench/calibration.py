@@ -1,0 +1,75 @@
+"""Log loss and calibration of AROW's probabilities: a probit of margin over variance, beside twice the margin as log-odds.
+
+    python -m bench.calibration [set ...]
+
+The first 20 000 records of one shuffle, in pieces of 100: each is predicted, then learned. The calibration error is the mean
+distance between the probability told and the share of positive labels, over fifteen bins of equal width. The prepared data
+lie in the folder that COTERIE_DATA names.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+import coterie as ct
+from coterie import datasets
+
+SETS = ("landmine", "a9a", "chem97", "flights", "amazon4", "acl4")
+NOISES = (3.0, 10.0, 30.0)
+MOST, PIECE, BINS = 20_000, 100, 15
+Floats = NDArray[np.float64]
+
+
+def stream(name: str, r: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Both probabilities of +1 for each record but the first piece, and whether it was +1."""
+    data = datasets.load(name)
+    order = np.random.default_rng(0).permutation(len(data))[:MOST]
+    X, y, task = data.X[order], data.y[order], np.asarray(data.task)[order]
+    model, told = ct.MultitaskAROW(r=r), []
+    for first in range(0, len(y), PIECE):
+        some = slice(first, first + PIECE)
+        if first:
+            logistic = 1 / (1 + np.exp(-2 * model.decision_function(X[some], task[some])))
+            told.append(np.stack([logistic, model.predict_proba(X[some], task[some])[:, 1]]))
+        model.partial_fit(X[some], y[some], task[some], classes=[-1, 1])
+    logistic, probit = np.concatenate(told, axis=1)
+    return logistic, probit, y[PIECE:] == 1
+
+
+def log_loss(p: Floats, positive: NDArray[np.bool_]) -> float:
+    """The mean of -log of the probability of the true label."""
+    return float(-np.log(np.clip(np.where(positive, p, 1 - p), 1e-12, 1)).mean())
+
+
+def calibration_error(p: Floats, positive: NDArray[np.bool_]) -> float:
+    """How far probabilities are from shares, by bins."""
+    bins = np.minimum((p * BINS).astype(int), BINS - 1)
+    told, true = (np.bincount(bins, held, BINS) for held in (p, positive))
+    return float(np.abs(told - true).sum() / len(p))
+
+
+def rows(names: list[str]) -> Iterator[str]:
+    """The table, line by line."""
+    yield "| | r | log loss: twice the margin | probit | calibration error: twice the margin | probit |"
+    yield "|---|---|---|---|---|---|"
+    for name in names:
+        for r in NOISES:
+            logistic, probit, positive = stream(name, r)
+            held = [measure(p, positive) for measure in (log_loss, calibration_error) for p in (logistic, probit)]
+            yield f"| {name} | {r:g} | " + " | ".join(f"{value:.4f}" for value in held) + " |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=list(SETS))
+    for line in rows(parser.parse_args().sets or list(SETS)):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Learners of several views chosen by names and numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from coterie.online import MultiviewPerceptron, OrthogonalMultiviewPerceptron
+from coterie.rules import PassiveAggressive, Perceptron
+from coterie.streams import kernel_choice
+
+if TYPE_CHECKING:
+    from coterie.streams.choices import Choice
+
+#: Whether views lie in spaces of their own or all in one.
+MULTIVIEWS = ("orthogonal", "matrix")
+#: What says something of a learner of views, and is not said of others.
+OF_VIEWS = ("multiview", "p")
+_RULES: dict[str, Any] = {"perceptron": None, "pa": "0", "pa1": "I", "pa2": "II"}
+_APPLY = (*OF_VIEWS, "rule", "C", "average", "kernel", "sigma", "degree")
+
+
+def check(choice: Choice) -> None:
+    """Refuse what does not go with views, or is about views where there are none.
+
+    Raises
+    ------
+    ValueError
+        The message names what.
+    """
+    if choice.multiview is None:
+        if choice.p is not None:
+            raise ValueError("p cannot be given without views")
+        return
+    other = [name for name in choice.changed() if name not in _APPLY]
+    if other:
+        raise ValueError(f"{' and '.join(other)} cannot be given with views; what can is {', '.join(_APPLY)}")
+    if choice.by not in _RULES:
+        raise ValueError(f"rule {choice.by!r} does not apply to views; expected one of {', '.join(_RULES)}")
+    kernel_choice.check_kernel(choice)
+    made = make(choice)
+    made.learner()
+
+
+def rule_of(choice: Choice) -> str:
+    """The rule's name: the one given, or the first that takes what else was given."""
+    return choice.rule or ("perceptron" if choice.C is None else "pa1")
+
+
+def make(choice: Choice) -> MultiviewPerceptron | OrthogonalMultiviewPerceptron:
+    """The learner, ready for its first record."""
+    variant = _RULES[choice.by]
+    given = {} if choice.C is None else {"C": choice.C}
+    rule: Any = Perceptron() if variant is None else PassiveAggressive(**given, variant=variant)
+    p, kernel = 2.0 if choice.p is None else choice.p, None if choice.kernel is None else kernel_choice.kernel(choice)
+    kind = MultiviewPerceptron if choice.multiview == "matrix" else OrthogonalMultiviewPerceptron
+    return kind(p, kernel, choice.average is not False, rule=rule)

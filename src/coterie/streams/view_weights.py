@@ -1,0 +1,67 @@
+"""How much each view weighs as a stream goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class ViewWeights(NamedTuple):
+    """How long the weights of K views were at m points of a stream.
+
+    Attributes
+    ----------
+    names : tuple
+        The views.
+    rounds : ndarray of int64, shape (m,)
+        How many records had been learned, increasing.
+    lengths : ndarray of float64, shape (m, K)
+        The norm of each view's weights then, of those that learn and not of their mean; of ``MultiCueClassifier`` how
+        much the view's margin counts.
+    """
+
+    names: tuple[Hashable, ...]
+    rounds: NDArray[np.int64]
+    lengths: Floats
+
+    @property
+    def shares(self) -> Floats:
+        """Each view's part of the lengths, in rows that sum to 1; nan before anything moved, shape (m, K).
+
+        Examples
+        --------
+        >>> ViewWeights(("audio", "video"), np.array([10]), np.array([[1.0, 3.0]])).shares
+        array([[0.25, 0.75]])
+        """
+        total = self.lengths.sum(axis=1, keepdims=True)
+        shares: Floats = np.divide(self.lengths, total, out=np.full(self.lengths.shape, np.nan), where=total > 0)
+        return shares
+
+    def later(self, rounds: int) -> Self:
+        """The same, where so many rounds had passed before."""
+        return self._replace(rounds=self.rounds + rounds)
+
+    def thinned(self, points: int) -> Self:
+        """At most so many of the points, at about equal steps, the last among them."""
+        if len(self.rounds) <= points:
+            return self
+        kept = np.unique(np.linspace(0, len(self.rounds) - 1, points).round().astype(np.int64))
+        return self._replace(rounds=self.rounds[kept], lengths=self.lengths[kept])
+
+
+def in_order(parts: Sequence[ViewWeights | None], rounds: Sequence[int]) -> ViewWeights | None:
+    """The parts of a stream after each other, each over so many rounds; None where one is missing."""
+    known = [each for each in parts if each is not None]
+    if not known or len(known) < len(parts):
+        return None
+    placed = [each.later(int(sum(rounds[:i]))) for i, each in enumerate(known)]
+    return ViewWeights(
+        known[0].names,
+        np.concatenate([each.rounds for each in placed]),
+        np.concatenate([each.lengths for each in placed]),
+    )

@@ -1,0 +1,334 @@
+"""Records of several views from files: learned, gone on with, predicted, compared and reported."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import numpy as np
+import plotly.graph_objects
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import coterie as ct
+from coterie.report.page import render
+from coterie.streams.readers import read
+from coterie.streams.view_encoding import ViewEncoder
+from coterie.streams.view_schema import named_views
+from terminal import refused, run, run_json
+
+VIEWS = ("--view", "sound=pitch,loud", "--view", "image=i_*")
+
+
+def clips(n=240, seed=0):
+    """Records with a sound, an image of three numbers, a title, and a column that is in no view."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        kind = ("cat", "dog")[int(rng.integers(2))]
+        sign = 1.0 if kind == "dog" else -1.0
+        sound = sign + rng.normal(size=2) if rng.random() < 0.8 else [None, None]
+        image = 0.5 * sign + rng.normal(size=3)
+        title = " ".join(rng.choice(["bark", "bone"] if sign > 0 else ["purr", "milk"], 2))
+        yield {
+            "kind": kind,
+            **{
+                name: None if x is None else round(float(x), 3)
+                for name, x in zip(("pitch", "loud"), sound, strict=True)
+            },
+            **{f"i_{j}": round(float(x), 3) for j, x in enumerate(image)},
+            "title": title,
+            "number": i,
+        }
+
+
+def write(path, records):
+    records = list(records)
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, records[0])
+            writer.writeheader()
+            writer.writerows(records)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    else:
+        table = pa.Table.from_pylist(records)
+        (pq.write_table if path.suffix == ".parquet" else pyarrow.feather.write_feather)(table, str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("clips") / "clips.csv", clips())
+
+
+def learned(path, *options):
+    """The model that a command saves."""
+    out = path.parent / "made.coterie"
+    run("learn", path, *options, "--quiet", "--alone", "--model", out)
+    return ct.load(out)
+
+
+def test_views_of_a_table_are_those_of_arrays(file):
+    records = list(clips())
+    reader = read(file, label="kind", views=named_views(VIEWS[1::2]), constant=False)
+    found = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p=3), reader)
+    sound = np.array([[record["pitch"] or 0.0, record["loud"] or 0.0] for record in records])
+    image = np.array([[record[f"i_{j}"] for j in range(3)] for record in records])
+    X = {"sound": ct.PartialBlock(sound, [record["pitch"] is not None for record in records]), "image": image}
+    wanted = ct.progressive_validation(
+        ct.OrthogonalMultiviewPerceptron(p=3), X, np.array([record["kind"] for record in records])
+    )
+    np.testing.assert_array_equal(found.margin, wanted.margin)
+    np.testing.assert_array_equal(found.weights.lengths, wanted.weights.lengths)
+    assert reader.columns["pitch"] == "view sound"
+    assert reader.dropped == dict.fromkeys(("title", "number"), "it is in no view")
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet", "arrow"])
+def test_all_formats_of_columns_have_views(file, suffix, tmp_path):
+    options = {"label": "kind", "views": {"sound": ("pitch", "loud"), "words": ("title",)}, "text": "title", "bits": 10}
+    blocks = [next(iter(read(path, **options))) for path in (file, write(tmp_path / f"f.{suffix}", clips()))]
+    for array in ("values", "features", "starts"):
+        np.testing.assert_array_equal(*(getattr(block.X.rows, array) for block in blocks))
+    np.testing.assert_array_equal(*(block.X.present for block in blocks))
+    assert not blocks[0].X.present[:, 0].all()
+    assert blocks[0].X.present[:, 1].all()
+
+
+def test_an_absent_view_has_no_constant_either(tmp_path):
+    path = write(
+        tmp_path / "c.csv",
+        [{"y": "a", "u": 1.0, "t": "x"}, {"y": "b", "u": None, "t": "x"}, {"y": "b", "u": 2.0, "t": ""}],
+    )
+    X = next(iter(read(path, label="y", views=named_views(["u", "t"]), bits=10))).X
+    assert X.present.tolist() == [[True, True], [False, True], [True, False]]
+    assert np.diff(X.rows.starts).tolist() == [2, 2, 0, 2, 2, 0]
+
+
+def test_namespaces_are_views(tmp_path):
+    path = tmp_path / "f.vw"
+    path.write_text("1 |A x:2 y |B x |C z\n-1 |B w:0.5\n1 |A\n")
+    reader = read(path, views={"one": ("A", "C"), "B": ("B",)}, bits=10, constant=False)
+    X = next(iter(reader)).X
+    assert X.present.tolist() == [[True, True], [False, True], [False, False]]
+    plain = ["A^x", "A^y", "C^z"]
+    from coterie.numeric.hashing import feature_hash
+
+    order = np.argsort([feature_hash(key, 10) for key in plain])
+    assert X.rows.features[:3].tolist() == sorted(feature_hash(key, 10) for key in plain)
+    assert X.rows.values.tolist() == [*np.array([2.0, 1.0, 1.0])[order], 1.0, 0.5]
+    assert reader.columns == {"label": "label", "A": "view one", "C": "view one", "B": "view B"}
+    every = read(path, views={"*": ("*",)}, one_space=True, bits=10, constant=False)
+    X = next(iter(every)).X
+    assert X.views.names == ["A", "B", "C"]
+    assert set(X.rows.features.tolist()) == {feature_hash(f"A^{name}", 10) for name in "xyzw"}  # one feature x for all
+
+
+def test_going_on_equals_one_pass_and_predicting_reads_the_same_views(tmp_path):
+    records = list(clips())
+    whole, first, rest = (
+        write(tmp_path / f"{name}.csv", part)
+        for name, part in (("whole", records), ("first", records[:100]), ("rest", records[100:]))
+    )
+    run("learn", whole, "--label", "kind", *VIEWS, "-q", "--alone", "--model", tmp_path / "a")
+    run("learn", first, "--label", "kind", *VIEWS, "-q", "--model", tmp_path / "b")
+    run("learn", rest, "--from", tmp_path / "b", "-q", "--model", tmp_path / "b")
+    told = [run("predict", whole, "--model", tmp_path / name).stdout for name in "ab"]
+    assert told[0] == told[1]
+    table = list(csv.DictReader(told[0].splitlines()))
+    assert list(table[0]) == ["place", "prediction", "margin"]
+    model = ct.load(tmp_path / "a")
+    named = {"sound": {name: records[0][name] for name in ("pitch", "loud")}}
+    named["image"] = {f"i_{j}": records[0][f"i_{j}"] for j in range(3)}
+    assert model.decision_function_one(named) == pytest.approx(float(table[0]["margin"]), rel=1e-12)
+    model.learn_one(named, "dog")
+    with pytest.raises(ValueError, match="view 'smell' is unknown"):
+        model.learn_one({"smell": {}}, "dog")
+    reader = read(whole, encoder=model.encoder_, update=False, label="kind")
+    other = ct.OrthogonalMultiviewPerceptron().partial_fit({"sound": [[1.0], [2.0]], "image": [[1.0], [2.0]]}, [0, 1])
+    with pytest.raises(ValueError, match=r"widths are .*'sound': 3, 'image': 4.*model learned .*'sound': 1"):
+        other.decide_block(next(iter(reader)))
+
+
+def test_encoders_of_views_come_back():
+    encoder = next(iter_encoder())
+    again = ViewEncoder.from_state(*encoder.to_state())
+    assert repr(again) == repr(encoder)
+
+
+def iter_encoder():
+    from coterie.streams.encoding import Encoder
+    from coterie.streams.view_encoding import OneView
+
+    yield ViewEncoder([OneView("a", ("x",), Encoder([("x", "numeric")], scale="auto"), ("x",))], label="y")
+
+
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        ((), "OrthogonalMultiviewPerceptron(average=True, rule=Perceptron())"),
+        (
+            ("--p", "5", "--C", "0.5", "--no-average"),
+            "OrthogonalMultiviewPerceptron(p=5.0, rule=PassiveAggressive(C=0.5, variant='I'))",
+        ),
+    ],
+)
+def test_learners_of_views_can_be_asked_for(file, options, model):
+    assert repr(learned(file, "--label", "kind", *VIEWS, *options)) == model
+
+
+def test_the_matrix_perceptron_pairs_columns(file):
+    views = ("--view", "sound=pitch,loud", "--view", "image=i_0,i_1", "--multiview", "matrix")
+    model = learned(file, "--label", "kind", *views, "--no-average")
+    assert repr(model) == "MultiviewPerceptron(rule=Perceptron())"
+    assert [part.called for part in model.encoder_.parts] == [("pitch", "loud")] * 2
+    assert refused("learn", file, "--label", "kind", *VIEWS, "--multiview", "matrix") == (
+        "all views must have the same features here: 'sound' has 2, 'image' has 3; for views of different sizes use "
+        "OrthogonalMultiviewPerceptron"
+    )
+
+
+def test_views_are_compared_with_each_alone_and_all_side_by_side(file, tmp_path):
+    told = run_json("compare", file, "--label", "kind", *VIEWS, "--learner", "p=1", "--learner", "p=4")
+    assert list(told["learners"]) == ["p=1", "p=4", "sound alone", "image alone", "side by side"]
+    measured = told["learners"]
+    assert measured["p=1"]["micro"] == measured["side by side"]["micro"]
+    assert sum(told["views"].values()) == pytest.approx(1.0)
+    assert told["sentences"][0].startswith("Against the view ")
+
+
+def test_the_summary_and_the_report_tell_the_weight_of_each_view(file, tmp_path):
+    out = tmp_path / "r.html"
+    said = run("learn", file, "--label", "kind", *VIEWS, "--report", out, "--model", tmp_path / "m").stdout
+    assert re.search(r"(?m)^sound +\d+\.\d %$", said)
+    assert "2 views)" in said
+    page = out.read_text()
+    assert 'id="view-weights"' in page
+    assert '"view-weights":{"data"' in page
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert "Does it help to combine the views?" in page
+    embedded = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    drawn = re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(json.loads(embedded[1])["view-weights"]))
+    lines = plotly.graph_objects.Figure(json.loads(drawn)).data
+    assert [line.name for line in lines] == ["sound", "image"]
+    np.testing.assert_allclose(np.sum([line.y for line in lines], axis=0), 100.0, atol=0.02)
+    table = page[page.index('aria-label="Weight of each view as the examples came"') :]
+    assert re.search(r"<bdi>sound</bdi></th>(<td class=\"number\">\d+\.\d&nbsp;%</td>)+<td", table)
+
+
+def test_shares_are_those_of_the_weights():
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(300, 3)) for _ in range(2)], rng.choice([-1, 1], 300)
+    for model in (ct.OrthogonalMultiviewPerceptron(3), ct.MultiviewPerceptron(3)):
+        weights = ct.progressive_validation(model, X, y, delay=2).weights
+        assert weights.rounds[-1] == 300
+        assert (np.diff(weights.rounds) > 0).all()
+        own = [np.linalg.norm(each) for each in model.view_weights_.values()]
+        np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
+        np.testing.assert_allclose(weights.shares[-1].sum(), 1.0)
+    dual = ct.progressive_validation(ct.MultiviewPerceptron(3, "linear"), X, y, delay=2).weights
+    np.testing.assert_allclose(dual.lengths[-1], own, rtol=1e-9)
+    model = ct.OrthogonalMultiviewPerceptron(3, inner=4.0)
+    weights = ct.progressive_validation(model, X, y).weights
+    own = [np.sum(np.abs(each) ** (4 / 3)) ** (3 / 4) for each in model.view_weights_.values()]  # the norm dual to 4
+    np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
+
+
+def test_more_views_than_features_have_lengths_too():
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(100, 2)) for _ in range(4)], rng.choice([-1, 1], 100)
+    model = ct.MultiviewPerceptron(2)
+    lengths = ct.progressive_validation(model, X, y).weights.lengths[-1]
+    np.testing.assert_allclose(lengths, [np.linalg.norm(each) for each in model.view_weights_.values()], rtol=1e-9)
+
+
+def test_compare_takes_views_and_gives_a_verdict():
+    rng = np.random.default_rng(0)
+    thing = rng.normal(size=(600, 5))
+    y = np.where(thing[:, 0] > 0, "cat", "dog")
+    X = {"left": thing + rng.normal(size=thing.shape), "right": thing + rng.normal(size=thing.shape)}
+    found = ct.compare({"p=3": ct.OrthogonalMultiviewPerceptron(3)}, X, y)
+    assert list(found.traces) == ["p=3", "left alone", "right alone", "side by side"]
+    for name, (model, records) in ct.view_baselines(X).items():
+        told = found.traces[name if name == "side by side" else f"{name} alone"]
+        np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
+    best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
+    assert found.beside == (best, "side by side")
+    summary = ct.streams.summary.summarize(found, "p=3")
+    assert summary.verdicts["p=3"].overall.gain == pytest.approx(found.traces[best].error - found.traces["p=3"].error)
+    assert f"Against the view {best.removesuffix(' alone')} by itself" in summary.sentences[0]
+    assert "Weight of each view" in render(found, learner="p=3")
+    as_records = [{name: dict(enumerate(block[t])) for name, block in X.items()} for t in range(60)]
+    named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in each.items()} for each in as_records]
+    again = ct.compare({"p=3": ct.OrthogonalMultiviewPerceptron(3)}, named, y[:60])
+    np.testing.assert_allclose(again.traces["p=3"].margin, found.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)
+
+
+def test_a_view_that_no_record_has_is_not_compared_with():
+    y = [0, 1, 0]
+    for X in ({"a": [[1.0], [2.0], [1.0]], "b": None}, [[[1.0], [2.0], [1.0]], None]):
+        found = ct.compare({"both": ct.OrthogonalMultiviewPerceptron()}, X, y)
+        assert list(found.traces) == ["both", f"{next(iter(X)) if isinstance(X, dict) else 0} alone", "side by side"]
+
+
+def test_heterogeneous_tasks_are_compared_with_independent_ones():
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(200, 3))
+    X = {"text": hidden @ rng.normal(size=(3, 6)), "image": hidden @ rng.normal(size=(3, 4))}
+    y, active = np.where(hidden[:, 0] > 0, "yes", "no"), rng.choice(["text", "image"], 200)
+    found = ct.compare({"agreeing": ct.HeterogeneousMultitaskPerceptron(b=1.0)}, X, y, task=active)
+    assert list(found.traces) == ["agreeing", "independent"]
+    alone = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
+    np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
+    assert set(ct.streams.summary.summarize(found).verdicts) == {"agreeing"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--view", "sound=pich"), "there is no column 'pich' among .*; did you mean 'pitch'?"),
+        (("--view", "sound=q_*"), "no column is like 'q_*', which the view 'sound' asks for"),
+        (("--view", "a=pitch", "--view", "a=loud"), "the view 'a' is given twice"),
+        (("--view", "a=pitch", "--view", "b=pitch"), "the column 'pitch' is in two views, 'a' and 'b'"),
+        (("--view", "a=i_0", "--view", "b=i_*"), "the column 'i_0' is in two views, 'a' and 'b'"),
+        (("--view", "=pitch"), "view is '=pitch'; expected NAME=COLUMN"),
+        (("--view", "kind"), "the column 'kind' is named both as label and in the view 'kind'"),
+        (("--view", "pitch", "--task", "number"), "task='number' does not go with views"),
+        (("--view", "pitch", "--features", "loud"), "does not go with views, which name their columns themselves"),
+        (("--view", "pitch", "--share", "0.5"), "share cannot be given with views"),
+        (("--view", "pitch", "--rule", "arow"), "rule 'arow' does not apply to views"),
+        (("--view", "pitch", "--p", "0.5"), "p must be finite and at least 1, got 0.5"),
+        (("--view", "pitch", "--multiview", "matrx"), "did you mean 'matrix'?"),
+        (("--view", "pitch", "--ask", "margin"), "--ask and its options do not go with --view"),
+        (("--task", "number", "--p", "2"), "--p needs views"),
+        (("--task", "number", "--multiview", "matrix"), "--multiview needs views"),
+        (
+            ("--view", "a=pitch", "--ignore", "pitch"),
+            "the column 'pitch' is to be ignored, and is named in the view 'a'",
+        ),
+    ],
+)
+def test_what_does_not_go_with_views(file, options, message):
+    assert re.search(re.escape(message).replace(r"\.\*", ".*"), refused("learn", file, "--label", "kind", *options))
+
+
+def test_what_does_not_go_with_views_elsewhere(file, tmp_path):
+    out = tmp_path / "m"
+    run("learn", file, "--label", "kind", *VIEWS, "-q", "--alone", "--model", out)
+    assert "--view cannot be given with --from" in refused("learn", file, "--from", out, "--view", "pitch")
+    assert "learned records of several views, which have no tasks" in refused("relations", out)
+    rows = tmp_path / "f.svm"
+    rows.write_text("1 1:2\n")
+    assert "views do not apply to svmlight" in refused("learn", rows, "--view", "a=1")
+    rows = tmp_path / "f.vw"
+    rows.write_text("1 |A x\n-1 |B y\n")
+    assert "there is no namespace 'C' among 'A', 'B'" in refused("learn", rows, "--view", "A", "--view", "C")
+    assert "holds vw, and the encoder was made for columns" in refused("predict", rows, "--model", out)
+    third = write(tmp_path / "t.csv", [{"kind": kind, "pitch": 1.0} for kind in "abc"])
+    assert "'c' is a third label, after 'a' and 'b'; learners of several views know two" in refused(
+        "learn", third, "--label", "kind", "--view", "pitch"
+    )
