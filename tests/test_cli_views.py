@@ -161,9 +161,9 @@ def test_encoders_of_views_come_back():
 
 def iter_encoder():
     from coterie.streams.encoding import Encoder
-    from coterie.streams.view_encoding import OneView
+    from coterie.streams.view_encoding import ViewColumns
 
-    yield ViewEncoder([OneView("a", ("x",), Encoder([("x", "numeric")], scale="auto"), ("x",))], label="y")
+    yield ViewEncoder([ViewColumns("a", ("x",), Encoder([("x", "numeric")], scale="auto"), ("x",))], label="y")
 
 
 @pytest.mark.parametrize(

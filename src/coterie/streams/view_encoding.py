@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from coterie.streams.faults import Fault
 
 
-class OneView(NamedTuple):
+class ViewColumns(NamedTuple):
     """A view of files: its name, the columns or Vowpal Wabbit namespaces it has, and what encodes them.
 
     ``called`` are the names from which keys of features are made: these, or where all views lie in one space those of
@@ -54,7 +54,7 @@ class ViewEncoder:
 
     Parameters
     ----------
-    parts : sequence of OneView
+    parts : sequence of ViewColumns
         The views in their order.
     label : str, optional
         The column that holds the label.
@@ -68,7 +68,7 @@ class ViewEncoder:
     --------
     >>> import pyarrow as pa
     >>> audio, video = (Encoder([(name, "numeric")], constant=False) for name in ("pitch", "red"))
-    >>> parts = [OneView("audio", ("pitch",), audio, ("pitch",)), OneView("video", ("red",), video, ("red",))]
+    >>> parts = [ViewColumns("audio", ("pitch",), audio, ("pitch",)), ViewColumns("video", ("red",), video, ("red",))]
     >>> encoder = ViewEncoder(parts)
     >>> records = encoder.encode_sound(pa.table({"red": [0.5, None], "pitch": [2.0, 3.0]}))
     >>> records.rows.values.tolist(), records.present.tolist()
@@ -79,7 +79,7 @@ class ViewEncoder:
     kind = "views"
     feature_names: None = None
 
-    def __init__(self, parts: Sequence[OneView], *, label: str | None = None) -> None:
+    def __init__(self, parts: Sequence[ViewColumns], *, label: str | None = None) -> None:
         self.parts, self.label = tuple(parts), label
         self.views = Views([each.name for each in parts], [each.encoder.n_features for each in parts])
 
@@ -122,7 +122,7 @@ class ViewEncoder:
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ViewEncoder:
         """Build the encoder that `to_state` described, with what it had learned."""
         parts = [
-            OneView(name, tuple(own), Encoder.from_state(held, below(dict(arrays), f"{k}.")), tuple(called))
+            ViewColumns(name, tuple(own), Encoder.from_state(held, below(dict(arrays), f"{k}.")), tuple(called))
             for k, (name, own, called, held) in enumerate(spec["views"])
         ]
         return cls(parts, label=spec["label"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from coterie.streams.encoding import Encoder
 from coterie.streams.errors import InputError
 from coterie.streams.faults import require_column
-from coterie.streams.view_encoding import OneView, ViewEncoder, require_one_space
+from coterie.streams.view_encoding import ViewColumns, ViewEncoder, require_one_space
 
 if TYPE_CHECKING:
     from coterie.streams.schema import Kinds, Wishes
@@ -152,7 +152,7 @@ def _encoder(held: Mapping[str, Sequence[tuple[str, str]]], wishes: Wishes, sour
             scale=wishes.scale,
             source=source,
         )
-        parts.append(OneView(view, tuple(name for name, _ in columns), encoder, tuple(name for name, _ in called)))
+        parts.append(ViewColumns(view, tuple(name for name, _ in columns), encoder, tuple(name for name, _ in called)))
     return ViewEncoder(parts, label=wishes.label)
 
 
