@@ -49,9 +49,7 @@ def assert_same(margins, expected):
     np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize(
-    ("form", "storage"), [("dense", "dense"), ("dense", "sparse"), ("csr", "sparse"), ("csr", "hashed")]
-)
+@pytest.mark.parametrize(("form", "storage"), [("dense", "dense"), ("csr", "sparse"), ("csr", "hashed")])
 @pytest.mark.parametrize("name", ["Perceptron", "logistic", "AROW"])
 def test_the_lazy_form_equals_the_literal_one(name, storage, form):
     model = made(name, storage=storage, bits=16)
@@ -70,9 +68,7 @@ def test_one_half_life_under_every_relation(case, rule):
 
 
 @pytest.mark.parametrize("name", ["Perceptron", "logistic", "AROW"])
-@pytest.mark.parametrize(
-    ("storage", "dtype"), [("dense", "float32"), ("dense", "float64"), ("sparse", "float64"), ("hashed", "float32")]
-)
+@pytest.mark.parametrize(("storage", "dtype"), [("dense", "float64"), ("sparse", "float64"), ("hashed", "float32")])
 def test_scales_that_become_small_are_multiplied_out(name, dtype, storage):
     """Fifty half-lives and more: numbers must neither overflow nor be lost."""
     rows = forgetting.Rows(K, X.shape[1], SHARE, 2.0, 1.0)

@@ -125,6 +125,7 @@ class FullCovariance:
 def primal_of(model: Bordered, M: Matrix, features: int) -> FullPrimal:
     """The primal form of support vectors with the linear kernel: O(m d² + (K d)³)."""
     n, K = int(model.count[0]), len(M)
+    check_size(K * features)
     X, weight = model.store.values[:n].astype(np.float64), 1.0 / model.noise[:n]
     moments, sums = np.zeros((K, features, features)), np.zeros((K, features))
     for i in np.unique(model.tasks[:n]):
@@ -137,7 +138,6 @@ def primal_of(model: Bordered, M: Matrix, features: int) -> FullPrimal:
 def rebuilt(model: FullPrimal, M: Matrix) -> FullPrimal:
     """Weights and covariance made anew of the moments: P = (A ⊗ I + S)⁻¹ = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
     K, d = model.sums.shape
-    check_size(K * d)
     prior = np.kron(M, np.eye(d))
     P = prior
     if int(model.count[0]):
@@ -158,6 +158,7 @@ def check_size(weights: int) -> None:
 
 def widened(model: FullPrimal, M: Matrix, features: int) -> FullPrimal:
     """The model with room for so many tasks and features, under M."""
+    check_size(len(M) * features)
     K, d = model.sums.shape
     tasks = len(M) - K
     more = (0, features - d)
