@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, when
+from .generic import apart, compiled, generic, when
 
 
 class Schatten(NamedTuple):
@@ -55,7 +55,7 @@ def squared(potential: Any, own: Any) -> Any:
     """‖X‖² in the potential's norm, of the record's products with itself, times how smooth half the square is."""
 
 
-@when(refresh, Schatten)
+@apart
 def _refresh_schatten(potential: Any) -> None:
     K = potential.gram.shape[0]
     if potential.p == 1.0:
@@ -76,6 +76,9 @@ def _refresh_schatten(potential: Any) -> None:
         for a in range(K):
             for b in range(K):
                 potential.factor[a * K + b] += power * vectors[a, i] * vectors[b, i]
+
+
+when(refresh, Schatten)(lambda potential: _refresh_schatten(potential))
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, when
+from .generic import apart, compiled, generic, when
 from .points import ROUNDING
 from .potentials import absorb, elapse, refresh, squared, summed
 from .records import begin, end, feature, value
@@ -188,7 +188,7 @@ def _length_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
     return squared(potential, np.dot(X, X.T).reshape(-1))
 
 
-@when(move, DenseMatrix)
+@apart
 def _move_dense(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
     K = store.weights.shape[0]
     X = _record(rows, t, K)
@@ -206,7 +206,7 @@ def _length_wide(store: Any, potential: Any, rows: Any, t: Any) -> Any:
     return squared(potential, np.dot(X.T, X).reshape(-1))
 
 
-@when(move, WideMatrix)
+@apart
 def _move_wide(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
     K, d = store.weights.shape
     X = _record(rows, t, K)
@@ -274,7 +274,7 @@ def _common(rows: Any, r: int, s: int) -> float:
     return total
 
 
-@when(move, SparseMatrix)
+@apart
 def _move_sparse(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
     K = store.weights.shape[1]
     elapse(potential)
@@ -290,6 +290,12 @@ def _move_sparse(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
         for a in range(K):
             potential.gram[b, a] = potential.gram[a, b]
     refresh(potential)
+
+
+# an eigendecomposition a move: what that costs to compile is compiled once for all rules and tellers
+when(move, DenseMatrix)(lambda store, potential, c, rows, t: _move_dense(store, potential, c, rows, t))
+when(move, WideMatrix)(lambda store, potential, c, rows, t: _move_wide(store, potential, c, rows, t))
+when(move, SparseMatrix)(lambda store, potential, c, rows, t: _move_sparse(store, potential, c, rows, t))
 
 
 # -- every view in a space of its own -----------------------------------------------------------------------------
