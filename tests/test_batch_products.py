@@ -120,3 +120,53 @@ def test_other_precisions_are_refused():
     for model in (ct.MultitaskKernelRidge(dtype="float16"), ct.MultitaskLinearSVR(dtype="float16")):
         with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32', got 'float16'"):
             model.fit(X, Y, task=TASK)
+
+
+@pytest.mark.parametrize("make", [ct.MultitaskKernelRidge, ct.MultitaskSVR])
+@pytest.mark.parametrize("n_tasks", [4, 100])
+def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(800, 2)), rng.integers(n_tasks, size=800)
+    y = X[:, 0] + 0.1 * rng.normal(size=800)
+    model = make(ct.Gaussian(1.0)).fit(X[:400], y[:400], task=task[:400])
+    assert model.score(X[400:], y[400:], task=task[400:]) > 0.85
+
+
+@pytest.mark.parametrize(
+    "make", [ct.MultitaskKernelClassifier, ct.MultitaskSVC, ct.MultitaskSVR], ids=lambda make: make.__name__
+)
+def test_a_relation_learned_in_batch_is_refused_by_what_does_not_learn_it(make):
+    with pytest.raises(ValueError, match=r"OptimalOutputKernel\(.*\) is learned by MultitaskKernelRidge"):
+        make("linear", relation=ct.OptimalOutputKernel()).fit([[0.0], [1.0]], [0, 1], task=["a", "b"])
+    for linear in (ct.MultitaskLinearSVC, ct.MultitaskLinearSVR):
+        with pytest.raises(ValueError, match="is learned by MultitaskKernelRidge"):
+            linear(ct.OptimalOutputKernel()).fit([[0.0], [1.0]], [0, 1], task=["a", "b"])
+
+
+def test_a_label_that_no_row_has_is_given_to_none(tmp_path):
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(30, 2)), rng.integers(3, size=30)
+    y = np.column_stack([X[:, 0] > 0, np.zeros(30), np.ones(30)]).astype(int)
+    models = ct.MultitaskLinearSVC(), ct.MultitaskSVC("linear"), ct.MultitaskKernelClassifier("linear")
+    for model in models:
+        told = model.fit(X, y, task=task).predict(X, task=task)
+        assert not told[:, 1].any()
+        model.save(tmp_path / "model")
+        np.testing.assert_array_equal(ct.load(tmp_path / "model").predict(X, task=task), told)
+    assert models[0].predict(X, task=task)[:, 2].all()
+
+
+def test_a_field_that_is_not_square_has_no_divergence(tmp_path):
+    P, Y = np.random.default_rng(0).normal(size=(2, 20, 3))
+    model = ct.VectorFieldRidge(ct.Separable()).fit(P[:, :2], Y)
+    for what in (model.divergence, model.curl, lambda X: model.plot(tmp_path / "field.png")):
+        with pytest.raises(ValueError, match="as many components as coordinates, and this one has 3 and 2"):
+            what(P[:, :2])
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf", "cosine"])
+def test_kernels_of_scikit_learn_on_sparse_records(kernel):
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    y, task = X[:, 0], np.arange(12) % 3
+    dense, sparse = (ct.MultitaskKernelRidge(kernel).fit(each, y, task=task) for each in (X, sp.csr_matrix(X)))
+    np.testing.assert_allclose(dense.predict(X, task=task), sparse.predict(X, task=task), rtol=1e-9)

@@ -351,7 +351,9 @@ def test_memory_is_estimated_before_it_is_asked_for(monkeypatch, free, solver, i
         model.fit(X, Y, task=TASK)
     auto = model.set_params(solver="auto", tol=1e-10).fit(X, Y, task=TASK).dual_coef_
     np.testing.assert_allclose(
-        auto, reference.tikhonov(joint_of(reference.gaussian(1.0), ct.HalfUpdate(), X, TASK), Y, 0.3), rtol=1e-6
+        auto,
+        reference.tikhonov(joint_of(reference.gaussian(1.0), ct.MixedEffect(omega=0.5), X, TASK), Y, 0.3),
+        rtol=1e-6,
     )
 
 

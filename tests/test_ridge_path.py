@@ -84,7 +84,7 @@ def test_leaving_out_under_the_risk_of_tasks():
         kept = np.delete(np.arange(N), i)
         c = reference.tikhonov(Q[np.ix_(kept, kept)], Y[kept], 0.5, weights[kept])
         expected.append((Y[i] - Q[i, kept] @ c) ** 2)
-    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), risk="tasks")
+    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), risk="tasks")
     path = ct.ridge_path(model, X, Y, TASK, values=[0.5])
     assert path.curve[0, 0] == pytest.approx(np.mean(expected), rel=1e-8)
 

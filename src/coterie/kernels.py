@@ -211,11 +211,20 @@ class Pairwise:
         """Fill ``out``, shape (n, m), for all pairs."""
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        out[:] = pairwise_kernels(as_matrix(X), as_matrix(Z), metric=self.metric, **dict(self.parameters or {}))
+        out[:] = pairwise_kernels(
+            _narrow(as_matrix(X)), _narrow(as_matrix(Z)), metric=self.metric, **dict(self.parameters or {})
+        )
 
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record."""
         return _diagonal(self, X)
+
+
+def _narrow(X: Any) -> Any:
+    """A matrix whose indices have 32 bits, if it is sparse: some of scikit-learn's kernels know no others."""
+    if not isinstance(X, np.ndarray):
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
 
 
 @spec.part

@@ -17,7 +17,7 @@ from .classification import BatchClassifier, check_rows
 from .coding import Labels, labels_of
 from .filters import check_positive, filter_of
 from .kernel_base import KernelEstimator
-from .outputs import output_kernel, relation_of
+from .outputs import output_kernel
 from .problem import Problem, problem_from
 from .solvers import solve
 
@@ -163,7 +163,7 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
     def _output_kernel(self, problem: Problem) -> Array:
         if problem.codes is None:
             return output_kernel(self.class_relation, problem.tasks.labels)
-        return output_kernel(relation_of(self.relation), problem.tasks.labels)
+        return output_kernel(self.relation, problem.tasks.labels)
 
     def _coefficients(self, problem: Problem, M: Array) -> Array:
         used = filter_of(self.filter, self.alpha)

@@ -25,7 +25,7 @@ from .base import BatchEstimator, Regressor, numbers
 from .classification import BatchClassifier, check_rows
 from .coding import machines_of
 from .filters import check_epsilon, check_positive
-from .outputs import relation_of
+from .outputs import fixed_relation_of
 
 Array = NDArray[Any]
 
@@ -61,7 +61,7 @@ class _LinearMachine(BatchEstimator):
     tol: float
     max_iter: int
     n_iter_: int
-    _kept = ("n_features_in_", "feature_names_in_", "n_iter_")
+    _kept = ("n_features_in_", "feature_names_in_", "n_iter_", "intercept_")
 
     def _restored(self, data: dict[str, Any], arrays: dict[str, Array]) -> SlotWeights:
         return SlotWeights(Index(data["tasks"]), arrays["W"])
@@ -123,7 +123,7 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
     ----------
     relation : relation, optional
         One of groups: ``Independent``, ``Pooled``, ``HalfUpdate``, ``MeanRegularized``, ``Clusters``, ``Hierarchy``,
-        :class:`MixedEffect`, :class:`ClusterPenalty`; :class:`HalfUpdate` without.
+        :class:`MixedEffect`, :class:`ClusterPenalty`; ``MixedEffect(omega=0.5)`` without.
     C : float > 0
         Weight of the losses.
     loss : {"squared_hinge", "hinge"}
@@ -189,13 +189,17 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
         made, known, n_slots = self._mapped(X, task, tasks)
         self.labels_, signs = machines_of(y)
         check_rows(signs, made.shape[0])
+        self.intercept_ = np.where((signs == signs[0]).all(axis=0), signs[0], 0.0)
         self._keep(known, n_slots, [self._one(made, each) for each in signs.T])
+
+    def _outputs(self, X: Any, task: Any) -> Array:
+        return super()._outputs(X, task) + self.intercept_
 
     def _one(self, made: Any, signs: Array) -> tuple[Array, int]:
         from sklearn.svm import LinearSVC
 
         if (signs == signs[0]).all():  # a label that all rows have, or none
-            return np.zeros(made.shape[1]), 1
+            return np.zeros(made.shape[1]), 1  # the intercept says it
         dual = self.loss == "hinge" or made.shape[0] < made.shape[1]
         machine = LinearSVC(
             C=self.C,
@@ -313,7 +317,7 @@ def factor_of(relation: Any, tasks: Sequence[Hashable], new: Sequence[Hashable] 
     ValueError
         For another relation.
     """
-    used = relation_of(relation)
+    used = fixed_relation_of(relation)
     if not hasattr(used, "factor"):
         raise ValueError(
             f"relation {used!r} is not one of groups: take MultitaskSVC or MultitaskSVR with kernel='linear'"

@@ -40,7 +40,7 @@ class MultitaskKernelRidge(Regressor, KernelEstimator):
         One of :mod:`coterie.kernels`, a name (``"linear"``, ``"gaussian"``, any of scikit-learn's, ``"precomputed"``),
         or a function of two arrays of records; ``Gaussian(sigma=1.0)`` without.
     relation : relation, optional
-        How tasks share; :class:`HalfUpdate` without. :class:`OptimalOutputKernel` learns it.
+        How tasks share; ``MixedEffect(omega=0.5)`` without. :class:`OptimalOutputKernel` learns it.
     alpha : float > 0
         As in scikit-learn's ``KernelRidge``; the lecture's lambda is alpha / n. Not used where a filter is given.
     filter : filter, optional

@@ -261,11 +261,13 @@ class VectorFieldRidge(BatchParameters):
         return self._summed(X, "slopes", "nmijk,mj->nik")
 
     def divergence(self, X: Any) -> Array:
-        """Σ_i ∂f_i/∂x_i of the prediction at each point, shape (m,)."""
+        """Σ_i ∂f_i/∂x_i of the prediction at each point, shape (m,); of as many components as coordinates."""
+        self._check_square("divergence")
         return np.asarray(np.trace(self.gradient(X), axis1=1, axis2=2))
 
     def curl(self, X: Any) -> Array:
-        """∂f_k/∂x_i - ∂f_i/∂x_k of the prediction at each point, shape (m, D, D): in any dimension."""
+        """∂f_k/∂x_i - ∂f_i/∂x_k of the prediction at each point, shape (m, D, D): in any dimension D of both."""
+        self._check_square("curl")
         slopes = self.gradient(X)
         return np.asarray(slopes.transpose(0, 2, 1) - slopes)
 
@@ -281,11 +283,11 @@ class VectorFieldRidge(BatchParameters):
         Raises
         ------
         ValueError
-            If the field has not two dimensions.
+            If the field has not two dimensions and two components.
         """
         from .drawing import draw_field
 
-        self._check_fitted()
+        self._check_square("plot")
         if self.n_features_in_ != 2:
             raise ValueError(f"a field is drawn in two dimensions, and this one has {self.n_features_in_}")
         low, high = self.X_fit_.min(axis=0), self.X_fit_.max(axis=0)
@@ -317,6 +319,15 @@ class VectorFieldRidge(BatchParameters):
             regressor_tags=RegressorTags(),
             input_tags=InputTags(),
         )
+
+    def _check_square(self, what: str) -> None:
+        self._check_fitted()
+        components = 1 if self.dual_coef_.ndim == 1 else self.dual_coef_.shape[1]
+        if components != self.n_features_in_:
+            raise ValueError(
+                f"{what} needs a field of as many components as coordinates, and this one has {components} and "
+                f"{self.n_features_in_}"
+            )
 
     def _kernel(self) -> Any:
         kernel = FieldMixture() if self.kernel is None else self.kernel
