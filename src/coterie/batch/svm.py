@@ -77,7 +77,9 @@ class MultitaskSVC(BatchClassifier, _Machine):
         Weight of the losses.
     tol : float > 0
         Of LIBSVM: how far its optimality conditions may be off.
-    dtype, task_column, new_task
+    dtype : {"float64", "float32"}
+        Type of the coefficients; the machine is solved in 64 bits.
+    task_column, new_task
         As in :class:`MultitaskKernelRidge`.
 
     Attributes
