@@ -151,7 +151,7 @@ def test_compare(table):
         ({"kernel": "linear", "budget": "forget"}, "budget is 'forget'; expected one of random, forgetron"),
         ({"kernel": "linear", "sigma": 1.0}, "sigma goes with the kernel 'gaussian', not with 'linear'"),
         ({"kernel": "linear", "degree": 2}, "degree goes with the kernel 'polynomial', not with 'linear'"),
-        ({"kernel": "gaussian", "sigma": -1.0}, "sigma must be positive and finite, got -1.0"),
+        ({"kernel": "gaussian", "sigma": -1.0}, "sigma must be a finite number above 0, got -1.0"),
         ({"kernel": "linear", "budget": "random"}, "budget and budget_size must be given together"),
         ({"kernel": "linear", "budget_size": 3}, "budget and budget_size must be given together"),
         ({"kernel": "linear", "budget": "shared", "budget_size": 0}, "size must be a whole number of support vectors"),

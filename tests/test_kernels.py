@@ -155,8 +155,8 @@ def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ct.Gaussian(0.0), "sigma must be positive and finite, got 0.0"),
-        (lambda: ct.Gaussian(float("nan")), "sigma must be positive and finite, got nan"),
+        (lambda: ct.Gaussian(0.0), "sigma must be a finite number above 0, got 0.0"),
+        (lambda: ct.Gaussian(float("nan")), "sigma must be a finite number above 0, got nan"),
         (lambda: ct.Polynomial(0), "degree must be a whole number, at least 1, got 0"),
         (lambda: ct.Polynomial(2, -1.0), "coef0 must be finite and at least 0"),
         (lambda: ct.RandomRemoval(0), "size must be a whole number of support vectors, at least 1, got 0"),
@@ -164,9 +164,9 @@ def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
         (lambda: ct.Forgetron(2.5), "size must be a whole number of support vectors, at least 1, got 2.5"),
         (lambda: ct.Forgetron(5, "new"), "variant must be 'corrected' or 'printed', got 'new'"),
         (lambda: ct.Projection(-1), "size must be a whole number of support vectors, at least 1, got -1"),
-        (lambda: ct.Projection(5, eta=0), "eta must be positive and finite, got 0"),
-        (lambda: ct.SharedProjection(5, eta=-0.1), "eta must be positive and finite, got -0.1"),
-        (lambda: ct.Projectron(float("inf")), "eta must be positive and finite, got inf"),
+        (lambda: ct.Projection(5, eta=0), "eta must be a finite number above 0, got 0"),
+        (lambda: ct.SharedProjection(5, eta=-0.1), "eta must be a finite number above 0, got -0.1"),
+        (lambda: ct.Projectron(float("inf")), "eta must be a finite number above 0, got inf"),
         (lambda: ct.Projectron(0.1, plus=3), "plus must be True or False, got 3"),
     ],
 )

@@ -152,7 +152,7 @@ def test_refusals():
         second_order_bound(trace, X[:9], truth, np.eye(K))
     with pytest.raises(ValueError, match="U must have shape"):
         second_order_bound(trace, X, truth[:2], np.eye(K))
-    with pytest.raises(ValueError, match="ridge must be positive"):
+    with pytest.raises(ValueError, match="ridge must be a finite number above 0"):
         second_order_bound(trace, X, truth, np.eye(K), 0.0)
     with pytest.raises(ValueError, match="p must be at least 2"):
         p_norm_bound(trace, X, truth, np.eye(K), 1.5)

@@ -151,6 +151,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_positive(part: Any, name: str) -> None:
-    value = getattr(part, name)
-    if not (_is_number(value) and 0 < value < np.inf):
-        raise ValueError(f"{name} of {type(part).__name__} must be a finite number above 0, got {value!r}")
+    spec.check_positive(f"{name} of {type(part).__name__}", getattr(part, name))

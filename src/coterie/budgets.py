@@ -172,7 +172,7 @@ class Projection:
 
     def __post_init__(self) -> None:
         check_size(self.size)
-        check_eta(self.eta)
+        spec.check_positive("eta", self.eta)
 
     def memory(self, form: str) -> Any:
         """What is kept beside the support vectors: their inverse Gram matrix."""
@@ -221,7 +221,7 @@ class Projectron:
     plus: bool = False
 
     def __post_init__(self) -> None:
-        check_eta(self.eta)
+        spec.check_positive("eta", self.eta)
         if not isinstance(self.plus, (bool, np.bool_)):
             raise ValueError(f"plus must be True or False, got {self.plus!r}")
 
@@ -268,7 +268,7 @@ class SharedProjection:
 
     def __post_init__(self) -> None:
         check_size(self.size)
-        check_eta(self.eta)
+        spec.check_positive("eta", self.eta)
 
     def memory(self, form: str) -> Any:
         """What is kept beside the support vectors: their inverse Gram matrix, and coefficients of tasks."""
@@ -335,12 +335,6 @@ def check_size(size: Any) -> None:
     """Refuse what is no number of support vectors."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
         raise ValueError(f"size must be a whole number of support vectors, at least 1, got {size!r}")
-
-
-def check_eta(eta: Any) -> None:
-    """Refuse what is no distance."""
-    if isinstance(eta, bool) or not isinstance(eta, (int, float, np.floating)) or not 0 < eta < np.inf:
-        raise ValueError(f"eta must be positive and finite, got {eta!r}")
 
 
 def with_inverse(memory: Any, capacity: int) -> Any:

@@ -120,8 +120,7 @@ class Gaussian:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (self.sigma > 0 and np.isfinite(self.sigma)):
-            raise ValueError(f"sigma must be positive and finite, got {self.sigma!r}")
+        spec.check_positive("sigma", self.sigma)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""

@@ -55,6 +55,28 @@ def require_part(role: str, given: Any, such: str) -> None:
         raise TypeError(f"{role} must be a part such as {such}, got {given!r}")
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Refuse what is not a finite number above 0: ValueError naming it."""
+    if not (_is_number(value) and 0 < value < np.inf):
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Refuse what is not a finite number from 0 on: ValueError naming it."""
+    if not (_is_number(value) and 0 <= value < np.inf):
+        raise ValueError(f"{name} must be a finite number, at least 0, got {value!r}")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is not a whole number from 1 on: ValueError naming it."""
+    if not (_is_number(value) and isinstance(value, (int, np.integer)) and value >= 1):
+        raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def model(cls: type[T]) -> type[T]:
     """Let the unfitted estimators of a class round-trip through JSON by their parameters, as members of others."""
     _MODELS[cls.__name__] = cls

@@ -8,14 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.online.tabular import ONLY_TASK
 
 from .calibration import sigmoid, sigmoid_probabilities, softmax, softmax_probabilities
 from .choice import check_folds, held_out
 from .classification import BatchClassifier, check_rows
 from .coding import Labels, labels_of
-from .filters import check_positive, filter_of
+from .filters import filter_of
 from .kernel_base import KernelEstimator
 from .outputs import output_kernel
 from .problem import Problem, problem_from
@@ -146,7 +146,7 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
         return made if made.ndim == 2 else made[:, None]
 
     def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
-        check_positive("alpha", self.alpha)
+        spec.check_positive("alpha", self.alpha)
         records = self._records(X, task, shared=self.class_relation is not None)
         if self.class_relation is not None and records.codes is not None:
             raise ValueError("class_relation ties the classes of one task: it cannot be given together with task=")

@@ -64,24 +64,6 @@ def changed(used: Any, value: Any) -> Any:
     return type(used)(**{**spec.fields_of(used), used.varied: value})
 
 
-def check_positive(name: str, value: Any) -> None:
-    """Refuse what is not a finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
-
-
-def check_epsilon(value: Any) -> None:
-    """Refuse a width of the tube in which errors cost nothing that is not a finite number, at least 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
-        raise ValueError(f"epsilon must be a finite number, at least 0, got {value!r}")
-
-
-def check_steps(steps: Any) -> None:
-    """Refuse what is not a number of steps."""
-    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
-        raise ValueError(f"steps must be a whole number, at least 1, got {steps!r}")
-
-
 @spec.part
 class Tikhonov(_OneByOne):
     """g(sigma) = 1 / (sigma + alpha): the minimiser of the squared errors plus alpha ‖f‖².
@@ -102,7 +84,7 @@ class Tikhonov(_OneByOne):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("alpha", self.alpha)
+        spec.check_positive("alpha", self.alpha)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         return 1.0 / (sigma + self.alpha)
@@ -138,8 +120,8 @@ class IteratedTikhonov(_OneByOne):
     steps: int = 2
 
     def __post_init__(self) -> None:
-        check_positive("alpha", self.alpha)
-        check_steps(self.steps)
+        spec.check_positive("alpha", self.alpha)
+        spec.check_count("steps", self.steps)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         # at sigma = 0 the limit is steps / alpha, and expm1 keeps all digits near it
@@ -183,9 +165,9 @@ class Landweber(_OneByOne):
     rate: float | None = None
 
     def __post_init__(self) -> None:
-        check_steps(self.steps)
+        spec.check_count("steps", self.steps)
         if self.rate is not None:
-            check_positive("rate", self.rate)
+            spec.check_positive("rate", self.rate)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         rate = self._rate(largest)
@@ -237,8 +219,8 @@ class NuMethod:
     nu: float = 1.0
 
     def __post_init__(self) -> None:
-        check_steps(self.steps)
-        check_positive("nu", self.nu)
+        spec.check_count("steps", self.steps)
+        spec.check_positive("nu", self.nu)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         return next(self.along(sigma, largest, [self.steps]))
@@ -246,7 +228,7 @@ class NuMethod:
     def along(self, sigma: Array, largest: float, values: Sequence[Any]) -> Iterator[Array]:
         """The gains for several numbers of steps, all of one run."""
         for steps in values:
-            check_steps(steps)
+            spec.check_count("steps", steps)
         kept: dict[int, Array] = {}
         run = self._run(lambda g: sigma * g, np.ones_like(sigma), largest)
         for step in range(1, max(values) + 1):
@@ -303,7 +285,7 @@ class CutOff(_OneByOne):
     threshold: float
 
     def __post_init__(self) -> None:
-        check_positive("threshold", self.threshold)
+        spec.check_positive("threshold", self.threshold)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         return np.where(sigma >= self.threshold, 1.0 / np.maximum(sigma, self.threshold), 0.0)

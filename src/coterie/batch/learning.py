@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from coterie import spec
 
 from .expansion import Expansion
-from .filters import check_positive, check_steps
 from .problem import Problem
 
 Array = NDArray[Any]
@@ -64,9 +63,9 @@ class OptimalOutputKernel:
     steps: int = 200
 
     def __post_init__(self) -> None:
-        check_positive("ridge", self.ridge)
-        check_positive("tolerance", self.tolerance)
-        check_steps(self.steps)
+        spec.check_positive("ridge", self.ridge)
+        spec.check_positive("tolerance", self.tolerance)
+        spec.check_count("steps", self.steps)
 
     def relation_matrix(self, tasks: Sequence[Hashable]) -> Array:
         """M before the first round."""

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.numeric.points import Points, as_matrix
 from coterie.online import tabular
 from coterie.relations.matrices import labels_of as task_tuple
@@ -24,7 +24,6 @@ from . import memory
 from .base import BatchEstimator, Regressor, numbers
 from .classification import BatchClassifier, check_rows
 from .coding import machines_of
-from .filters import check_epsilon, check_positive
 from .outputs import fixed_relation_of
 
 Array = NDArray[Any]
@@ -77,8 +76,8 @@ class _LinearMachine(BatchEstimator):
 
     def _mapped(self, X: Any, task: Any, tasks: Any) -> tuple[Any, Index, int]:
         """The features of rows to learn from, their tasks, and the number of slots."""
-        check_positive("C", self.C)
-        check_positive("tol", self.tol)
+        spec.check_positive("C", self.C)
+        spec.check_positive("tol", self.tol)
         records = self._records(X, task, shared=False)
         if records.tasks is None or records.codes is None:
             raise ValueError("rows of a support vector machine have one task each")
@@ -291,7 +290,7 @@ class MultitaskLinearSVR(Regressor, _LinearMachine):
 
         if self.loss not in ("squared_epsilon_insensitive", "epsilon_insensitive"):
             raise ValueError(f"loss must be 'squared_epsilon_insensitive' or 'epsilon_insensitive', got {self.loss!r}")
-        check_epsilon(self.epsilon)
+        spec.check_not_negative("epsilon", self.epsilon)
         made, known, n_slots = self._mapped(X, task, tasks)
         target = column_or_1d(numbers(y, made.shape[0]), warn=True)
         dual = self.loss == "epsilon_insensitive" or made.shape[0] < made.shape[1]

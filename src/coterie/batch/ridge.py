@@ -8,12 +8,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.online.tabular import split_task, task_labels
 from coterie.views import distinct_labels
 
 from .base import Regressor
-from .filters import check_positive, filter_of
+from .filters import filter_of
 from .kernel_base import KernelEstimator
 from .learning import alternate
 from .outputs import output_kernel
@@ -190,8 +190,8 @@ class MultitaskKernelRidge(Regressor, KernelEstimator):
         self._solve(problem_of(self, X, y, task, tasks, self.risk))
 
     def _solve(self, problem: Problem) -> None:
-        check_positive("alpha", self.alpha)
-        check_positive("tol", self.tol)
+        spec.check_positive("alpha", self.alpha)
+        spec.check_positive("tol", self.tol)
         self.center_ = problem.center
         if getattr(self.relation, "form", None) == "alternated":
             learned = alternate(problem, self.relation, self.alpha, self.filter, self._coefficients)

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.relations.matrices import labels_of as task_tuple
 from coterie.views import Index
 
@@ -18,7 +18,6 @@ from .classification import BatchClassifier, check_rows
 from .coding import machines_of
 from .designs import Separate
 from .expansion import Expansion
-from .filters import check_epsilon, check_positive
 from .kernel_base import KernelEstimator
 from .outputs import output_kernel
 from .products import some
@@ -39,8 +38,8 @@ class _Machine(KernelEstimator):
 
     def _design(self, records: Records, tasks: Any) -> tuple[Separate, Index]:
         """The joint kernel of the rows; refused where its matrix would not fit."""
-        check_positive("C", self.C)
-        check_positive("tol", self.tol)
+        spec.check_positive("C", self.C)
+        spec.check_positive("tol", self.tol)
         if records.tasks is None or records.codes is None:
             raise ValueError("rows of a support vector machine have one task each")
         known = Index([*(() if tasks is None else task_tuple(tasks)), *records.tasks.labels])
@@ -236,7 +235,7 @@ class MultitaskSVR(Regressor, _Machine):
         from sklearn.svm import SVR
         from sklearn.utils import column_or_1d
 
-        check_epsilon(self.epsilon)
+        spec.check_not_negative("epsilon", self.epsilon)
         records = self._records(X, task, shared=False)
         target = column_or_1d(numbers(y, len(records.points.squares)), warn=True)
         design, known = self._design(records, tasks)

@@ -15,7 +15,6 @@ from coterie.online import tabular
 from . import memory
 from .base import BatchParameters, numbers
 from .designs import positive_factor
-from .filters import check_positive
 
 Array = NDArray[Any]
 
@@ -57,7 +56,7 @@ class DivergenceFree:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("sigma", self.sigma)
+        spec.check_positive("sigma", self.sigma)
 
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
         """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
@@ -95,7 +94,7 @@ class CurlFree:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("sigma", self.sigma)
+        spec.check_positive("sigma", self.sigma)
 
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
         """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
@@ -127,7 +126,7 @@ class FieldMixture:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("sigma", self.sigma)
+        spec.check_positive("sigma", self.sigma)
         if not 0 <= self.mix <= 1:
             raise ValueError(f"mix must lie between 0 (curl-free) and 1 (divergence-free), got {self.mix!r}")
 
@@ -159,7 +158,7 @@ class Separable:
     def __post_init__(self) -> None:
         from coterie.relations.matrices import check_symmetric, square
 
-        check_positive("sigma", self.sigma)
+        spec.check_positive("sigma", self.sigma)
         if self.matrix is not None:
             B = square(self.matrix, "matrix")
             check_symmetric(B, "matrix")
@@ -240,7 +239,7 @@ class VectorFieldRidge(BatchParameters):
         """Learn from the field y, shape (n, D), at the points X, shape (n, D)."""
         if y is None:
             raise ValueError("VectorFieldRidge requires y to be passed, but the target y is None")
-        check_positive("alpha", self.alpha)
+        spec.check_positive("alpha", self.alpha)
         fresh = type(self)(**self.get_params())
         points = fresh._points(X, reset=True)
         Y = numbers(y, len(points))

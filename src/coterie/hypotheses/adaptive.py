@@ -55,8 +55,8 @@ class AdaptiveGradient:
     fades: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_positive("step", self.step)
-        _check_positive("start", self.start)
+        spec.check_positive("step", self.step)
+        spec.check_positive("start", self.start)
         self._storage.check()
 
     def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Adaptive:
@@ -112,7 +112,7 @@ class DiagonalAROW:
     fades: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_positive("r", self.r)
+        spec.check_positive("r", self.r)
         self._storage.check()
 
     def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Confident:
@@ -127,11 +127,6 @@ class DiagonalAROW:
     @property
     def _storage(self) -> Storage:
         return Storage(self.storage, self.dtype, self.bits, paired=True)
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not (value > 0 and np.isfinite(value)):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
 
 @linear.weights.register(Adaptive)

@@ -56,8 +56,7 @@ class SecondOrderLearner(FixedLearner):
         spec.require_part("rule", rule, "AROW()")
         if not hasattr(rule, "threshold"):
             raise TypeError(f"FullCovariance cannot move by {rule!r}: it needs a rule by confidence")
-        if not (noise > 0 and np.isfinite(noise)):
-            raise ValueError(f"{rule.noise} must be positive and finite, got {noise!r}")
+        spec.check_positive(rule.noise, noise)
         self.rule, self.noise, self.relative = rule, float(noise), relative
         self.log_odds = rule.log_odds
         self.by_mean = False

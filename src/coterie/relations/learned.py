@@ -57,9 +57,7 @@ class LearnedRelation(ABC):
         return recursion.grown_to(state, len(tasks), features)
 
     def _check(self, name: str) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
-            raise ValueError(f"{name} of {type(self).__name__} must be a finite number above 0, got {value!r}")
+        spec.check_positive(f"{name} of {type(self).__name__}", getattr(self, name))
         check_flag(self, "step_norm")
         check_choice(self, "weights", ("previous", "new"))
 

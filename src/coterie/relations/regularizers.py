@@ -20,11 +20,6 @@ from .matrices import half_sum, labels_of, pseudo_quadratic, row, rows_of, squar
 from .sources import ColumnSource, DenseColumns
 
 
-def _check_weight(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
-        raise ValueError(f"{name} must be a finite number, at least 0, got {value!r}")
-
-
 def _inverse(value: float) -> float:
     """1 / value, and 0 where the penalty has nothing to say and the functions are excluded."""
     return 1.0 / value if value > 0 else 0.0
@@ -69,7 +64,7 @@ class MixedEffect(LevelRelation):
             raise ValueError(f"give either lam and gamma, or omega, got {self!r}")
         for name in ("lam", "gamma", "omega"):
             if getattr(self, name) is not None:
-                _check_weight(name, getattr(self, name))
+                spec.check_not_negative(name, getattr(self, name))
         if self.omega is not None and self.omega > 1:
             raise ValueError(f"omega must lie between 0 (independent) and 1 (one function), got {self.omega!r}")
         if self.omega is None and not self.lam and not self.gamma:
@@ -129,8 +124,8 @@ class ClusterPenalty(LevelRelation):
     def __post_init__(self) -> None:
         if not isinstance(self.groups, Mapping):
             raise ValueError(f"groups must be a mapping of task to cluster, got {type(self.groups).__name__}")
-        _check_weight("within", self.within)
-        _check_weight("between", self.between)
+        spec.check_not_negative("within", self.within)
+        spec.check_not_negative("between", self.between)
         if not self.within and not self.between:
             raise ValueError("within and between are both 0, and nothing would be penalised")
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie import spec
+
 from .bounds import MistakeBound, penalty
 from .progressive import Trace
 
@@ -256,6 +258,5 @@ def _signs(trace: Trace, moved: NDArray[np.int64]) -> Matrix:
 
 
 def _positive(name: str, value: float) -> float:
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+    spec.check_positive(name, value)
     return value
