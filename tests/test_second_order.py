@@ -228,7 +228,7 @@ def test_second_order_on_mistakes_only():
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 REFUSALS = {
-    "ridge": (lambda: ct.SecondOrderMultitaskPerceptron(ridge=0.0), ValueError, "ridge must be positive"),
+    "ridge": (lambda: ct.SecondOrderMultitaskPerceptron(ridge=0.0), ValueError, "ridge must be a finite number above 0"),
     "learned": (
         lambda: ct.SecondOrderMultitaskPerceptron(ct.LogDet(0.1)),
         TypeError,
@@ -247,7 +247,7 @@ REFUSALS = {
         TypeError,
         "FullCovariance cannot learn",
     ),
-    "AROW r": (lambda: ct.MultitaskAROW(r=-1.0, covariance="full"), ValueError, "r must be positive"),
+    "AROW r": (lambda: ct.MultitaskAROW(r=-1.0, covariance="full"), ValueError, "r must be a finite number above 0"),
     "AROW rule": (lambda: ct.MultitaskAROW(covariance="full", rule=ct.Perceptron()), TypeError, "a rule by confidence"),
     "AROW half_life": (lambda: ct.MultitaskAROW(covariance="full", half_life=9.0), ValueError, "half_life needs"),
     "AROW storage": (lambda: ct.MultitaskAROW(covariance="full", storage="hashed"), ValueError, "storage must be"),
