@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.numeric.points import Points, as_matrix
 from coterie.online import tabular
 from coterie.relations.matrices import labels_of as task_tuple
@@ -310,9 +310,13 @@ def factor_of(relation: Any, tasks: Sequence[Hashable], new: Sequence[Hashable] 
 
     Raises
     ------
+    TypeError
+        If it is no relation, or the class of one.
     ValueError
         For another relation.
     """
+    if relation is not None:
+        spec.require_part("relation", relation, "HalfUpdate()")
     used = relation_of(relation)
     if not hasattr(used, "factor"):
         raise ValueError(
