@@ -40,6 +40,8 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
     class_relation : relation, optional
         How the outputs share, where all rows are of one task: the output kernel of ROS11. :class:`Independent`, which
         is one-vs-all, without.
+        Its tasks are the numbers 0, 1, ... of the outputs: of the classes in sorted order (for one-vs-all), of the
+        columns of the codes, or of y. Two classes have one output, and nothing to share.
     calibration : int, optional
         So many folds of held-out scores are made, by learning so often again, and probabilities fitted to them:
         a sigmoid for two classes and for each label, a softmax for several classes, each with one slope.
