@@ -254,3 +254,27 @@ def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
     assert (model.predict(X, ["nobody"] * N) == 0).all()
     with pytest.raises(ValueError, match="an output kernel is learned with filter=None"):
         ct.MultitaskKernelRidge(relation=ct.OptimalOutputKernel(), filter=ct.Landweber(3)).fit(X, y, TASK)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ct.MultitaskKernelRidge(filter=ct.NuMethod), r"filter is the class NuMethod; give .*: NuMethod\(\.\.\.\)"),
+        (ct.MultitaskKernelRidge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
+        (ct.MultitaskKernelRidge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
+        (
+            ct.MultitaskKernelRidge(ct.Gaussian),
+            r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)",
+        ),
+        (ct.MultitaskKernelRidge(dict), r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>"),
+        (ct.VectorFieldRidge(ct.CurlFree), r"kernel is the class CurlFree; give one made of it: CurlFree\(\.\.\.\)"),
+        (
+            ct.MultitaskLinearSVR(ct.Clusters),
+            r"relation is the class Clusters; give one made of it: Clusters\(\.\.\.\)",
+        ),
+        (ct.MultitaskLinearSVR("half"), r"relation must be a part such as HalfUpdate\(\), got 'half'"),
+    ],
+)
+def test_a_class_is_no_part(model, message):
+    with pytest.raises(TypeError, match=message):
+        model.fit(np.eye(2), np.eye(2) if isinstance(model, ct.VectorFieldRidge) else np.arange(2.0))

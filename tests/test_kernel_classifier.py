@@ -130,6 +130,17 @@ def test_there_are_no_probabilities_without_calibration():
         model.predict_proba(X)
 
 
+def test_a_model_fitted_without_calibration_has_none_when_it_is_asked_for_later():
+    model = ct.MultitaskKernelClassifier().fit(X, CLASS == "a").set_params(calibration=5)
+    assert not hasattr(model, "predict_proba")
+    assert model.probabilities(np.zeros(2)) is None
+    with pytest.raises(AttributeError, match="calibration was None when the model was fitted: fit again"):
+        model.predict_proba(X)
+    assert model.fit(X, CLASS == "a").predict_proba(X).shape == (N, 2)
+    model.set_params(calibration=None).fit(X, CLASS == "a").set_params(calibration=5)
+    assert not hasattr(model, "predict_proba")
+
+
 @pytest.mark.parametrize(
     ("parameters", "y", "message"),
     [

@@ -189,12 +189,22 @@ def penalty_of(relation, W):
     return relation.penalty(W) if hasattr(relation, "known_tasks") else relation.penalty(W, list(range(T)))
 
 
+def test_the_penalty_of_some_tasks_of_a_graph_is_the_least_over_the_others():
+    relation, F = ct.GraphPenalty(np.array(GRAPH) + np.eye(T)), RNG.normal(size=(T, 3))
+    P = relation.matrix
+    F[2:] = -np.linalg.solve(P[2:, 2:], P[2:, :2] @ F[:2])
+    assert relation.penalty(F[:2], [0, 1]) == pytest.approx(np.vdot(F, P @ F), rel=1e-10)
+    with pytest.raises(ValueError, match=r"U must have one row a task, shape \(2, d\), got shape"):
+        relation.penalty(F, [0, 1])
+
+
 def test_penalties_are_the_sums_of_their_definitions():
     F = RNG.normal(size=(T, 5))
     tasks = list(range(T))
     mixed = ct.MixedEffect(lam=0.5, gamma=2.0)
     assert mixed.penalty(F, tasks) == pytest.approx(reference.mixed_effect_penalty(F, 0.5, 2.0))
     assert ct.GraphPenalty(GRAPH).penalty(F) == pytest.approx(reference.graph_penalty(F, GRAPH))
+    assert ct.GraphPenalty(GRAPH).penalty(F[::-1], tasks[::-1]) == pytest.approx(reference.graph_penalty(F, GRAPH))
     clusters = ct.ClusterPenalty(GROUPS, within=2.0, between=0.5)
     assert clusters.penalty(F, tasks) == pytest.approx(reference.cluster_penalty(F, [0, 0, 1, 1], 2.0, 0.5))
     omega = 0.7

@@ -114,6 +114,13 @@ def test_the_model_chosen_has_the_best_of_all():
     assert steps.chosen.filter == ct.Landweber(steps.best[1])
 
 
+def test_the_relation_chosen_is_the_one_used_where_the_model_has_none():
+    path = ct.ridge_path(ct.MultitaskKernelRidge(), X, Y, TASK)
+    assert path.best[0] == path.chosen.relation == ct.HalfUpdate()
+    named = ct.ridge_path(ct.MultitaskKernelRidge(relation=ct.HalfUpdate()), X, Y, TASK)
+    np.testing.assert_array_equal(path.errors, named.errors)
+
+
 def test_dealing_out_gives_every_fold_its_part_of_every_task():
     from coterie.batch.choice import _dealt
 

@@ -302,9 +302,11 @@ def as_kernel(kernel: Any) -> Any:
     """
     if isinstance(kernel, str):
         return _NAMES[kernel]() if kernel in _NAMES else Pairwise(kernel)
+    if isinstance(kernel, type):
+        spec.require_part("kernel", kernel, "Gaussian(sigma=1.0)")
     if hasattr(kernel, "values") and hasattr(kernel, "diagonal") and hasattr(kernel, "trusted"):
         return kernel
-    if callable(kernel) and not isinstance(kernel, type):
+    if callable(kernel):
         return Function(kernel)
     raise TypeError(f"kernel must be a kernel, a name or a function of two arrays of records, got {kernel!r}")
 

@@ -40,6 +40,8 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
     class_relation : relation, optional
         How the outputs share, where all rows are of one task: the output kernel of ROS11. :class:`Independent`, which
         is one-vs-all, without.
+        Its tasks are the numbers 0, 1, ... of the outputs: of the classes in sorted order (for one-vs-all), of the
+        columns of the codes, or of y. Two classes have one output, and nothing to share.
     calibration : int, optional
         So many folds of held-out scores are made, by learning so often again, and probabilities fitted to them:
         a sigmoid for two classes and for each label, a softmax for several classes, each with one slope.
@@ -108,15 +110,17 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
     def predict_proba(self) -> Callable[..., Array]:
         """The probability of each class, shape (m, n_classes); of each label where a row may have several.
 
-        There where ``calibration`` is given.
+        There where ``calibration`` is given, and was when the model was fitted.
         """
         if self.calibration is None:
             raise AttributeError("predict_proba needs probabilities that were calibrated: give calibration=5, and fit")
+        if hasattr(self, "expansion_") and not hasattr(self, "calibrated_"):
+            raise AttributeError("calibration was None when the model was fitted: fit again")
         return self._probabilities
 
     def probabilities(self, margin: Array) -> Array | None:
         """The probability of the second class for the margins of two, where they were calibrated."""
-        calibrated = self.calibration is not None and self.labels_.binary
+        calibrated = hasattr(self, "predict_proba") and self.labels_.binary
         return sigmoid_probabilities(margin, self.calibrated_[0]) if calibrated else None
 
     def _probabilities(self, X: Any, task: Any = None) -> Array:

@@ -312,6 +312,7 @@ def filter_of(used: Any, alpha: float) -> Any:
     """
     if used is None:
         return Tikhonov(alpha)
+    spec.require_part("filter", used, "Landweber(steps=10)")
     if not hasattr(used, "gains"):
         raise TypeError(f"filter must be one of coterie.batch.filters, got {used!r}")
     return used

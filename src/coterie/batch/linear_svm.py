@@ -114,9 +114,10 @@ class _LinearMachine(BatchEstimator):
 class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
     """A linear support vector machine for many tasks in groups, for many and sparse features.
 
-    For two classes it minimises ½ Σ_st A_st w_s·w_t + C Σ_i max(0, 1 - y_i w_(t_i)·x_i), the losses squared where
-    asked for; several classes are one machine each against all others. What :class:`MultitaskSVC` does with the kernel
-    ``"linear"``, but without an intercept: add a constant feature.
+    For two classes it minimises ½ Σ_st A_st w_s·w_t + C Σ_i max(0, 1 - y_i w_(t_i)·x_i)², or the same without the
+    square for ``loss="hinge"``; several classes are one machine each against all others. With ``loss="hinge"`` it is
+    :class:`MultitaskSVC` with the kernel ``"linear"``, but without an intercept: add a constant feature, which is
+    penalised like the others.
 
     Parameters
     ----------
@@ -129,7 +130,9 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
         As in scikit-learn's ``LinearSVC``.
     tol, max_iter
         When LIBLINEAR ends.
-    dtype, task_column, new_task
+    dtype : {"float64", "float32"}
+        In which records are read and weights kept; LIBLINEAR learns in double precision.
+    task_column, new_task
         As in :class:`MultitaskKernelRidge`.
 
     Attributes
@@ -217,7 +220,8 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
 class MultitaskLinearSVR(Regressor, _LinearMachine):
     """Linear support vector regression for many tasks in groups, for many and sparse features.
 
-    It minimises ½ Σ_st A_st w_s·w_t + C Σ_i max(0, |y_i - w_(t_i)·x_i| - epsilon), the losses squared where asked for.
+    It minimises ½ Σ_st A_st w_s·w_t + C Σ_i max(0, |y_i - w_(t_i)·x_i| - epsilon)², or the same without the square for
+    ``loss="epsilon_insensitive"``.
 
     Parameters
     ----------
@@ -313,6 +317,8 @@ def factor_of(relation: Any, tasks: Sequence[Hashable], new: Sequence[Hashable] 
 
     Raises
     ------
+    TypeError
+        If it is no relation, or the class of one.
     ValueError
         For another relation.
     """

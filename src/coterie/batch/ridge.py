@@ -46,9 +46,9 @@ class MultitaskKernelRidge(Regressor, KernelEstimator):
     filter : filter, optional
         Another way to smooth: :class:`Landweber`, :class:`NuMethod`, :class:`CutOff`, :class:`IteratedTikhonov`.
     risk : {"rows", "tasks"}
-        Whether every row counts the same (the 1/n risk), or every task: then a row of a task of n_t counts n / (T n_t)
-        (the risk Σ_t 1/n_t, scaled so that both agree for tasks of one size; (Q + lambda diag(n_t)) c = y with
-        lambda = alpha T / n).
+        Whether every row counts the same (the 1/n risk), or every task: then a row of a task of n_t counts n / (T n_t),
+        T being the number of tasks that have rows (the risk Σ_t 1/n_t, scaled so that both agree for tasks of one size;
+        (Q + lambda diag(n_t)) c = y with lambda = alpha T / n).
     center : bool
         Whether the mean of y is subtracted and added again to predictions: one mean for all tasks of rows (and each
         output), or one a column.

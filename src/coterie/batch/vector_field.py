@@ -330,6 +330,8 @@ class VectorFieldRidge(BatchParameters):
 
     def _kernel(self) -> Any:
         kernel = FieldMixture() if self.kernel is None else self.kernel
+        if isinstance(kernel, type):
+            spec.require_part("kernel", kernel, "DivergenceFree(sigma=1.0)")
         if not hasattr(kernel, "blocks") or not hasattr(kernel, "slopes"):
             raise TypeError(f"kernel must be one of the kernels of fields, such as DivergenceFree(), got {kernel!r}")
         return kernel

@@ -222,9 +222,13 @@ class GraphPenalty:
         """Gives the columns of the pseudo-inverse, all entries."""
         return DenseColumns(self._inverse)
 
-    def penalty(self, U: ArrayLike) -> float:
-        """The penalty of the task vectors in the rows of U, infinite if some are excluded."""
-        return pseudo_quadratic(self._inverse, task_vectors(U, len(self.matrix)))
+    def penalty(self, U: ArrayLike, tasks: Sequence[Any] | None = None) -> float:
+        """The penalty of the vectors in the rows of U, of these tasks or else of all; infinite if some are excluded.
+
+        For some of the tasks it is the least over the vectors of the others.
+        """
+        M = self.relation_matrix(tasks)
+        return pseudo_quadratic(M, task_vectors(U, len(M)))
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
