@@ -159,3 +159,12 @@ def test_labels_that_are_no_numbers_are_refused(tmp_path):
 
 def test_standard_input_is_read_once():
     assert "standard input can be read once only" in refused("fit", "-", "--format", "csv", *WHO)
+
+
+def test_a_batch_model_does_not_go_on_learning(pupils, tmp_path):
+    out = tmp_path / "s.coterie"
+    run("fit", pupils, *WHO, "--model", out, "-q", "--alpha", "1")
+    message = "s.coterie holds a batch model (MultitaskKernelRidge): it is for predict, and does not go on learning"
+    for more in ((), ("--new-task", "grow"), ("--query", tmp_path / "ask.csv")):
+        assert message in refused("learn", pupils, "--from", out, *more)
+    assert "MixedEffect(omega=" in run("relations", out).stdout

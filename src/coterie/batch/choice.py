@@ -144,6 +144,8 @@ def ridge_path(
     ------
     ValueError
         For values out of range, folds of which there are not two, or rows left out one by one with another filter.
+    TypeError
+        For a model that is no ridge regression.
     MemoryError
         If the spectrum would not fit in memory.
 
@@ -165,6 +167,10 @@ def ridge_path(
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be 'rows' or 'tasks', got {criterion!r}")
+    if not hasattr(model, "filter"):
+        raise TypeError(
+            f"model must be a MultitaskKernelRidge, got {type(model).__name__}, which has no path of errors"
+        )
     problem = problem_of(model, X, y, task, tasks, model.risk)
     used = filter_of(model.filter, model.alpha)
     along = _values(used, values)
