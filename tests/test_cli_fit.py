@@ -100,7 +100,8 @@ def test_a_classifier_is_chosen_by_the_errors_of_that_classifier(tmp_path):
 def test_classes_are_fitted_and_predicted(tmp_path, method):
     labels = np.array(["low", "middle", "high"])[np.digitize(SCORE, [48, 52])]
     file, out = write(tmp_path / "classes.csv", labels), tmp_path / "m.coterie"
-    run("fit", file, *WHO, "--method", method, "--model", out, "-q", "--C", "10")
+    given = () if method == "classifier" else ("--C", "10")
+    run("fit", file, *WHO, "--method", method, "--model", out, "-q", *given)
     found = list(csv.DictReader(io.StringIO(run("predict", file, "--model", out).stdout)))
     assert np.mean([each["prediction"] == label for each, label in zip(found, labels, strict=True)]) > 0.8
     if method == "classifier":
@@ -141,6 +142,18 @@ def test_a_path_is_drawn(pupils, tmp_path):
         (("--relation", "optimal"), "a relation that is learned has not: give alpha"),
         (("--relation", "optimal", "--share", "0.5"), "relation 'optimal' is learned: nothing else is said of it"),
         (("--choose-on", "1"), "choose_on must be two records at least, got 1"),
+        (("--method", "svr", "--alpha", "1"), "alpha goes with method ridge or classifier, not with method 'svr'"),
+        (("--method", "svc", "--choose-on", "9"), "choose_on goes with method ridge or classifier, not with"),
+        (
+            ("--C", "3"),
+            "C goes with method svc or svr or linear-svc or linear-svr, not with method 'ridge', the default",
+        ),
+        (("--kernel", "linear", "--sigma", "3"), "sigma goes with kernel gaussian, not with kernel 'linear'"),
+        (("--degree", "7"), "degree goes with kernel polynomial, not with kernel 'gaussian'"),
+        (("--method", "linear-svr", "--kernel", "gaussian"), "not with method 'linear-svr'"),
+        (("--method", "linear-svc", "--sigma", "1"), "sigma goes with method ridge or"),
+        (("--relation", "mixed", "--b", "2"), "b does not go with relation 'mixed'"),
+        (("--relation", "optimal", "--alpha", "1", "--choose-on", "9"), "choose_on does not go with relation"),
         (("--share", "2"), "share must lie between 0"),
         (("--method", "svr", "--plot", "p.png"), "--plot draws errors on rows left out, which this model has none of"),
         (("--model", "nowhere/m.coterie"), "--model: there is no folder"),

@@ -34,6 +34,18 @@ METHODS = ("ridge", "classifier", "svc", "svr", "linear-svc", "linear-svr")
 NUMERIC = ("ridge", "svr", "linear-svr")
 WITH_KERNEL = ("ridge", "classifier", "svc", "svr")
 KERNELS = ("gaussian", "linear", "polynomial")
+#: What goes with some methods or kernels only.
+_ONLY_WITH = (
+    ("alpha", "method", ("ridge", "classifier")),
+    ("choose_on", "method", ("ridge", "classifier")),
+    ("C", "method", ("svc", "svr", "linear-svc", "linear-svr")),
+    ("kernel", "method", WITH_KERNEL),
+    ("sigma", "method", WITH_KERNEL),
+    ("degree", "method", WITH_KERNEL),
+    ("sigma", "kernel", ("gaussian",)),
+    ("degree", "kernel", ("polynomial",)),
+)
+_OF_RELATIONS = ("share", "b", "groups", "parents", "graph", "matrix")
 #: Relations of the batch: the fixed ones of streams, one that is chosen and one that is learned.
 CHOSEN, LEARNED = "mixed", "optimal"
 FIXED = ("half", "independent", "pooled", "mean", "clusters", "hierarchy", "graph", "matrix")
@@ -50,29 +62,29 @@ class Fitting:
     method : str, optional
         One of `METHODS`; ridge regression where labels are numbers of which there are more than two, else the
         classifier.
-    kernel : str
-        One of `KERNELS`.
+    kernel : str, optional
+        One of `KERNELS`; ``"gaussian"`` without.
     sigma : float, optional
         Of the Gaussian kernel; the median distance of records without.
-    degree : int
-        Of the polynomial kernel.
+    degree : int, optional
+        Of the polynomial kernel; 2 without.
     alpha : float, optional
         Of ridge regression and its classifier; the one with the least error on rows left out without.
-    C : float
-        Of the support vector machines.
+    C : float, optional
+        Of the support vector machines; 1 without.
     relation : str, optional
         ``"mixed"`` (`MixedEffect`, its omega the ``share`` or chosen by rows left out), ``"optimal"``
         (`OptimalOutputKernel`), or one of `FIXED`; without, what else is given implies, else ``"mixed"``.
     share, b, groups, parents, graph, matrix
         As in `coterie.streams.choices.Choice`.
-    choose_on : int
-        On so many records at most, drawn at random, alpha and the relation are chosen: the time of it grows with their
-        third power, and the model is fitted on all records.
+    choose_on : int, optional
+        On so many records at most, 2000 without, drawn at random, alpha and the relation are chosen: the time of it
+        grows with their third power, and the model is fitted on all records.
 
     Raises
     ------
     ValueError
-        For an unknown name, or arguments that do not go together.
+        For an unknown name, or arguments that do not go together: none is ignored.
 
     Examples
     --------
@@ -81,11 +93,11 @@ class Fitting:
     """
 
     method: str | None = None
-    kernel: str = "gaussian"
+    kernel: str | None = None
     sigma: float | None = None
-    degree: int = 2
+    degree: int | None = None
     alpha: float | None = None
-    C: float = 1.0
+    C: float | None = None
     relation: str | None = None
     share: Any = None
     b: Any = None
@@ -93,25 +105,40 @@ class Fitting:
     parents: str | None = None
     graph: str | None = None
     matrix: str | None = None
-    choose_on: int = 2000
+    choose_on: int | None = None
 
     def __post_init__(self) -> None:
         require_one_of("method", self.method, METHODS)
         require_one_of("kernel", self.kernel, KERNELS)
         require_one_of("relation", self.relation, (CHOSEN, LEARNED, *FIXED))
-        if self.relation == LEARNED and self._said(("share", "b", "groups", "parents", "graph", "matrix")):
+        self._check_pairs()
+        self._check_relation()
+        if self.choose_on is not None and self.choose_on < 2:
+            raise ValueError(f"choose_on must be two records at least, got {self.choose_on!r}")
+
+    def _check_pairs(self) -> None:
+        used = {"method": self.method or "ridge", "kernel": self.kernel or "gaussian"}
+        for name, of, allowed in _ONLY_WITH:
+            if getattr(self, name) is not None and used[of] not in allowed:
+                default = ", the default" if getattr(self, of) is None else ""
+                raise ValueError(f"{name} goes with {of} {' or '.join(allowed)}, not with {of} {used[of]!r}{default}")
+
+    def _check_relation(self) -> None:
+        if self.relation == LEARNED and self._said(_OF_RELATIONS):
             raise ValueError("relation 'optimal' is learned: nothing else is said of it")
+        if self.relation == LEARNED and self.choose_on is not None:
+            raise ValueError("choose_on does not go with relation 'optimal', which is learned from all records")
+        if self.relation == CHOSEN and (more := self._said(_OF_RELATIONS[1:])):
+            raise ValueError(f"{next(iter(more))} does not go with relation 'mixed', which takes share alone")
         if self.relation not in (CHOSEN, LEARNED):
             self._choice()
-        if self.choose_on < 2:
-            raise ValueError(f"choose_on must be two records at least, got {self.choose_on!r}")
 
     @property
     def kind(self) -> str:
         """The relation's name."""
         if self.relation is not None:
             return self.relation
-        more = self._said(("b", "groups", "parents", "graph", "matrix"))
+        more = self._said(_OF_RELATIONS[1:])
         return self._choice().kind if more else CHOSEN
 
     def relation_of(self, naming: Callable[[str], Any]) -> Any:
@@ -124,12 +151,12 @@ class Fitting:
 
     def kernel_of(self, X: Any) -> Any:
         """The kernel."""
-        if self.kernel == "gaussian":
+        if self.kernel in (None, "gaussian"):
             return Gaussian(median_distance(X) if self.sigma is None else self.sigma)
-        return Linear() if self.kernel == "linear" else Polynomial(self.degree)
+        return Linear() if self.kernel == "linear" else Polynomial(2 if self.degree is None else self.degree)
 
     def _choice(self) -> Choice:
-        return Choice(self.relation, **self._said(("share", "b", "groups", "parents", "graph", "matrix")))
+        return Choice(self.relation, **self._said(_OF_RELATIONS))
 
     def _said(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: held for name in names if (held := getattr(self, name)) is not None}
@@ -190,12 +217,14 @@ def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
     if method in _RIDGES:
         center: dict[str, Any] = {"center": True} if method == "ridge" else {}
         ridge = MultitaskKernelRidge(kernel, relation, **center)
-        choice = _chosen(ridge, fitting.alpha, X, _codes(target, method), task, fitting.choose_on)
+        choice = _chosen(ridge, fitting.alpha, X, _codes(target, method), task, fitting.choose_on or 2000)
         model: Any = _RIDGES[method](kernel, choice.relation, choice.alpha, **center)
     else:
         choice = Chosen(relations.MixedEffect(omega=0.5) if relation is None else relation)
         model = _MACHINES[method](
-            **({} if kernel is None else {"kernel": kernel}), relation=choice.relation, C=fitting.C
+            **({} if kernel is None else {"kernel": kernel}),
+            relation=choice.relation,
+            C=1.0 if fitting.C is None else fitting.C,
         )
     model.fit(X, target, task)
     model.encoder_ = reader.encoder

@@ -39,17 +39,22 @@ class Batch:
             "or linear-svr.",
         ),
     ] = None
-    kernel: Annotated[str, typer.Option(metavar="NAME", help="gaussian, linear or polynomial.")] = "gaussian"
+    kernel: Annotated[
+        str | None, typer.Option(metavar="NAME", help="gaussian (the default), linear or polynomial.")
+    ] = None
     sigma: Annotated[
         float | None,
         typer.Option(metavar="S", help="Width of the Gaussian kernel; without, the median distance of records."),
     ] = None
-    degree: Annotated[int, typer.Option(metavar="N", help="Of the polynomial kernel.")] = 2
+    degree: Annotated[int | None, typer.Option(metavar="N", help="Of the polynomial kernel.  [default: 2]")] = None
     alpha: Annotated[
         float | None,
         typer.Option(metavar="A", help="How much ridge regression smooths; without, chosen by rows left out."),
     ] = None
-    C: Annotated[float, typer.Option("--C", metavar="C", help="Weight of the losses of support vector machines.")] = 1.0
+    C: Annotated[
+        float | None,
+        typer.Option("--C", metavar="C", help="Weight of the losses of support vector machines.  [default: 1]"),
+    ] = None
     relation: Annotated[
         str | None,
         typer.Option(
@@ -79,9 +84,11 @@ class Batch:
         typer.Option(metavar="FILE", help="CSV of an interaction matrix, its first line the tasks of the rows."),
     ] = None
     choose_on: Annotated[
-        int,
-        typer.Option(metavar="N", help="Choose alpha and the relation on so many records, drawn at random."),
-    ] = 2000
+        int | None,
+        typer.Option(
+            metavar="N", help="Choose alpha and the relation on so many records, drawn at random.  [default: 2000]"
+        ),
+    ] = None
 
 
 @spread
