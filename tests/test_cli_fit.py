@@ -181,3 +181,11 @@ def test_a_batch_model_does_not_go_on_learning(pupils, tmp_path):
     for more in ((), ("--new-task", "grow"), ("--query", tmp_path / "ask.csv")):
         assert message in refused("learn", pupils, "--from", out, *more)
     assert "MixedEffect(omega=" in run("relations", out).stdout
+
+
+@pytest.mark.parametrize(("method", "instead"), [("svc", "svr"), ("linear-svc", "linear-svr"), ("classifier", "ridge")])
+def test_broken_numbers_are_no_classes(pupils, tmp_path, method, instead):
+    said = refused("fit", pupils, *WHO, "--method", method)
+    assert f"of which method {method!r} would make a class each: take method {instead!r}" in said
+    marks = write(tmp_path / "marks.csv", np.digitize(SCORE, [48, 52]))
+    run("fit", marks, *WHO, "--method", method, "-q")

@@ -301,19 +301,32 @@ def _joined(reader: Reader) -> Any:
 
 def _numeric(y: Array) -> bool:
     """Whether labels are numbers, more than two different ones."""
-    try:
-        return len(np.unique(np.asarray(y, np.float64))) > 2
-    except (TypeError, ValueError):
-        return False
+    values = _numbers(y)
+    return values is not None and len(np.unique(values)) > 2
 
 
 def _target(y: Array, method: str, path: str) -> Array:
-    if method not in NUMERIC:
-        return y
+    values = _numbers(y)
+    if method in NUMERIC:
+        if values is None:
+            raise InputError(f"has labels that are no numbers, which method {method!r} needs", path)
+        return values
+    if values is not None and (broken := values[values != np.round(values)]).size and len(np.unique(values)) > 2:
+        instead = {"classifier": "ridge", "svc": "svr", "linear-svc": "linear-svr"}[method]
+        raise InputError(
+            f"has labels that are numbers, as {broken[0]}, of which method {method!r} would make a class each: "
+            f"take method {instead!r}",
+            path,
+        )
+    return y
+
+
+def _numbers(y: Array) -> Array | None:
+    """Labels as numbers, None where one is not."""
     try:
         return np.asarray(y, np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"has labels that are no numbers, which method {method!r} needs", path) from None
+        return None
 
 
 def _codes(target: Array, method: str) -> Array:
