@@ -35,8 +35,8 @@ class Batch:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="ridge (the default for labels that are numbers), classifier (for all others), svc, svr, linear-svc "
-            "or linear-svr.",
+            help="ridge (the default for more than two different numbers), classifier (for all other labels), "
+            "svc, svr, linear-svc or linear-svr.",
         ),
     ] = None
     kernel: Annotated[
@@ -103,10 +103,10 @@ def fit(
 ) -> None:
     """Fit all records at once, by kernels: for what fits in memory, and for numbers to predict.
 
-    Labels that are numbers are predicted as numbers, all others as classes, two or more of them. How much to smooth and
-    how much to share are chosen by errors on rows that were left out one by one, of 2,000 records drawn at random where
-    there are more; the summary sets them beside those of one model per task and one for all. The files are read twice
-    where numbers are scaled.
+    Labels that are numbers, more than two different ones, are predicted as numbers, all others (0 and 1 too) as
+    classes, two or more of them. How much to smooth and how much to share are chosen by errors on rows that were left
+    out one by one, of 2,000 records drawn at random where there are more; the summary sets them beside those of one
+    model per task and one for all. The files are read twice where numbers are scaled.
 
     For example:
       coterie fit pupils.csv --task school --label score --model score.coterie
