@@ -189,3 +189,18 @@ def test_broken_numbers_are_no_classes(pupils, tmp_path, method, instead):
     assert f"of which method {method!r} would make a class each: take method {instead!r}" in said
     marks = write(tmp_path / "marks.csv", np.digitize(SCORE, [48, 52]))
     run("fit", marks, *WHO, "--method", method, "-q")
+
+
+def test_what_was_chosen_on_the_rows_shown_is_said(pupils, tmp_path):
+    def said(*given):
+        return " ".join(run("fit", pupils, *WHO, *given).stdout.split())
+
+    assert "so here it can never lose to them" in said()
+    assert "Alpha was chosen on these rows, for each learner its own." in said("--share", "0.5")
+    assert "chosen on these rows" not in said("--share", "0.5", "--alpha", "1")
+    noise = write(tmp_path / "noise.csv", np.random.default_rng(0).normal(size=N))
+    asked = ("fit", noise, *WHO, "--sigma", "1", "--share", "0.5")
+    told = json.loads(run(*asked, "--json").stdout)
+    assert told["alpha_at_edge"] == 1e4
+    assert told["chosen"] == ["alpha"]
+    assert "Alpha ended on the edge of what was tried, 10000:" in " ".join(run(*asked).stdout.split())

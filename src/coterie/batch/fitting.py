@@ -181,6 +181,11 @@ class Fitted:
         On how many records that was; 0 where it was not computed.
     path : RidgePath or None
         All errors behind it.
+    chosen : tuple of str
+        What was chosen on these rows, of "relation" and "alpha". Where the relation was, those of one model a task and
+        one for all were among the tried, so that together cannot do worse than they on these rows.
+    edge : float or None
+        Alpha, where the one with the least error is the least or largest that was tried.
     """
 
     model: Any
@@ -189,6 +194,8 @@ class Fitted:
     explained: Mapping[str, float]
     chosen_on: int
     path: RidgePath | None
+    chosen: tuple[str, ...] = ()
+    edge: float | None = None
 
 
 def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
@@ -228,7 +235,7 @@ def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
         )
     model.fit(X, target, task)
     model.encoder_ = reader.encoder
-    return Fitted(model, Reading.of(reader), len(model.tasks_), choice.explained, choice.rows, choice.path)
+    return Fitted(model, Reading.of(reader), len(model.tasks_), *choice[2:])
 
 
 class Chosen(NamedTuple):
@@ -239,6 +246,8 @@ class Chosen(NamedTuple):
     explained: Mapping[str, float] = MappingProxyType({})
     rows: int = 0
     path: RidgePath | None = None
+    chosen: tuple[str, ...] = ()
+    edge: float | None = None
 
 
 def _chosen(ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int) -> Chosen:
@@ -257,7 +266,9 @@ def _chosen(ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, 
     errors = {"together": curve[r, v]} | {name: curve[place].min() for name, place in baselines.items()}
     spread = np.mean((Y[drawn] - Y[drawn].mean(axis=0)) ** 2)
     explained = {name: float(1 - error / spread) for name, error in errors.items()}
-    return Chosen(tried[r], path.values[v], explained, len(drawn), path)
+    chosen = tuple(name for name, given in (("relation", ridge.relation), ("alpha", alpha)) if given is None)
+    edge = path.values[v] if alpha is None and v in (0, len(path.values) - 1) else None
+    return Chosen(tried[r], path.values[v], explained, len(drawn), path, chosen, edge)
 
 
 def _tried(relation: Any) -> tuple[list[Any], dict[str, int]]:

@@ -164,6 +164,8 @@ def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str,
         "tasks": fitted.tasks,
         "explained": dict(fitted.explained),
         "chosen_on": fitted.chosen_on,
+        "chosen": list(fitted.chosen),
+        "alpha_at_edge": fitted.edge,
     }
     written = {"model": model, "plot": plot}
     return told | {"reading": fitted.reading.to_json()} | {k: None if v is None else str(v) for k, v in written.items()}
@@ -178,6 +180,27 @@ def _summary(fitted: Fitted) -> Iterator[str]:
         rows = [[name, f"{100 * value:.1f} %"] for name, value in fitted.explained.items()]
         drawn = "" if fitted.chosen_on == fitted.reading.rows else f", of {fitted.chosen_on:,} drawn"
         yield from table(["learner", f"explained variance on rows left out{drawn}"], rows)
+        yield from _cautions(fitted)
+
+
+def _cautions(fitted: Fitted) -> Iterator[str]:
+    """What figures on rows that something was chosen on do not say."""
+    from coterie.cli.printing import paragraph
+
+    if "relation" in fitted.chosen:
+        yield ""
+        yield from paragraph(
+            "Together was chosen on these rows, with independent and pooled among what was tried, so here it can never "
+            "lose to them: records that were kept apart tell whether it wins."
+        )
+    elif fitted.chosen:
+        yield ""
+        yield from paragraph("Alpha was chosen on these rows, for each learner its own.")
+    if fitted.edge is not None:
+        yield from paragraph(
+            f"Alpha ended on the edge of what was tried, {fitted.edge:g}: one beyond may do better; try --alpha, "
+            "another --kernel or --sigma."
+        )
 
 
 def _written(fitted: Fitted, model: Path | None, plot: Path | None) -> Iterator[str]:
