@@ -94,6 +94,16 @@ def test_a_classifier_is_chosen_by_the_errors_of_that_classifier(tmp_path):
     path = ct.ridge_path(ct.MultitaskKernelRidge("linear"), block.X, codes, block.task, relations=relations)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / codes.var(), rel=1e-9)
+    missed = 0
+    for i in range(N):
+        kept = np.arange(N) != i
+        (margin,) = path.chosen.fit(block.X[kept], codes[kept, 0], block.task[kept]).predict(
+            block.X[[i]], block.task[[i]]
+        )
+        missed += (margin >= 0) != (codes[i, 0] > 0)
+    assert told["right"]["together"] == pytest.approx(1 - missed / N, abs=1e-12)
+    assert set(told["right"]) == {"together", "independent", "pooled"}
+    assert "classes right" in run("fit", file, *WHO, "--method", "classifier").stdout
 
 
 @pytest.mark.parametrize("method", ["classifier", "svc", "linear-svc"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +17,9 @@ from coterie.streams.errors import InputError
 from coterie.streams.kinds import RELATIONS
 from coterie.streams.reading import Reading
 
-from .choice import RidgePath, ridge_path
+from .choice import RidgePath, predicted_left_out, ridge_path
 from .classifier import MultitaskKernelClassifier
-from .coding import labels_of
+from .coding import Labels, labels_of
 from .learning import OptimalOutputKernel
 from .linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
 from .ridge import MultitaskKernelRidge
@@ -186,6 +186,8 @@ class Fitted:
         one for all were among the tried, so that together cannot do worse than they on these rows.
     edge : float or None
         Alpha, where the one with the least error is the least or largest that was tried.
+    right : mapping of str to float
+        As ``explained``, the share of rows whose class is predicted right; empty for numbers.
     """
 
     model: Any
@@ -196,6 +198,7 @@ class Fitted:
     path: RidgePath | None
     chosen: tuple[str, ...] = ()
     edge: float | None = None
+    right: Mapping[str, float] = field(default_factory=dict)
 
 
 def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
@@ -224,7 +227,8 @@ def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
     if method in _RIDGES:
         center: dict[str, Any] = {"center": True} if method == "ridge" else {}
         ridge = MultitaskKernelRidge(kernel, relation, **center)
-        choice = _chosen(ridge, fitting.alpha, X, _codes(target, method), task, fitting.choose_on or 2000)
+        labels, outputs = _outputs(target, method)
+        choice = _chosen(ridge, fitting.alpha, X, outputs, task, fitting.choose_on or 2000, labels)
         model: Any = _RIDGES[method](kernel, choice.relation, choice.alpha, **center)
     else:
         choice = Chosen(relations.MixedEffect(omega=0.5) if relation is None else relation)
@@ -248,9 +252,12 @@ class Chosen(NamedTuple):
     path: RidgePath | None = None
     chosen: tuple[str, ...] = ()
     edge: float | None = None
+    right: Mapping[str, float] = MappingProxyType({})
 
 
-def _chosen(ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int) -> Chosen:
+def _chosen(
+    ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int, labels: Labels | None
+) -> Chosen:
     """The relation and alpha with the least error on rows left out, beside one model a task and one for all."""
     if getattr(ridge.relation, "form", None) == "alternated":
         if alpha is None:
@@ -263,12 +270,24 @@ def _chosen(ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, 
     curve = path.curve
     wanted = curve if ridge.relation is None else curve[:1]
     r, v = (int(place) for place in np.unravel_index(np.argmin(wanted), wanted.shape))
-    errors = {"together": curve[r, v]} | {name: curve[place].min() for name, place in baselines.items()}
+    best = {"together": (r, v)} | {name: (place, int(curve[place].argmin())) for name, place in baselines.items()}
+    errors = {name: curve[place] for name, place in best.items()}
+    models = {name: MultitaskKernelRidge(ridge.kernel, tried[i], path.values[j]) for name, (i, j) in best.items()}
+    right = {} if labels is None else _right(labels, models, X[drawn], Y[drawn], task[drawn], known)
     spread = np.mean((Y[drawn] - Y[drawn].mean(axis=0)) ** 2)
     explained = {name: float(1 - error / spread) for name, error in errors.items()}
     chosen = tuple(name for name, given in (("relation", ridge.relation), ("alpha", alpha)) if given is None)
     edge = path.values[v] if alpha is None and v in (0, len(path.values) - 1) else None
-    return Chosen(tried[r], path.values[v], explained, len(drawn), path, chosen, edge)
+    return Chosen(tried[r], path.values[v], explained, len(drawn), path, chosen, edge, right)
+
+
+def _right(
+    labels: Labels, models: Mapping[str, MultitaskKernelRidge], X: Any, Y: Array, task: Array, tasks: list[Any]
+) -> dict[str, float]:
+    """The share of rows whose class is predicted right when they are not learned from."""
+    outputs = {name: predicted_left_out(model, X, Y, task, tasks) for name, model in models.items()}
+    truth = labels.labels(labels.scores(Y))
+    return {name: float(np.mean(labels.labels(labels.scores(F)) == truth)) for name, F in outputs.items()}
 
 
 def _tried(relation: Any) -> tuple[list[Any], dict[str, int]]:
@@ -340,6 +359,6 @@ def _numbers(y: Array) -> Array | None:
         return None
 
 
-def _codes(target: Array, method: str) -> Array:
-    """The numbers that are regressed."""
-    return target if method in NUMERIC else labels_of(target, "one-vs-all")[1]
+def _outputs(target: Array, method: str) -> tuple[Labels | None, Array]:
+    """The numbers that are regressed, and what makes classes of them."""
+    return (None, target) if method in NUMERIC else labels_of(target, "one-vs-all")[:2]

@@ -163,6 +163,7 @@ def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str,
         "rows": fitted.reading.rows,
         "tasks": fitted.tasks,
         "explained": dict(fitted.explained),
+        "right": dict(fitted.right) or None,
         "chosen_on": fitted.chosen_on,
         "chosen": list(fitted.chosen),
         "alpha_at_edge": fitted.edge,
@@ -177,9 +178,11 @@ def _summary(fitted: Fitted) -> Iterator[str]:
     yield from paragraph(f"Fitted {fitted.reading.rows:,} records of {fitted.tasks:,} tasks: {fitted.model!r}.")
     if fitted.explained:
         yield ""
-        rows = [[name, f"{100 * value:.1f} %"] for name, value in fitted.explained.items()]
+        shown = [fitted.explained, *([fitted.right] if fitted.right else [])]
+        rows = [[name, *(f"{100 * each[name]:.1f} %" for each in shown)] for name in fitted.explained]
         drawn = "" if fitted.chosen_on == fitted.reading.rows else f", of {fitted.chosen_on:,} drawn"
-        yield from table(["learner", f"explained variance on rows left out{drawn}"], rows)
+        heads = ["learner", f"explained variance on rows left out{drawn}", "classes right"]
+        yield from table(heads[: 1 + len(shown)], rows)
         yield from _cautions(fitted)
 
 
