@@ -94,13 +94,24 @@ def test_a_classifier_is_chosen_by_the_errors_of_that_classifier(tmp_path):
     path = ct.ridge_path(ct.MultitaskKernelRidge("linear"), block.X, codes, block.task, relations=relations)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / codes.var(), rel=1e-9)
+    missed = 0
+    for i in range(N):
+        kept = np.arange(N) != i
+        (margin,) = path.chosen.fit(block.X[kept], codes[kept, 0], block.task[kept]).predict(
+            block.X[[i]], block.task[[i]]
+        )
+        missed += (margin >= 0) != (codes[i, 0] > 0)
+    assert told["right"]["together"] == pytest.approx(1 - missed / N, abs=1e-12)
+    assert set(told["right"]) == {"together", "independent", "pooled"}
+    assert "classes right" in run("fit", file, *WHO, "--method", "classifier").stdout
 
 
 @pytest.mark.parametrize("method", ["classifier", "svc", "linear-svc"])
 def test_classes_are_fitted_and_predicted(tmp_path, method):
     labels = np.array(["low", "middle", "high"])[np.digitize(SCORE, [48, 52])]
     file, out = write(tmp_path / "classes.csv", labels), tmp_path / "m.coterie"
-    run("fit", file, *WHO, "--method", method, "--model", out, "-q", "--C", "10")
+    given = () if method == "classifier" else ("--C", "10")
+    run("fit", file, *WHO, "--method", method, "--model", out, "-q", *given)
     found = list(csv.DictReader(io.StringIO(run("predict", file, "--model", out).stdout)))
     assert np.mean([each["prediction"] == label for each, label in zip(found, labels, strict=True)]) > 0.8
     if method == "classifier":
@@ -141,6 +152,18 @@ def test_a_path_is_drawn(pupils, tmp_path):
         (("--relation", "optimal"), "a relation that is learned has not: give alpha"),
         (("--relation", "optimal", "--share", "0.5"), "relation 'optimal' is learned: nothing else is said of it"),
         (("--choose-on", "1"), "choose_on must be two records at least, got 1"),
+        (("--method", "svr", "--alpha", "1"), "alpha goes with method ridge or classifier, not with method 'svr'"),
+        (("--method", "svc", "--choose-on", "9"), "choose_on goes with method ridge or classifier, not with"),
+        (
+            ("--C", "3"),
+            "C goes with method svc or svr or linear-svc or linear-svr, not with method 'ridge', the default",
+        ),
+        (("--kernel", "linear", "--sigma", "3"), "sigma goes with kernel gaussian, not with kernel 'linear'"),
+        (("--degree", "7"), "degree goes with kernel polynomial, not with kernel 'gaussian'"),
+        (("--method", "linear-svr", "--kernel", "gaussian"), "not with method 'linear-svr'"),
+        (("--method", "linear-svc", "--sigma", "1"), "sigma goes with method ridge or"),
+        (("--relation", "mixed", "--b", "2"), "b does not go with relation 'mixed'"),
+        (("--relation", "optimal", "--alpha", "1", "--choose-on", "9"), "choose_on does not go with relation"),
         (("--share", "2"), "share must lie between 0"),
         (("--method", "svr", "--plot", "p.png"), "--plot draws errors on rows left out, which this model has none of"),
         (("--model", "nowhere/m.coterie"), "--model: there is no folder"),
@@ -159,3 +182,35 @@ def test_labels_that_are_no_numbers_are_refused(tmp_path):
 
 def test_standard_input_is_read_once():
     assert "standard input can be read once only" in refused("fit", "-", "--format", "csv", *WHO)
+
+
+def test_a_batch_model_does_not_go_on_learning(pupils, tmp_path):
+    out = tmp_path / "s.coterie"
+    run("fit", pupils, *WHO, "--model", out, "-q", "--alpha", "1")
+    message = "s.coterie holds a batch model (MultitaskKernelRidge): it is for predict, and does not go on learning"
+    for more in ((), ("--new-task", "grow"), ("--query", tmp_path / "ask.csv")):
+        assert message in refused("learn", pupils, "--from", out, *more)
+    assert "MixedEffect(omega=" in run("relations", out).stdout
+
+
+@pytest.mark.parametrize(("method", "instead"), [("svc", "svr"), ("linear-svc", "linear-svr"), ("classifier", "ridge")])
+def test_broken_numbers_are_no_classes(pupils, tmp_path, method, instead):
+    said = refused("fit", pupils, *WHO, "--method", method)
+    assert f"of which method {method!r} would make a class each: take method {instead!r}" in said
+    marks = write(tmp_path / "marks.csv", np.digitize(SCORE, [48, 52]))
+    run("fit", marks, *WHO, "--method", method, "-q")
+
+
+def test_what_was_chosen_on_the_rows_shown_is_said(pupils, tmp_path):
+    def said(*given):
+        return " ".join(run("fit", pupils, *WHO, *given).stdout.split())
+
+    assert "so here it can never lose to them" in said()
+    assert "Alpha was chosen on these rows, for each learner its own." in said("--share", "0.5")
+    assert "chosen on these rows" not in said("--share", "0.5", "--alpha", "1")
+    noise = write(tmp_path / "noise.csv", np.random.default_rng(0).normal(size=N))
+    asked = ("fit", noise, *WHO, "--sigma", "1", "--share", "0.5")
+    told = json.loads(run(*asked, "--json").stdout)
+    assert told["alpha_at_edge"] == 1e4
+    assert told["chosen"] == ["alpha"]
+    assert "Alpha ended on the edge of what was tried, 10000:" in " ".join(run(*asked).stdout.split())

@@ -150,3 +150,23 @@ def test_where_two_tasks_differ(adaptive):
     assert first["feature"] == 0
     np.testing.assert_allclose([first["a"], first["odd"]], model.coef_[[i, j], 0])
     assert "--other needs --task" in refused("relations", adaptive, "--other", "a")
+
+
+@pytest.mark.parametrize("method", [ct.MultitaskKernelRidge, ct.MultitaskSVR, ct.MultitaskLinearSVR])
+def test_batch_models_show_their_output_kernel(tmp_path, method):
+    rng = np.random.default_rng(0)
+    X, tasks, path = rng.normal(size=(20, 2)), np.array(["a", "b"] * 10), tmp_path / "m.coterie"
+    method(relation=ct.MixedEffect(omega=0.25)).fit(X, X[:, 0], tasks).save(path)
+    said = run("relations", path).stdout
+    assert said.startswith("MixedEffect(omega=0.25): 2 tasks\n")
+    assert "Every pair shares the same: 0.25 of what a task itself learns" in said
+    assert run_json("relations", path)["matrix"] == [[1.0, 0.25], [0.25, 1.0]]
+    assert "--other compares weights" in refused("relations", path, "--task", "a", "--other", "b")
+    with pytest.raises(ValueError, match="task 'c' was never fitted"):
+        ct.load(path).relation_among(["c"])
+
+
+def test_models_without_tasks_are_refused(tmp_path):
+    path = tmp_path / "m.coterie"
+    ct.VectorFieldRidge().fit([[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]).save(path)
+    assert "m.coterie holds a VectorFieldRidge, which has no tasks" in refused("relations", path)

@@ -153,3 +153,13 @@ def test_a_stream_without_records():
     for trace in found.traces.values():
         assert (trace.n, trace.mistakes, trace.tasks) == (0, 0, ())
         assert np.isnan(trace.error)
+
+
+def test_models_that_learn_no_stream_are_refused():
+    X, y = [[1.0], [2.0]], [0, 1]
+    with pytest.raises(TypeError, match=r"models\['a'\] must learn record by record, got MultitaskSVC"):
+        ct.compare({"a": ct.MultitaskSVC()}, X, y)
+    with pytest.raises(TypeError, match="model must learn record by record, got MultitaskSVC"):
+        ct.progressive_validation(ct.MultitaskSVC(), X, y)
+    with pytest.raises(TypeError, match="model must be a MultitaskKernelRidge, got MultitaskSVC"):
+        ct.ridge_path(ct.MultitaskSVC(), X, y)

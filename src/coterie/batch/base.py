@@ -17,6 +17,8 @@ from coterie.online.parameters import Parameters
 from coterie.streams.encoding import Encoder
 from coterie.views import Index, Vocabulary, distinct_labels, view_from_json
 
+from .outputs import output_kernel
+
 Array = NDArray[Any]
 
 
@@ -229,6 +231,27 @@ class BatchEstimator(BatchParameters):
         """The tasks learned from."""
         self._check_fitted(AttributeError)
         return list(self.expansion_.tasks.labels)
+
+    @property
+    def relation_matrix_(self) -> Array:
+        """The output kernel M = A⁻¹ of the tasks learned from, shape (n_tasks, n_tasks)."""
+        return output_kernel(self.relation, self.tasks_)
+
+    def relation_among(self, tasks: Sequence[Hashable]) -> Array:
+        """The rows and columns of ``relation_matrix_`` for some tasks.
+
+        Raises
+        ------
+        ValueError
+            For a task that was not learned from.
+        """
+        self._check_fitted()
+        known = self.expansion_.tasks.numbers
+        for task in tasks:
+            if task not in known:
+                raise ValueError(f"task {task!r} was never fitted: the model knows {len(known)} tasks, see tasks_")
+        places = [known[task] for task in tasks]
+        return np.asarray(self.relation_matrix_[np.ix_(places, places)])
 
     _kept: tuple[str, ...] = ("n_features_in_", "feature_names_in_")
 

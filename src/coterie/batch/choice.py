@@ -147,6 +147,8 @@ def ridge_path(
     ------
     ValueError
         For values out of range, folds of which there are not two, or rows left out one by one with another filter.
+    TypeError
+        For a model that is no ridge regression.
     MemoryError
         If the spectrum would not fit in memory.
 
@@ -168,6 +170,10 @@ def ridge_path(
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be 'rows' or 'tasks', got {criterion!r}")
+    if not hasattr(model, "filter"):
+        raise TypeError(
+            f"model must be a MultitaskKernelRidge, got {type(model).__name__}, which has no path of errors"
+        )
     problem = problem_of(model, X, y, task, tasks, model.risk)
     used = filter_of(model.filter, model.alpha)
     along = _values(used, values)
@@ -176,6 +182,15 @@ def ridge_path(
     tried = [HalfUpdate() if relation is None else relation for relation in asked]
     errors = np.array([*_errors(problem, used, along, tried, held_out)])
     return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem), criterion)
+
+
+def predicted_left_out(model: MultitaskKernelRidge, X: Any, y: Any, task: Any, tasks: Sequence[Hashable]) -> Array:
+    """The outputs predicted for each row when it is not learned from, shape (n, p), by Tikhonov's filter: O(n³)."""
+    problem = problem_of(model, X, y, task, tasks, model.risk)
+    design: Any = problem.design(output_kernel(model.relation, problem.tasks.labels))
+    require_spectrum(design)
+    (missing,) = design.spectrum().left_out(filter_of(model.filter, model.alpha), problem.Y, [model.alpha])
+    return np.asarray((problem.Y - missing) / problem.row_roots + problem.center)
 
 
 def _errors(problem: Problem, used: Any, values: list[Any], relations: list[Any], folds: Any) -> Iterator[Array]:

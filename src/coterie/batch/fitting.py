@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +17,9 @@ from coterie.streams.errors import InputError
 from coterie.streams.kinds import RELATIONS
 from coterie.streams.reading import Reading
 
-from .choice import RidgePath, ridge_path
+from .choice import RidgePath, predicted_left_out, ridge_path
 from .classifier import MultitaskKernelClassifier
-from .coding import labels_of
+from .coding import Labels, labels_of
 from .learning import OptimalOutputKernel
 from .linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
 from .ridge import MultitaskKernelRidge
@@ -34,6 +34,18 @@ METHODS = ("ridge", "classifier", "svc", "svr", "linear-svc", "linear-svr")
 NUMERIC = ("ridge", "svr", "linear-svr")
 WITH_KERNEL = ("ridge", "classifier", "svc", "svr")
 KERNELS = ("gaussian", "linear", "polynomial")
+#: What goes with some methods or kernels only.
+_ONLY_WITH = (
+    ("alpha", "method", ("ridge", "classifier")),
+    ("choose_on", "method", ("ridge", "classifier")),
+    ("C", "method", ("svc", "svr", "linear-svc", "linear-svr")),
+    ("kernel", "method", WITH_KERNEL),
+    ("sigma", "method", WITH_KERNEL),
+    ("degree", "method", WITH_KERNEL),
+    ("sigma", "kernel", ("gaussian",)),
+    ("degree", "kernel", ("polynomial",)),
+)
+_OF_RELATIONS = ("share", "b", "groups", "parents", "graph", "matrix")
 #: Relations of the batch: the fixed ones of streams, one that is chosen and one that is learned.
 CHOSEN, LEARNED = "mixed", "optimal"
 FIXED = ("half", "independent", "pooled", "mean", "clusters", "hierarchy", "graph", "matrix")
@@ -50,29 +62,29 @@ class Fitting:
     method : str, optional
         One of `METHODS`; ridge regression where labels are numbers of which there are more than two, else the
         classifier.
-    kernel : str
-        One of `KERNELS`.
+    kernel : str, optional
+        One of `KERNELS`; ``"gaussian"`` without.
     sigma : float, optional
         Of the Gaussian kernel; the median distance of records without.
-    degree : int
-        Of the polynomial kernel.
+    degree : int, optional
+        Of the polynomial kernel; 2 without.
     alpha : float, optional
         Of ridge regression and its classifier; the one with the least error on rows left out without.
-    C : float
-        Of the support vector machines.
+    C : float, optional
+        Of the support vector machines; 1 without.
     relation : str, optional
         ``"mixed"`` (`MixedEffect`, its omega the ``share`` or chosen by rows left out), ``"optimal"``
         (`OptimalOutputKernel`), or one of `FIXED`; without, what else is given implies, else ``"mixed"``.
     share, b, groups, parents, graph, matrix
         As in `coterie.streams.choices.Choice`.
-    choose_on : int
-        On so many records at most, drawn at random, alpha and the relation are chosen: the time of it grows with their
-        third power, and the model is fitted on all records.
+    choose_on : int, optional
+        On so many records at most, 2000 without, drawn at random, alpha and the relation are chosen: the time of it
+        grows with their third power, and the model is fitted on all records.
 
     Raises
     ------
     ValueError
-        For an unknown name, or arguments that do not go together.
+        For an unknown name, or arguments that do not go together: none is ignored.
 
     Examples
     --------
@@ -81,11 +93,11 @@ class Fitting:
     """
 
     method: str | None = None
-    kernel: str = "gaussian"
+    kernel: str | None = None
     sigma: float | None = None
-    degree: int = 2
+    degree: int | None = None
     alpha: float | None = None
-    C: float = 1.0
+    C: float | None = None
     relation: str | None = None
     share: Any = None
     b: Any = None
@@ -93,25 +105,40 @@ class Fitting:
     parents: str | None = None
     graph: str | None = None
     matrix: str | None = None
-    choose_on: int = 2000
+    choose_on: int | None = None
 
     def __post_init__(self) -> None:
         require_one_of("method", self.method, METHODS)
         require_one_of("kernel", self.kernel, KERNELS)
         require_one_of("relation", self.relation, (CHOSEN, LEARNED, *FIXED))
-        if self.relation == LEARNED and self._said(("share", "b", "groups", "parents", "graph", "matrix")):
+        self._check_pairs()
+        self._check_relation()
+        if self.choose_on is not None and self.choose_on < 2:
+            raise ValueError(f"choose_on must be two records at least, got {self.choose_on!r}")
+
+    def _check_pairs(self) -> None:
+        used = {"method": self.method or "ridge", "kernel": self.kernel or "gaussian"}
+        for name, of, allowed in _ONLY_WITH:
+            if getattr(self, name) is not None and used[of] not in allowed:
+                default = ", the default" if getattr(self, of) is None else ""
+                raise ValueError(f"{name} goes with {of} {' or '.join(allowed)}, not with {of} {used[of]!r}{default}")
+
+    def _check_relation(self) -> None:
+        if self.relation == LEARNED and self._said(_OF_RELATIONS):
             raise ValueError("relation 'optimal' is learned: nothing else is said of it")
+        if self.relation == LEARNED and self.choose_on is not None:
+            raise ValueError("choose_on does not go with relation 'optimal', which is learned from all records")
+        if self.relation == CHOSEN and (more := self._said(_OF_RELATIONS[1:])):
+            raise ValueError(f"{next(iter(more))} does not go with relation 'mixed', which takes share alone")
         if self.relation not in (CHOSEN, LEARNED):
             self._choice()
-        if self.choose_on < 2:
-            raise ValueError(f"choose_on must be two records at least, got {self.choose_on!r}")
 
     @property
     def kind(self) -> str:
         """The relation's name."""
         if self.relation is not None:
             return self.relation
-        more = self._said(("b", "groups", "parents", "graph", "matrix"))
+        more = self._said(_OF_RELATIONS[1:])
         return self._choice().kind if more else CHOSEN
 
     def relation_of(self, naming: Callable[[str], Any]) -> Any:
@@ -124,12 +151,12 @@ class Fitting:
 
     def kernel_of(self, X: Any) -> Any:
         """The kernel."""
-        if self.kernel == "gaussian":
+        if self.kernel in (None, "gaussian"):
             return Gaussian(median_distance(X) if self.sigma is None else self.sigma)
-        return Linear() if self.kernel == "linear" else Polynomial(self.degree)
+        return Linear() if self.kernel == "linear" else Polynomial(2 if self.degree is None else self.degree)
 
     def _choice(self) -> Choice:
-        return Choice(self.relation, **self._said(("share", "b", "groups", "parents", "graph", "matrix")))
+        return Choice(self.relation, **self._said(_OF_RELATIONS))
 
     def _said(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: held for name in names if (held := getattr(self, name)) is not None}
@@ -154,6 +181,13 @@ class Fitted:
         On how many records that was; 0 where it was not computed.
     path : RidgePath or None
         All errors behind it.
+    chosen : tuple of str
+        What was chosen on these rows, of "relation" and "alpha". Where the relation was, those of one model a task and
+        one for all were among the tried, so that together cannot do worse than they on these rows.
+    edge : float or None
+        Alpha, where the one with the least error is the least or largest that was tried.
+    right : mapping of str to float
+        As ``explained``, the share of rows whose class is predicted right; empty for numbers.
     """
 
     model: Any
@@ -162,6 +196,9 @@ class Fitted:
     explained: Mapping[str, float]
     chosen_on: int
     path: RidgePath | None
+    chosen: tuple[str, ...] = ()
+    edge: float | None = None
+    right: Mapping[str, float] = field(default_factory=dict)
 
 
 def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
@@ -190,16 +227,19 @@ def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
     if method in _RIDGES:
         center: dict[str, Any] = {"center": True} if method == "ridge" else {}
         ridge = MultitaskKernelRidge(kernel, relation, **center)
-        choice = _chosen(ridge, fitting.alpha, X, _codes(target, method), task, fitting.choose_on)
+        labels, outputs = _outputs(target, method)
+        choice = _chosen(ridge, fitting.alpha, X, outputs, task, fitting.choose_on or 2000, labels)
         model: Any = _RIDGES[method](kernel, choice.relation, choice.alpha, **center)
     else:
         choice = Chosen(relations.MixedEffect(omega=0.5) if relation is None else relation)
         model = _MACHINES[method](
-            **({} if kernel is None else {"kernel": kernel}), relation=choice.relation, C=fitting.C
+            **({} if kernel is None else {"kernel": kernel}),
+            relation=choice.relation,
+            C=1.0 if fitting.C is None else fitting.C,
         )
     model.fit(X, target, task)
     model.encoder_ = reader.encoder
-    return Fitted(model, Reading.of(reader), len(model.tasks_), choice.explained, choice.rows, choice.path)
+    return Fitted(model, Reading.of(reader), len(model.tasks_), *choice[2:])
 
 
 class Chosen(NamedTuple):
@@ -210,9 +250,14 @@ class Chosen(NamedTuple):
     explained: Mapping[str, float] = MappingProxyType({})
     rows: int = 0
     path: RidgePath | None = None
+    chosen: tuple[str, ...] = ()
+    edge: float | None = None
+    right: Mapping[str, float] = MappingProxyType({})
 
 
-def _chosen(ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int) -> Chosen:
+def _chosen(
+    ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int, labels: Labels | None
+) -> Chosen:
     """The relation and alpha with the least error on rows left out, beside one model a task and one for all."""
     if getattr(ridge.relation, "form", None) == "alternated":
         if alpha is None:
@@ -225,10 +270,24 @@ def _chosen(ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, 
     curve = path.curve
     wanted = curve if ridge.relation is None else curve[:1]
     r, v = (int(place) for place in np.unravel_index(np.argmin(wanted), wanted.shape))
-    errors = {"together": curve[r, v]} | {name: curve[place].min() for name, place in baselines.items()}
+    best = {"together": (r, v)} | {name: (place, int(curve[place].argmin())) for name, place in baselines.items()}
+    errors = {name: curve[place] for name, place in best.items()}
+    models = {name: MultitaskKernelRidge(ridge.kernel, tried[i], path.values[j]) for name, (i, j) in best.items()}
+    right = {} if labels is None else _right(labels, models, X[drawn], Y[drawn], task[drawn], known)
     spread = np.mean((Y[drawn] - Y[drawn].mean(axis=0)) ** 2)
     explained = {name: float(1 - error / spread) for name, error in errors.items()}
-    return Chosen(tried[r], path.values[v], explained, len(drawn), path)
+    chosen = tuple(name for name, given in (("relation", ridge.relation), ("alpha", alpha)) if given is None)
+    edge = path.values[v] if alpha is None and v in (0, len(path.values) - 1) else None
+    return Chosen(tried[r], path.values[v], explained, len(drawn), path, chosen, edge, right)
+
+
+def _right(
+    labels: Labels, models: Mapping[str, MultitaskKernelRidge], X: Any, Y: Array, task: Array, tasks: list[Any]
+) -> dict[str, float]:
+    """The share of rows whose class is predicted right when they are not learned from."""
+    outputs = {name: predicted_left_out(model, X, Y, task, tasks) for name, model in models.items()}
+    truth = labels.labels(labels.scores(Y))
+    return {name: float(np.mean(labels.labels(labels.scores(F)) == truth)) for name, F in outputs.items()}
 
 
 def _tried(relation: Any) -> tuple[list[Any], dict[str, int]]:
@@ -272,21 +331,34 @@ def _joined(reader: Reader) -> Any:
 
 def _numeric(y: Array) -> bool:
     """Whether labels are numbers, more than two different ones."""
-    try:
-        return len(np.unique(np.asarray(y, np.float64))) > 2
-    except (TypeError, ValueError):
-        return False
+    values = _numbers(y)
+    return values is not None and len(np.unique(values)) > 2
 
 
 def _target(y: Array, method: str, path: str) -> Array:
-    if method not in NUMERIC:
-        return y
+    values = _numbers(y)
+    if method in NUMERIC:
+        if values is None:
+            raise InputError(f"has labels that are no numbers, which method {method!r} needs", path)
+        return values
+    if values is not None and (broken := values[values != np.round(values)]).size and len(np.unique(values)) > 2:
+        instead = {"classifier": "ridge", "svc": "svr", "linear-svc": "linear-svr"}[method]
+        raise InputError(
+            f"has labels that are numbers, as {broken[0]}, of which method {method!r} would make a class each: "
+            f"take method {instead!r}",
+            path,
+        )
+    return y
+
+
+def _numbers(y: Array) -> Array | None:
+    """Labels as numbers, None where one is not."""
     try:
         return np.asarray(y, np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"has labels that are no numbers, which method {method!r} needs", path) from None
+        return None
 
 
-def _codes(target: Array, method: str) -> Array:
-    """The numbers that are regressed."""
-    return target if method in NUMERIC else labels_of(target, "one-vs-all")[1]
+def _outputs(target: Array, method: str) -> tuple[Labels | None, Array]:
+    """The numbers that are regressed, and what makes classes of them."""
+    return (None, target) if method in NUMERIC else labels_of(target, "one-vs-all")[:2]

@@ -35,21 +35,26 @@ class Batch:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="ridge (the default for labels that are numbers), classifier (for all others), svc, svr, linear-svc "
-            "or linear-svr.",
+            help="ridge (the default for more than two different numbers), classifier (for all other labels), "
+            "svc, svr, linear-svc or linear-svr.",
         ),
     ] = None
-    kernel: Annotated[str, typer.Option(metavar="NAME", help="gaussian, linear or polynomial.")] = "gaussian"
+    kernel: Annotated[
+        str | None, typer.Option(metavar="NAME", help="gaussian (the default), linear or polynomial.")
+    ] = None
     sigma: Annotated[
         float | None,
         typer.Option(metavar="S", help="Width of the Gaussian kernel; without, the median distance of records."),
     ] = None
-    degree: Annotated[int, typer.Option(metavar="N", help="Of the polynomial kernel.")] = 2
+    degree: Annotated[int | None, typer.Option(metavar="N", help="Of the polynomial kernel.  [default: 2]")] = None
     alpha: Annotated[
         float | None,
         typer.Option(metavar="A", help="How much ridge regression smooths; without, chosen by rows left out."),
     ] = None
-    C: Annotated[float, typer.Option("--C", metavar="C", help="Weight of the losses of support vector machines.")] = 1.0
+    C: Annotated[
+        float | None,
+        typer.Option("--C", metavar="C", help="Weight of the losses of support vector machines.  [default: 1]"),
+    ] = None
     relation: Annotated[
         str | None,
         typer.Option(
@@ -79,9 +84,11 @@ class Batch:
         typer.Option(metavar="FILE", help="CSV of an interaction matrix, its first line the tasks of the rows."),
     ] = None
     choose_on: Annotated[
-        int,
-        typer.Option(metavar="N", help="Choose alpha and the relation on so many records, drawn at random."),
-    ] = 2000
+        int | None,
+        typer.Option(
+            metavar="N", help="Choose alpha and the relation on so many records, drawn at random.  [default: 2000]"
+        ),
+    ] = None
 
 
 @spread
@@ -96,10 +103,10 @@ def fit(
 ) -> None:
     """Fit all records at once, by kernels: for what fits in memory, and for numbers to predict.
 
-    Labels that are numbers are predicted as numbers, all others as classes, two or more of them. How much to smooth and
-    how much to share are chosen by errors on rows that were left out one by one, of 2,000 records drawn at random where
-    there are more; the summary sets them beside those of one model per task and one for all. The files are read twice
-    where numbers are scaled.
+    Labels that are numbers, more than two different ones, are predicted as numbers, all others (0 and 1 too) as
+    classes, two or more of them. How much to smooth and how much to share are chosen by errors on rows that were left
+    out one by one, of 2,000 records drawn at random where there are more; the summary sets them beside those of one
+    model per task and one for all. The files are read twice where numbers are scaled.
 
     For example:
       coterie fit pupils.csv --task school --label score --model score.coterie
@@ -156,7 +163,10 @@ def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str,
         "rows": fitted.reading.rows,
         "tasks": fitted.tasks,
         "explained": dict(fitted.explained),
+        "right": dict(fitted.right) or None,
         "chosen_on": fitted.chosen_on,
+        "chosen": list(fitted.chosen),
+        "alpha_at_edge": fitted.edge,
     }
     written = {"model": model, "plot": plot}
     return told | {"reading": fitted.reading.to_json()} | {k: None if v is None else str(v) for k, v in written.items()}
@@ -168,9 +178,32 @@ def _summary(fitted: Fitted) -> Iterator[str]:
     yield from paragraph(f"Fitted {fitted.reading.rows:,} records of {fitted.tasks:,} tasks: {fitted.model!r}.")
     if fitted.explained:
         yield ""
-        rows = [[name, f"{100 * value:.1f} %"] for name, value in fitted.explained.items()]
+        shown = [fitted.explained, *([fitted.right] if fitted.right else [])]
+        rows = [[name, *(f"{100 * each[name]:.1f} %" for each in shown)] for name in fitted.explained]
         drawn = "" if fitted.chosen_on == fitted.reading.rows else f", of {fitted.chosen_on:,} drawn"
-        yield from table(["learner", f"explained variance on rows left out{drawn}"], rows)
+        heads = ["learner", f"explained variance on rows left out{drawn}", "classes right"]
+        yield from table(heads[: 1 + len(shown)], rows)
+        yield from _cautions(fitted)
+
+
+def _cautions(fitted: Fitted) -> Iterator[str]:
+    """What figures on rows that something was chosen on do not say."""
+    from coterie.cli.printing import paragraph
+
+    if "relation" in fitted.chosen:
+        yield ""
+        yield from paragraph(
+            "Together was chosen on these rows, with independent and pooled among what was tried, so here it can never "
+            "lose to them: records that were kept apart tell whether it wins."
+        )
+    elif fitted.chosen:
+        yield ""
+        yield from paragraph("Alpha was chosen on these rows, for each learner its own.")
+    if fitted.edge is not None:
+        yield from paragraph(
+            f"Alpha ended on the edge of what was tried, {fitted.edge:g}: one beyond may do better; try --alpha, "
+            "another --kernel or --sigma."
+        )
 
 
 def _written(fitted: Fitted, model: Path | None, plot: Path | None) -> Iterator[str]:

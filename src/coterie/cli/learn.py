@@ -112,9 +112,9 @@ def _go_on(
 
 
 def _loaded(path: Any, new_task: str | None) -> Any:
-    from coterie.cli.models import load_model
+    from coterie.cli.models import load_online
 
-    model = load_model(path)
+    model = load_online(path)
     if new_task is not None:
         model.passive.set_params(new_task=new_task)
     return model

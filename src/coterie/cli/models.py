@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from coterie.cli.failures import UsageError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,4 +24,21 @@ def load_model(path: Path) -> Any:
     model = load(path)
     if not hasattr(model, "encoder_"):
         raise InputError("this model did not learn from a file, so it does not know how to read one", str(path))
+    return model
+
+
+def load_online(path: Path) -> Any:
+    """A saved model that learned from files and goes on learning.
+
+    Raises
+    ------
+    UsageError
+        It was fitted to all its records at once.
+    """
+    from coterie.streams.progressive import goes_on
+
+    model = load_model(path)
+    if not goes_on(model):
+        kind = type(model).__name__
+        raise UsageError(f"{path} holds a batch model ({kind}): it is for predict, and does not go on learning")
     return model

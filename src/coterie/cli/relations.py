@@ -60,6 +60,11 @@ def relations(
     learned = load(model)
     if hasattr(learned, "views_"):
         raise UsageError(f"{str(model)!r} learned records of several views, which have no tasks")
+    if not hasattr(learned, "relation_among"):
+        raise UsageError(f"{model} holds a {type(learned).__name__}, which has no tasks")
+    if other is not None and not hasattr(learned, "state_"):
+        kind = type(learned).__name__
+        raise UsageError(f"--other compares weights, and {model} holds a batch model ({kind}), of which none are kept")
     shown = _all_tasks(learned) if task is None else _one_task(learned, task, other, top)
     if plot is not None:
         _draw(_all_tasks(learned).sharing, plot)

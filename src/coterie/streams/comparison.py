@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from .block import Block
-from .progressive import CHUNK, Stream, Trace, blocks_of, length_of
+from .progressive import CHUNK, Stream, Trace, blocks_of, length_of, require_online
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,11 @@ def compare(
     -------
     Comparison
 
+    Raises
+    ------
+    TypeError
+        For a model that learns no stream.
+
     Examples
     --------
     >>> import coterie as ct
@@ -77,6 +82,8 @@ def compare(
     >>> {name: trace.mistakes for name, trace in found.traces.items()}
     {'half': 1, 'independent': 2, 'pooled': 1}
     """
+    for name, model in models.items():
+        require_online(f"models[{name!r}]", model)
     seen, X = _first_of(models, X, y)
     models = with_baselines(models, seen)
     rounds, tasks = _rounds(models, X, y, task, tasks)

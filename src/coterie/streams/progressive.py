@@ -130,6 +130,8 @@ def progressive_validation(
     ------
     ValueError
         For a negative delay, or whatever the model refuses.
+    TypeError
+        For a model that learns no stream.
 
     Examples
     --------
@@ -139,6 +141,7 @@ def progressive_validation(
     >>> trace.mistakes, trace.prediction.tolist()
     (1, ['up', 'up', 'down', 'down'])
     """
+    require_online("model", model)
     blocks, tasks = blocks_of(model, X, y, task, tasks, CHUNK if on_round else None)
     stream = Stream(model, tasks, delay, length_of(y))
     for block in blocks:
@@ -147,6 +150,23 @@ def progressive_validation(
             on_round(stream.latest())
     stream.finish()
     return stream.trace()
+
+
+def goes_on(model: Any) -> bool:
+    """Whether a model learns record by record: batch estimators do not."""
+    return hasattr(model, "passive")
+
+
+def require_online(name: str, model: Any) -> None:
+    """Refuse a model that learns no stream.
+
+    Raises
+    ------
+    TypeError
+        With the argument's name and what came.
+    """
+    if not goes_on(model):
+        raise TypeError(f"{name} must learn record by record, got {type(model).__name__}, which does not")
 
 
 def blocks_of(

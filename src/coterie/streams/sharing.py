@@ -76,7 +76,7 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
 
     Parameters
     ----------
-    model : online classifier
+    model : online classifier or batch estimator
         That has learned.
     tasks : sequence of labels, optional
         The k tasks to look at; the first 2000 where they are not given.
@@ -120,6 +120,6 @@ def relation_name(model: Any) -> str:
 
 def _named(relation: Any) -> str:
     inner = [_named(relation.relation)] if hasattr(relation, "relation") else []
-    said = {name: getattr(relation, name, None) for name in ("share", "b", "eta", "ridge", "epoch")}
+    said = {name: getattr(relation, name, None) for name in ("share", "b", "omega", "eta", "ridge", "epoch")}
     held = [f"{name}={value!r}" for name, value in said.items() if value is not None]
     return f"{type(relation).__name__}({', '.join(inner + held)})"
