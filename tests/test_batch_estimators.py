@@ -272,7 +272,7 @@ def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
             ct.MultitaskLinearSVR(ct.Clusters),
             r"relation is the class Clusters; give one made of it: Clusters\(\.\.\.\)",
         ),
-        (ct.MultitaskLinearSVR("half"), r"relation must be a part such as HalfUpdate\(\), got 'half'"),
+        (ct.MultitaskLinearSVR("half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
     ],
 )
 def test_a_class_is_no_part(model, message):

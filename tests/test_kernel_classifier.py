@@ -89,7 +89,7 @@ def test_a_simplex_and_a_code_of_ones_own_predict_the_nearest():
 def test_probabilities_are_fitted_to_scores_of_rows_held_out():
     """By hand: learn on all folds but one, score that one, fit a sigmoid to all these scores."""
     from coterie.batch.calibration import sigmoid
-    from coterie.batch.choice import _dealt
+    from coterie.batch.path import _dealt
 
     y = CLASS == "a"
     model = ct.MultitaskKernelClassifier(alpha=0.3, calibration=4).fit(X, y, TASK)

@@ -122,7 +122,7 @@ def test_the_relation_chosen_is_the_one_used_where_the_model_has_none():
 
 
 def test_dealing_out_gives_every_fold_its_part_of_every_task():
-    from coterie.batch.choice import _dealt
+    from coterie.batch.path import _dealt
 
     dealt = _dealt(4, TASK, N, 0)
     for t in range(T):

@@ -228,7 +228,11 @@ def test_second_order_on_mistakes_only():
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 REFUSALS = {
-    "ridge": (lambda: ct.SecondOrderMultitaskPerceptron(ridge=0.0), ValueError, "ridge must be a finite number above 0"),
+    "ridge": (
+        lambda: ct.SecondOrderMultitaskPerceptron(ridge=0.0),
+        ValueError,
+        "ridge must be a finite number above 0",
+    ),
     "learned": (
         lambda: ct.SecondOrderMultitaskPerceptron(ct.LogDet(0.1)),
         TypeError,

@@ -1,10 +1,10 @@
 """Batch multi-output learning with the relations of the online learners as output kernels (ROS11)."""
 
-from .choice import RidgePath, ridge_path
 from .classifier import MultitaskKernelClassifier
 from .filters import CutOff, IteratedTikhonov, Landweber, NuMethod, Tikhonov
-from .learning import OptimalOutputKernel
 from .linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
+from .output_kernel import OptimalOutputKernel
+from .path import RidgePath, ridge_path
 from .ridge import MultitaskKernelRidge
 from .svm import MultitaskSVC, MultitaskSVR
 from .vector_field import CurlFree, DivergenceFree, FieldMixture, Separable, VectorFieldRidge

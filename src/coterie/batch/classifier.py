@@ -12,12 +12,12 @@ from coterie import persistence, spec
 from coterie.online.tabular import ONLY_TASK
 
 from .calibration import sigmoid, sigmoid_probabilities, softmax, softmax_probabilities
-from .choice import check_folds, held_out
-from .classification import BatchClassifier, check_rows
+from .classifier_base import BatchClassifier, check_rows
 from .coding import Labels, labels_of
 from .filters import filter_of
 from .kernel_base import KernelEstimator
 from .outputs import output_kernel
+from .path import check_folds, held_out
 from .problem import Problem, problem_from
 from .solvers import solve
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .choice import RidgePath
+    from .path import RidgePath
 
 SUFFIXES = (".png", ".svg", ".pdf")
 

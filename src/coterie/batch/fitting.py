@@ -17,11 +17,11 @@ from coterie.streams.errors import InputError
 from coterie.streams.kinds import RELATIONS
 from coterie.streams.reading import Reading
 
-from .choice import RidgePath, predicted_left_out, ridge_path
 from .classifier import MultitaskKernelClassifier
 from .coding import Labels, labels_of
-from .learning import OptimalOutputKernel
 from .linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
+from .output_kernel import OptimalOutputKernel
+from .path import RidgePath, predicted_left_out, ridge_path
 from .ridge import MultitaskKernelRidge
 from .svm import MultitaskSVC, MultitaskSVR
 

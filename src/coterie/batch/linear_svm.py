@@ -22,7 +22,7 @@ from coterie.views import Index, distinct_labels
 
 from . import memory
 from .base import BatchEstimator, Regressor, numbers
-from .classification import BatchClassifier, check_rows
+from .classifier_base import BatchClassifier, check_rows
 from .coding import machines_of
 from .outputs import fixed_relation_of
 

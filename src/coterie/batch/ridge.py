@@ -15,7 +15,7 @@ from coterie.views import distinct_labels
 from .base import Regressor
 from .filters import filter_of
 from .kernel_base import KernelEstimator
-from .learning import alternate
+from .output_kernel import alternate
 from .outputs import output_kernel
 from .problem import Problem, problem_of
 from .solvers import solve

@@ -14,7 +14,7 @@ from coterie.views import Index
 
 from . import memory
 from .base import Records, Regressor, numbers
-from .classification import BatchClassifier, check_rows
+from .classifier_base import BatchClassifier, check_rows
 from .coding import machines_of
 from .designs import Separate
 from .expansion import Expansion
