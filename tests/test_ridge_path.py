@@ -116,8 +116,8 @@ def test_the_model_chosen_has_the_best_of_all():
 
 def test_the_relation_chosen_is_the_one_used_where_the_model_has_none():
     path = ct.ridge_path(ct.MultitaskKernelRidge(), X, Y, TASK)
-    assert path.best[0] == path.chosen.relation == ct.HalfUpdate()
-    named = ct.ridge_path(ct.MultitaskKernelRidge(relation=ct.HalfUpdate()), X, Y, TASK)
+    assert path.best[0] == path.chosen.relation == ct.MixedEffect(omega=0.5)
+    named = ct.ridge_path(ct.MultitaskKernelRidge(relation=ct.MixedEffect(omega=0.5)), X, Y, TASK)
     np.testing.assert_array_equal(path.errors, named.errors)
 
 

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.relations import HalfUpdate
-
 from .filters import Tikhonov, changed, filter_of
-from .outputs import output_kernel
+from .outputs import output_kernel, relation_of
 from .problem import Problem, problem_of
 from .products import block, some
 from .ridge import MultitaskKernelRidge
@@ -129,7 +127,7 @@ def ridge_path(
         Of alpha by default 50 from 1e-4 to 1e4; of steps 1, 2, 4, ... 512. A threshold has no default.
     relations : sequence, optional
         The relations to try, as ``[MeanRegularized(b=b) for b in ...]``; the model's own without, and
-        :class:`HalfUpdate` where it has none.
+        ``MixedEffect(omega=0.5)`` where it has none.
     folds : None, int or array of shape (n,), optional
         None leaves out one row at a time, with Tikhonov's filter only; a number deals the rows of each task out to so
         many folds; an array names the fold of each row. For other filters every fold has a spectrum of its own.
@@ -179,7 +177,7 @@ def ridge_path(
     along = _values(used, values)
     held_out = _folds(folds, problem, seed)
     asked = _several("relations", [model.relation] if relations is None else relations)
-    tried = [HalfUpdate() if relation is None else relation for relation in asked]
+    tried = [relation_of(relation) for relation in asked]
     errors = np.array([*_errors(problem, used, along, tried, held_out)])
     return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem), criterion)
 
