@@ -170,3 +170,18 @@ def test_models_without_tasks_are_refused(tmp_path):
     path = tmp_path / "m.coterie"
     ct.VectorFieldRidge().fit([[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]).save(path)
     assert "m.coterie holds a VectorFieldRidge, which has no tasks" in refused("relations", path)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.Always()), "share=0.25"),
+        (ct.MultitaskPerceptron(), "HalfUpdate()"),
+        (ct.MultitaskKernelRidge(), "MixedEffect(omega=0.5)"),
+    ],
+    ids=["asking", "online", "batch"],
+)
+def test_the_relation_used_is_named_whatever_the_model(model, said, tmp_path):
+    model.fit([[1.0], [-1.0], [2.0], [-2.0]], [1, 0, 1, 0], task=["a", "a", "b", "b"])
+    model.save(tmp_path / "model")
+    assert said in run("relations", tmp_path / "model").stdout.splitlines()[0]

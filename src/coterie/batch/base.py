@@ -17,7 +17,7 @@ from coterie.online.parameters import Parameters
 from coterie.streams.encoding import Encoder
 from coterie.views import Index, Vocabulary, distinct_labels, view_from_json
 
-from .outputs import output_kernel
+from .outputs import output_kernel, relation_of
 
 Array = NDArray[Any]
 
@@ -236,6 +236,11 @@ class BatchEstimator(BatchParameters):
     def relation_matrix_(self) -> Array:
         """The output kernel M = A⁻¹ of the tasks learned from, shape (n_tasks, n_tasks)."""
         return output_kernel(self.relation, self.tasks_)
+
+    @property
+    def relation_used(self) -> Any:
+        """How tasks share: as asked for, else ``MixedEffect(omega=0.5)``."""
+        return relation_of(self.relation)
 
     def relation_among(self, tasks: Sequence[Hashable]) -> Array:
         """The rows and columns of ``relation_matrix_`` for some tasks.

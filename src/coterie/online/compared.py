@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from coterie.relations import Independent, Pooled
+from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.streams.block import Block
 
 from .learned import Learned
@@ -19,6 +19,12 @@ class Compared(Learned):
     """An online model as progressive validation, comparisons and commands see it."""
 
     new_task: str
+    relation: Any
+
+    @property
+    def relation_used(self) -> Any:
+        """How tasks share: as asked for, else half of every move."""
+        return HalfUpdate() if self.relation is None else self.relation
 
     def under(self, relation: Any) -> Any:
         """An unfitted model like this one, whose tasks share as the relation says: what it is compared with."""

@@ -14,7 +14,7 @@ from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian, as_kernel
 from coterie.learners.kernel import KernelLearner
 from coterie.numeric.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
-from coterie.relations import HalfUpdate, Independent
+from coterie.relations import Independent
 
 from .classifier import OnlineClassifier
 
@@ -96,7 +96,7 @@ class MultitaskKernelPerceptron(OnlineClassifier):
         budget = Unbounded() if self.budget is None else self.budget
         if not hasattr(budget, "gram"):
             raise TypeError(f"budget must be one of coterie.budgets, got {budget!r}")
-        return KernelLearner(Dual(kernel, budget, self.dtype), HalfUpdate() if self.relation is None else self.relation)
+        return KernelLearner(Dual(kernel, budget, self.dtype), self.relation_used)
 
     def alone(self) -> MultitaskKernelPerceptron:
         """An unfitted model like this one, with a Perceptron for each task and no budget: CC12's baseline."""

@@ -11,7 +11,6 @@ from coterie.kernels import LinearKernel
 from coterie.learner import Learner
 from coterie.learners.confidence import ConfidenceLearner
 from coterie.learners.second_order import SecondOrderLearner
-from coterie.relations import HalfUpdate
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import forgetting
 
@@ -87,9 +86,7 @@ class MultitaskLogistic(ProbabilisticClassifier):
 
     def _make_learner(self) -> Learner:
         hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        return Learner(
-            forgetting(hypothesis, self.half_life), HalfUpdate() if self.relation is None else self.relation, Logistic()
-        )
+        return Learner(forgetting(hypothesis, self.half_life), self.relation_used, Logistic())
 
 
 @persistence.register
@@ -168,7 +165,7 @@ class MultitaskAROW(ProbitClassifier):
     def _make_learner(self) -> Any:
         if self.covariance not in ("diagonal", "full"):
             raise ValueError(f"covariance must be 'diagonal' or 'full', got {self.covariance!r}")
-        relation = HalfUpdate() if self.relation is None else self.relation
+        relation = self.relation_used
         rule = AROW() if self.rule is None else self.rule
         if self.covariance == "full":
             return self._whole(relation, rule)

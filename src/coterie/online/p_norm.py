@@ -8,7 +8,6 @@ from typing import Any, Literal
 from coterie import persistence
 from coterie.hypotheses import PNormed
 from coterie.learners.p_norm import PNormLearner
-from coterie.relations import HalfUpdate
 
 from .classifier import OnlineClassifier
 
@@ -80,7 +79,7 @@ class PNormMultitaskPerceptron(OnlineClassifier):
         self.new_task = new_task
 
     def _make_learner(self) -> Any:
-        relation = HalfUpdate() if self.relation is None else self.relation
+        relation = self.relation_used
         return PNormLearner(PNormed(self.p, self.transformation), relation)
 
     @property

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from coterie import persistence
 from coterie.hypotheses import Linear
 from coterie.learner import Learner
-from coterie.relations import HalfUpdate
 from coterie.rules import Perceptron
 from coterie.wrappers import Averaged, forgetting
 
@@ -98,5 +97,5 @@ class MultitaskPerceptron(OnlineClassifier):
         hypothesis = forgetting(Linear(self.storage, self.dtype, self.bits), self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        relation = HalfUpdate() if self.relation is None else self.relation
+        relation = self.relation_used
         return Learner(hypothesis, relation, Perceptron() if self.rule is None else self.rule)

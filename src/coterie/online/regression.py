@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, Linear
 from coterie.learner import Learner
-from coterie.relations import HalfUpdate
 from coterie.rules import Squared
 from coterie.streams.amounts import AmountTrace
 from coterie.wrappers import Averaged, forgetting
@@ -176,4 +175,4 @@ class MultitaskRegressor(OnlineModel):
         hypothesis = forgetting(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        return Learner(hypothesis, HalfUpdate() if self.relation is None else self.relation, loss)
+        return Learner(hypothesis, self.relation_used, loss)

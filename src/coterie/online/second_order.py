@@ -12,7 +12,6 @@ from coterie import persistence
 from coterie.hypotheses import FullCovariance
 from coterie.kernels import LinearKernel, as_kernel
 from coterie.learners.second_order import SecondOrderLearner
-from coterie.relations import HalfUpdate
 from coterie.rules import SecondOrder
 
 from .classifier import OnlineClassifier
@@ -102,7 +101,7 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
 
     def _make_learner(self) -> Any:
         kernel = LinearKernel() if self.kernel is None else as_kernel(self.kernel)
-        relation = HalfUpdate() if self.relation is None else self.relation
+        relation = self.relation_used
         hypothesis = FullCovariance(kernel, self.solver, self.dtype)
         return SecondOrderLearner(hypothesis, relation, SecondOrder(), self.ridge)
 

@@ -110,12 +110,11 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
 
 def relation_name(model: Any) -> str:
     """How a model shares, in a few words: whatever its relation holds of tasks left out."""
+    model = getattr(model, "passive", model)  # of one that asks for labels: what it asks for
     model = getattr(model, "binary", model)  # of many classes: that of each
     if "relation" not in model.get_params(deep=False):
         return f"{type(model).__name__}({', '.join(model.members_)})"
-    from coterie.relations import HalfUpdate
-
-    return _named(model.relation if model.relation is not None else HalfUpdate())
+    return _named(model.relation_used)
 
 
 def _named(relation: Any) -> str:
