@@ -47,7 +47,7 @@ class Randomly:
     learned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.rate) and 0 < self.rate <= 1):
+        if not (spec.is_number(self.rate) and 0 < self.rate <= 1):
             raise ValueError(f"rate of Randomly must be a number above 0 and at most 1, got {self.rate!r}")
 
     def compiled(self, n_tasks: int) -> compiled.Constant:
@@ -144,10 +144,6 @@ class RelationRow:
     def compiled(self, n_tasks: int) -> compiled.Row:
         """The chance as compiled code takes it, its sums not yet taken."""
         return compiled.Row(np.zeros(n_tasks), np.full(1, -1), float(self.scale))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _check_positive(part: Any, name: str) -> None:

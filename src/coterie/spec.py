@@ -57,23 +57,24 @@ def require_part(role: str, given: Any, such: str) -> None:
 
 def check_positive(name: str, value: Any) -> None:
     """Refuse what is not a finite number above 0: ValueError naming it."""
-    if not (_is_number(value) and 0 < value < np.inf):
+    if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
 
 
 def check_not_negative(name: str, value: Any) -> None:
     """Refuse what is not a finite number from 0 on: ValueError naming it."""
-    if not (_is_number(value) and 0 <= value < np.inf):
+    if not (is_number(value) and 0 <= value < np.inf):
         raise ValueError(f"{name} must be a finite number, at least 0, got {value!r}")
 
 
 def check_count(name: str, value: Any) -> None:
     """Refuse what is not a whole number from 1 on: ValueError naming it."""
-    if not (_is_number(value) and isinstance(value, (int, np.integer)) and value >= 1):
+    if not (is_number(value) and isinstance(value, (int, np.integer)) and value >= 1):
         raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether it is a number, of Python or NumPy; True and False are none."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 

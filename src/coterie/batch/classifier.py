@@ -134,11 +134,6 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
         return np.column_stack([1 - positive, positive])
 
     @property
-    def extent(self) -> tuple[int, str]:
-        """How many of what the model has."""
-        return len(self.tasks_), "task"
-
-    @property
     def tasks_(self) -> list[Hashable]:
         """The tasks learned from."""
         self._check_fitted(AttributeError)

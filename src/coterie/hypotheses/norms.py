@@ -130,7 +130,7 @@ class GroupNorm:
 
     def __post_init__(self) -> None:
         check_p(self.p)
-        if not _is_number(self.inner) or not 2.0 <= self.inner < np.inf:
+        if not spec.is_number(self.inner) or not 2.0 <= self.inner < np.inf:
             raise ValueError(f"inner must be finite and at least 2, got {self.inner!r}")
 
     def potential(self, K: int) -> potentials.Group:
@@ -194,9 +194,5 @@ def _is_wide(store: Any) -> bool:
 
 def check_p(p: Any) -> None:
     """Refuse what is no exponent."""
-    if not _is_number(p) or not 1.0 <= p < np.inf:
+    if not spec.is_number(p) or not 1.0 <= p < np.inf:
         raise ValueError(f"p must be finite and at least 1, got {p!r}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

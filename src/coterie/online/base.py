@@ -182,12 +182,15 @@ class OnlineModel(Compared):
 
     def _decide(self, X: Any, task: Any = None) -> Margins:
         """The margin of each record as it is outside; nothing is learned."""
+        rows, tasks = self._rows_and_tasks(X, task)
+        return self._margins(rows, *distinct_labels(tasks))
+
+    def _rows_and_tasks(self, X: Any, task: Any) -> tuple[Any, Any]:
+        """Records to predict, and the task of each; something has been learned."""
         self._check_fitted()
         X, task = tabular.split_task(X, task, self.task_column)
         rows, _, _ = self._rows(X)
-        return self._margins(
-            rows, *distinct_labels(tabular.task_labels(task, tabular.length(rows), self._tasks_known()))
-        )
+        return rows, tabular.task_labels(task, tabular.length(rows), self._tasks_known())
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.

@@ -30,10 +30,7 @@ class Variances(OnlineModel):
         ValueError
             For a task never seen, if ``new_task="raise"``.
         """
-        self._check_fitted()
-        X, task = tabular.split_task(X, task, self.task_column)
-        rows, _, _ = self._rows(X)
-        return self._variances(rows, tabular.task_labels(task, tabular.length(rows), self._tasks_known()))
+        return self._variances(*self._rows_and_tasks(X, task))
 
     def _variances(self, rows: Any, task: Any) -> NDArray[np.float64]:
         labels, places = distinct_labels(task)
@@ -69,9 +66,10 @@ class ProbitClassifier(Variances, ProbabilisticClassifier):
         AttributeError
             If the rule's margins say nothing of probabilities.
         """
-        margin = self.decision_function(X, task)
+        rows, tasks = self._rows_and_tasks(X, task)
+        margin = self._margins(rows, *distinct_labels(tasks))
         self._columns(margin[:0])
-        return self._pair(*_probit(margin, self.margin_variance(X, task)))
+        return self._pair(*_probit(margin, self._variances(rows, tasks)))
 
     def predict_proba_one(self, x: Mapping[str, Any], task: Hashable = None) -> dict[Any, float]:
         """The probability of each label of one record given as a dictionary; empty before anything is learned."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie.online.multiview import ALONE
 from coterie.report import figures, markup
 from coterie.report.sections import Part
 from coterie.streams.support import support_curve
@@ -53,5 +54,5 @@ def views(told: Story) -> Part:
 
 
 def _alone_error(told: Story, view: str) -> str:
-    trace = told.comparison.traces.get(f"{view} alone")
+    trace = told.comparison.traces.get(f"{view}{ALONE}")
     return NONE if trace is None else told.verdict.words.value(trace.error, 2)

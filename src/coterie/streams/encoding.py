@@ -174,19 +174,9 @@ class Encoder:
         """What keeps rows of a batch from being encoded: numbers that are not finite or too large to square."""
         from coterie.streams.columns import number_faults, plain
 
-        self._require_columns(batch.schema, path)
+        require_columns(self.columns, batch.schema, path)
         for name in self._numeric:
             yield from number_faults(name, plain(batch.column(name)))
-
-    def _require_columns(self, schema: pa.Schema, path: str | None) -> None:
-        """Refuse a table that lacks a column, or has one of a type that does not fit."""
-        from coterie.streams.columns import fits
-
-        types = dict(zip(schema.names, schema.types, strict=True))
-        for name, kind in self.columns:
-            require_column(name, types, path)
-            if not fits(types[name], kind):
-                raise InputError(f"it holds {types[name]}; expected what fits a {kind} feature", path, column=name)
 
     def encode(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
         """Encode the rows of an Arrow batch or table.
@@ -323,3 +313,14 @@ def _z_score(moments: NDArray[np.float64], value: float, update: bool) -> float:
         squares += deviation * (value - mean)
         moments[:] = count, mean, squares
     return (value - mean) / math.sqrt(squares / count) if squares > 0.0 else 0.0
+
+
+def require_columns(columns: Iterable[tuple[str, str]], schema: pa.Schema, path: str | None) -> None:
+    """Refuse a table that lacks one of the columns, given with their kinds, or has one of a type that does not fit."""
+    from coterie.streams.columns import fits
+
+    types = dict(zip(schema.names, schema.types, strict=True))
+    for name, kind in columns:
+        require_column(name, types, path)
+        if not fits(types[name], kind):
+            raise InputError(f"it holds {types[name]}; expected what fits a {kind} feature", path, column=name)

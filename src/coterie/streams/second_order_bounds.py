@@ -85,8 +85,9 @@ def second_order_bound(trace: Trace, X: Any, U: ArrayLike, M: ArrayLike, ridge: 
     >>> trace.mistakes, round(bound.mistakes, 1)
     (8, 18.0)
     """
+    spec.check_positive("ridge", ridge)
     margins, loss, moved = _against(trace, X, U)
-    spread = _positive("ridge", ridge) * penalty(U, M) + float(margins @ margins)
+    spread = ridge * penalty(U, M) + float(margins @ margins)
     return SecondOrderBound(loss, spread, _log_determinant(trace, X, M, ridge, moved))
 
 
@@ -100,7 +101,8 @@ def log_determinant(trace: Trace, X: Any, M: ArrayLike, ridge: float = 1.0) -> f
     >>> round(log_determinant(trace, np.array([[1.0], [2.0]]), [[1.0]]), 3), round(float(np.log(1 + 1 + 4)), 3)
     (1.792, 1.792)
     """
-    return _log_determinant(trace, X, M, _positive("ridge", ridge), np.flatnonzero(trace.mistake))
+    spec.check_positive("ridge", ridge)
+    return _log_determinant(trace, X, M, ridge, np.flatnonzero(trace.mistake))
 
 
 def _log_determinant(trace: Trace, X: Any, M: ArrayLike, ridge: float, moved: NDArray[np.int64]) -> float:
@@ -255,8 +257,3 @@ def _against(trace: Trace, X: Any, U: ArrayLike) -> tuple[Matrix, float, NDArray
 
 def _signs(trace: Trace, moved: NDArray[np.int64]) -> Matrix:
     return np.where(trace.label[moved] == trace.classes[-1], 1.0, -1.0)
-
-
-def _positive(name: str, value: float) -> float:
-    spec.check_positive(name, value)
-    return value

@@ -9,9 +9,7 @@ import numpy as np
 from coterie.numeric.records import Csr
 from coterie.numeric.trees import below
 from coterie.numeric.view_forms import emptied, side_by_side
-from coterie.streams.encoding import Encoder
-from coterie.streams.errors import InputError
-from coterie.streams.faults import require_column
+from coterie.streams.encoding import Encoder, require_columns
 from coterie.views import ViewRecords, Views
 
 if TYPE_CHECKING:
@@ -137,20 +135,11 @@ class ViewEncoder:
 
     def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
         """What keeps rows of a batch from being encoded, as `Encoder.faults`."""
-        self._require_columns(batch.schema, path)
+        require_columns(self.columns, batch.schema, path)
         for each in self.parts:
             names: dict[str | None, str] = dict(zip(each.called, each.own, strict=True))
             for fault in each.encoder.faults(each.of(batch), path):
                 yield fault._replace(column=names.get(fault.column, fault.column))
-
-    def _require_columns(self, schema: pa.Schema, path: str | None) -> None:
-        from coterie.streams.columns import fits
-
-        types = dict(zip(schema.names, schema.types, strict=True))
-        for name, kind in self.columns:
-            require_column(name, types, path)
-            if not fits(types[name], kind):
-                raise InputError(f"it holds {types[name]}; expected what fits a {kind} feature", path, column=name)
 
     def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> ViewRecords:
         """Encode the rows of a batch in which `faults` finds none."""
