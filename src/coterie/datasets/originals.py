@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from coterie.datasets.preparation import Arrays
 
 A9A_COLUMNS, AMAZON4_COLUMNS = 123, 5000
-EARLIER, LATER = "35d15ded645989bab9f6ea431a8fcd07c0909f01", "9c89dea39409345c5d158373aea31b1518bc8632"
+COMMIT_35D, COMMIT_9C8 = "35d15ded645989bab9f6ea431a8fcd07c0909f01", "9c89dea39409345c5d158373aea31b1518bc8632"
 AMAZON4_PARTS = {
-    "books_train": (LATER, "317f9a2ec34b81de770b63a84d8c5cc2dc16bd0be6e079d2ff5b5bad5213ea19"),
-    "books_test": (LATER, "fe4605c7dcf0e0a9410fd2a32f247caaf9abb352cc6e4c3e0f400853163ad9c4"),
-    "dvd_train": (EARLIER, "95f602aa08bf6b55758f7b0b18df3882fe30acb11987ee60b6b4bb3c44cba733"),
-    "dvd_test": (LATER, "4fe1b1a15010f78d8d0c49fe362d35fd4677463a45f1ac02a9f410ae1e638060"),
-    "electronics_train": (LATER, "7d0061f03ff3827e4f8036b051b5e5828fddc0cd115aa5b212cd28d624dc14e4"),
-    "electronics_test": (EARLIER, "641783bc941839c3a111d3488a1b7e3bd820a61ec14a129e7429b47703aa961d"),
-    "kitchen_train": (EARLIER, "a70b5ebfe1413e0e16280360905f5c3b64389c435cd20c0165dc9d7f293b31b5"),
-    "kitchen_test": (LATER, "e1502b97a824eb12314be4447394fa736fecb781c0724e6529cd6733ac7ff6d8"),
+    "books_train": (COMMIT_9C8, "317f9a2ec34b81de770b63a84d8c5cc2dc16bd0be6e079d2ff5b5bad5213ea19"),
+    "books_test": (COMMIT_9C8, "fe4605c7dcf0e0a9410fd2a32f247caaf9abb352cc6e4c3e0f400853163ad9c4"),
+    "dvd_train": (COMMIT_35D, "95f602aa08bf6b55758f7b0b18df3882fe30acb11987ee60b6b4bb3c44cba733"),
+    "dvd_test": (COMMIT_9C8, "4fe1b1a15010f78d8d0c49fe362d35fd4677463a45f1ac02a9f410ae1e638060"),
+    "electronics_train": (COMMIT_9C8, "7d0061f03ff3827e4f8036b051b5e5828fddc0cd115aa5b212cd28d624dc14e4"),
+    "electronics_test": (COMMIT_35D, "641783bc941839c3a111d3488a1b7e3bd820a61ec14a129e7429b47703aa961d"),
+    "kitchen_train": (COMMIT_35D, "a70b5ebfe1413e0e16280360905f5c3b64389c435cd20c0165dc9d7f293b31b5"),
+    "kitchen_test": (COMMIT_9C8, "e1502b97a824eb12314be4447394fa736fecb781c0724e6529cd6733ac7ff6d8"),
 }
 MFEAT_VIEWS = {
     "fou": np.float32,
