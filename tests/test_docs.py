@@ -146,7 +146,7 @@ def test_what_the_page_on_choosing_says_to_write_can_be_written():
     named = {"groups": {"ann": "fr"}, "edges": [("ann", "bob")], "matrix": [[2.0, -1.0], [-1.0, 2.0]], "eta": 1e-3}
     assert len(calls) > 8
     for call in calls:
-        eval(call, {name: getattr(coterie, name) for name in coterie.__all__}, named)
+        eval(call, {name: getattr(coterie, name) for name in coterie.__all__}, named)  # noqa: S307
 
 
 def test_the_set_up_commands_are_there():
