@@ -297,8 +297,11 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
         (("--view", "a=i_0", "--view", "b=i_*"), "the column 'i_0' is in two views, 'a' and 'b'"),
         (("--view", "=pitch"), "view is '=pitch'; expected NAME=COLUMN"),
         (("--view", "kind"), "the column 'kind' is named both as label and in the view 'kind'"),
-        (("--view", "pitch", "--task", "number"), "task='number' does not go with views"),
-        (("--view", "pitch", "--features", "loud"), "does not go with views, which name their columns themselves"),
+        (("--view", "pitch", "--task", "number"), "--task does not go with views"),
+        (
+            ("--view", "pitch", "--features", "loud"),
+            "--features does not go with views, which name their columns themselves",
+        ),
         (("--view", "pitch", "--share", "0.5"), "share cannot be given with views"),
         (("--view", "pitch", "--rule", "arow"), "rule 'arow' does not apply to views"),
         (("--view", "pitch", "--p", "0.5"), "p must be finite and at least 1, got 0.5"),

@@ -56,9 +56,24 @@ def _message(error: BaseException) -> str:
         return _usage(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'standard output'}: {error.strerror}"
-    text = " ".join(str(error).split())
+    text = " ".join(in_options(error).split())
     known = isinstance(error, (ValueError, ImportError, OSError))
     return text if known else f"{type(error).__name__}: {text} (set {DEBUG}=1 to see where)"
+
+
+def in_options(error: BaseException) -> str:
+    """What is wrong, arguments being named as they are given here: every option has the name of its field."""
+    worded = getattr(error, "worded", None)
+    return str(error) if worded is None else str(worded(option))
+
+
+def option(field: str) -> str:
+    """How an argument is given.
+
+    >>> option("budget_size"), option("the demo")
+    ('--budget-size', 'the demo')
+    """
+    return f"--{field.replace('_', '-')}" if field.isidentifier() else field
 
 
 def _usage(error: Any) -> str:

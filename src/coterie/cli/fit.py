@@ -114,6 +114,7 @@ def fit(
       coterie fit mail.jsonl --task user --label folder --text subject --method linear-svc --model folders.coterie
     """
     from coterie.jobs.fitting import fit_files
+    from coterie.streams.errors import FieldError, InputError
 
     if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
         raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
@@ -122,7 +123,12 @@ def fit(
             raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")
     fitting = _fitting(batch)
     columns.require_named(files)
-    fitted = fit_files(partial(columns.reader, files), fitting)
+    try:
+        fitted = fit_files(partial(columns.reader, files), fitting)
+    except InputError:
+        raise
+    except ValueError as error:  # of a part
+        raise FieldError.of(error, {name: name for name in asdict(batch)}) from None
     _write(fitted, model, plot)
     _tell(fitted, model, plot, json, quiet)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.failures import UsageError
+from coterie.cli.failures import UsageError, option
 
 if TYPE_CHECKING:
     from coterie.jobs.choices import Choice
@@ -275,7 +275,7 @@ def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:
     """Refuse options that do not go with --from."""
     for name in names:
         if given[name] is not None and given[name] != []:
-            raise UsageError(f"--{name.replace('_', '-')} cannot be given with --from: {why}")
+            raise UsageError(f"{option(name)} cannot be given with --from: {why}")
 
 
 def refuse_learning(learning: Learning) -> None:

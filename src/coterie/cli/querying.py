@@ -50,16 +50,9 @@ class Asking:
         """How to ask, if any of it was said."""
         from coterie.jobs.querying import Questioning
 
-        given = {
-            "ask": self.ask,
-            "number": self.ask_c,
-            "budget": self.label_budget,
-            "window": self.label_window,
-            "per_task": None if self.label_per_task is None else _limit(self.label_per_task),
-            "seed": self.ask_seed,
-        }
-        told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return Questioning(**told) if told else None
+        given = {name: value for name, value in vars(self).items() if name != "query" and value is not None}
+        per_task = {} if self.label_per_task is None else {"label_per_task": _limit(self.label_per_task)}
+        return Questioning(**given | per_task) if given else None
 
     def asking(self, model: Any) -> Any:
         """A loaded model that is to ask: as it did before, or as was said."""

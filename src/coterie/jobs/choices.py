@@ -21,6 +21,7 @@ from coterie.jobs.named_parts import (
     make_estimator,
     strength,
 )
+from coterie.streams.errors import FieldError, places
 from coterie.wrappers import forgetting
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Choice:
         _check_outputs(self)
         _check_relation(self)
         _check_rule(self)
-        Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
+        _check_storage(self)
         require_one_of("budget", self.budget, tuple(kernel_choice.BUDGETS))
         kernel_choice.check(self)
         _check_values(self)
@@ -212,50 +213,61 @@ def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None
     --------
     >>> require_one_of("rule", "perceptorn", ("perceptron", "pa1"))
     Traceback (most recent call last):
-    ValueError: rule is 'perceptorn'; expected one of perceptron, pa1; did you mean 'perceptron'?
+    coterie.streams.errors.FieldError: rule is 'perceptorn'; expected one of perceptron, pa1; did you mean 'perceptron'?
     """
     if value is None or value in allowed:
         return
     near = difflib.get_close_matches(value, allowed, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{name} is {value!r}; expected one of {', '.join(allowed)}{hint}")
+    message = "{} is {value!r}; expected one of {allowed}{hint}"
+    raise FieldError(message, name, value=value, allowed=", ".join(allowed), hint=hint)
 
 
 def _check_relation(choice: Choice) -> None:
     kind, given = RELATIONS[choice.kind], choice.given
     if kind.file is not None and kind.file not in given:
-        raise ValueError(f"relation {choice.kind!r} needs {kind.file}")
+        raise FieldError("relation {kind!r} needs {} (a file)", kind.file, kind=choice.kind)
     if choice._lacks(choice.kind):
         raise ValueError(f"relation {ADAPTIVE!r} cannot be given with a kernel: name another one, such as 'half'")
     if not kind.takes(given):
-        names = " and ".join(given)
-        raise ValueError(
-            f"{names} cannot be given with relation {choice.relation!r}"
-            if choice.relation
-            else f"{names} cannot be given together: no relation takes them all"
-        )
+        why = "with relation {kind!r}" if choice.relation else "together: no relation takes them all"
+        raise FieldError(f"{places(given)} cannot be given {why}", *given, kind=choice.relation)
+    if set(STRENGTHS) <= set(given):
+        raise FieldError("give either {} or {}, not both", *STRENGTHS)
 
 
 def _check_outputs(choice: Choice) -> None:
     if choice.regression and choice.many_classes:
-        raise ValueError("regression and many_classes exclude each other: labels are numbers or classes")
+        message = "{} and {} exclude each other: labels are numbers or classes"
+        raise FieldError(message, "regression", "many_classes")
     if choice.regression and choice.relation == ADAPTIVE:
         raise ValueError(f"relation {ADAPTIVE!r} mixes classifiers: give another one for numbers")
     if choice.rule in RULES and choice.rule not in choice.rules:
         what = "labels that are numbers" if choice.rule in LOSSES else "classes"
         raise ValueError(f"rule {choice.rule!r} is for {what}; expected one of {', '.join(choice.rules)}")
     require_one_of("rule", choice.rule, choice.rules)
-    forgetting(Linear(), choice.half_life)
+    try:
+        forgetting(Linear(), choice.half_life)
+    except ValueError as error:
+        raise FieldError.of(error, {"half_life": "half_life"}) from None
+
+
+def _check_storage(choice: Choice) -> None:
+    try:
+        Linear(choice.storage, bits=choice.storage_bits)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise FieldError.of(error, {"storage": "storage", "bits": "storage_bits"}) from None
 
 
 def _check_rule(choice: Choice) -> None:
     for name in choice._said(OF_RULES):
         if name not in RULES[choice.by].arguments:
-            raise ValueError(f"{name} does not apply to the rule {choice.by!r}")
+            raise FieldError("{} does not apply to the rule {rule!r}", name, rule=choice.by)
     if choice.members is not None and choice.by != "logistic":
-        raise ValueError(f"members {choice.members!r} have rules of their own: leave out the rule {choice.by!r}")
+        message = "{} {members!r} have rules of their own: leave out the rule {rule!r}"
+        raise FieldError(message, "members", members=choice.members, rule=choice.by)
     if choice.members is not None and choice.half_life is not None:
-        raise ValueError(f"half_life does not apply to members {choice.members!r}")
+        raise FieldError("{} does not apply to {} {held!r}", "half_life", "members", held=choice.members)
 
 
 def _check_values(choice: Choice) -> None:
@@ -263,11 +275,13 @@ def _check_values(choice: Choice) -> None:
     several = {name: held for name, held in strength(choice).items() if isinstance(held, tuple)}
     for name, held in several.items():
         if choice.kind != "hierarchy":
-            raise ValueError(f"{name} has {len(held)} numbers, and relation {choice.kind!r} takes one")
+            message = "{} has {n} numbers, and relation {kind!r} takes one"
+            raise FieldError(message, name, n=len(held), kind=choice.kind)
     try:
         make_estimator(choice, relations.HalfUpdate() if several else _stand_in(choice)).learner()
-    except TypeError as error:  # parts that do not go together
-        raise ValueError(str(error)) from None
+    except (TypeError, ValueError) as error:  # parts that do not go together, or numbers out of range
+        names = {field.name: field.name for field in fields(choice)} | {"size": "budget_size"}
+        raise FieldError.of(error, names) from None
 
 
 def _stand_in(choice: Choice) -> Any:

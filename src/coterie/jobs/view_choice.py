@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from coterie.jobs import kernel_choice
 from coterie.online import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 from coterie.rules import PassiveAggressive, Perceptron
+from coterie.streams.errors import FieldError, places
 
 if TYPE_CHECKING:
     from coterie.jobs.choices import Choice
@@ -29,16 +30,19 @@ def check(choice: Choice) -> None:
     """
     if choice.multiview is None:
         if choice.p is not None:
-            raise ValueError("p cannot be given without views")
+            raise FieldError("{} cannot be given without views", "p")
         return
     other = [name for name in choice.changed() if name not in _APPLY]
     if other:
-        raise ValueError(f"{' and '.join(other)} cannot be given with views; what can is {', '.join(_APPLY)}")
+        message = f"{places(other)} cannot be given with views; what can is {places(_APPLY, ', ')}"
+        raise FieldError(message, *other, *_APPLY)
     if choice.by not in _RULES:
         raise ValueError(f"rule {choice.by!r} does not apply to views; expected one of {', '.join(_RULES)}")
     kernel_choice.check_kernel(choice)
-    made = make(choice)
-    made.learner()
+    try:
+        make(choice).learner()
+    except ValueError as error:
+        raise FieldError.of(error, {name: name for name in _APPLY}) from None
 
 
 def rule_of(choice: Choice) -> str:

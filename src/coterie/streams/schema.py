@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coterie.streams.encoding import KINDS, Encoder
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 from coterie.streams.faults import require_column
 from coterie.streams.view_schema import check_views, decide_views
 
@@ -39,7 +39,7 @@ class Wishes:
 
     def __post_init__(self) -> None:
         if self.label is not None and self.label == self.task:
-            raise ValueError(f"label and task are both the column {self.label!r}")
+            raise FieldError("{} and {} are both the column {both!r}", "label", "task", both=self.label)
         for name in self.chosen or ():
             if name in (self.label, self.task):
                 raise ValueError(f"the column {name!r} is named both as {self._role(name)} and as a feature")
@@ -118,9 +118,10 @@ def require_row_wishes(kind: str, wishes: Wishes) -> None:
     given = {"label": wishes.label, "features": wishes.features, "ignore": wishes.ignore, "text": wishes.text}
     for name, value in given.items():
         if value:
-            raise ValueError(f"{name}={value!r} does not apply to {kind}, whose rows name their label and features")
+            raise FieldError("{} does not apply to {kind}, whose rows name their label and features", name, kind=kind)
     if kind == "svmlight" and wishes.views:
         raise ValueError("views do not apply to svmlight, whose features have numbers and no names")
     if kind == "svmlight" and wishes.task not in (None, "qid"):
-        raise ValueError(f"task={wishes.task!r} does not apply to svmlight, whose rows name their task as 'qid'")
+        message = "{}={task!r} does not apply to svmlight, whose rows name their task as 'qid'"
+        raise FieldError(message, "task", task=wishes.task)
     Encoder([], bits=wishes.bits, scale=wishes.scale, source=kind)

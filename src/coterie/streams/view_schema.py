@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from coterie.streams.encoding import Encoder
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 from coterie.streams.faults import require_column
 from coterie.streams.view_encoding import ViewColumns, ViewEncoder, require_one_space
 
@@ -37,7 +37,7 @@ def named_views(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name, equals, columns = word.partition("=")
         given = tuple(filter(None, columns.split(","))) if equals else (name,)
         if not name or not given:
-            raise ValueError(f"view is {word!r}; expected NAME=COLUMN,COLUMN,... or one column")
+            raise FieldError("{} is {word!r}; expected NAME=COLUMN,COLUMN,... or one column", "view", word=word)
         if name in found:
             raise ValueError(f"the view {name!r} is given twice: name all of its columns together, with commas between")
         found[name] = given
@@ -55,9 +55,9 @@ def check_views(
         For a task, for features named beside views, for a label or an ignored column in a view, for a column in two.
     """
     if task is not None:
-        raise ValueError(f"task={task!r} does not go with views: records of several views have no tasks")
+        raise FieldError("{} does not go with views: records of several views have no tasks", "task")
     if features is not None:
-        raise ValueError(f"features={features!r} does not go with views, which name their columns themselves")
+        raise FieldError("{} does not go with views, which name their columns themselves", "features")
     owner: dict[str, str] = {}
     for view, columns in views.items():
         for name in columns:
