@@ -107,6 +107,8 @@ BAD_INPUT = [
     ("learn good.csv --delay 5000", "none comes in time"),
     ("learn good.csv --alone --report r.html", "--report compares learners"),
     ("learn good.csv --model nowhere/m.coterie", "--model: there is no folder 'nowhere'"),
+    ("learn good.csv --report r.pdf", "--report is 'r.pdf'; expected a name that ends in .html or .htm"),
+    ("demo --report r", "--report is 'r'; expected a name that ends in .html or .htm"),
     ("learn good.csv --report nowhere/r.html", "--report: there is no folder 'nowhere'"),
     ("learn good.csv --from text.coterie", "text.coterie is not a whole coterie model"),
     ("learn good.csv --from nothere.coterie", "there is no file nothere.coterie"),

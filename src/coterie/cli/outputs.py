@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from coterie.jobs.summary import Summary
 
 _DRAWN_TASKS = 200
+#: What a report is.
+PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,9 @@ class Outputs:
     quiet: Quiet = False
 
     def require_folders(self) -> None:
-        """Refuse, before an hour of learning, to write where there is no folder."""
+        """Refuse, before an hour of learning, to write where there is no folder, or a page that no browser opens."""
+        if self.report is not None and self.report.suffix.lower() not in PAGES:
+            raise UsageError(f"--report is {str(self.report)!r}; expected a name that ends in {' or '.join(PAGES)}")
         for name, path in (("model", self.model), ("report", self.report)):
             if path is not None and not path.absolute().parent.is_dir():
                 raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")

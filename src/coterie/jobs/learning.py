@@ -14,7 +14,7 @@ import numpy as np
 
 from coterie.jobs.shares import Sharing, sharing
 from coterie.streams.comparison import Comparison, compare
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 from coterie.streams.progressive import Trace, progressive_validation
 from coterie.streams.reading import Reading
 from coterie.views import distinct_labels
@@ -34,7 +34,8 @@ BASELINES = ("independent", "pooled")
 VIEWS = "views"
 
 #: What to do about a third label, and where records have several views.
-MORE, NO_MORE = "--many-classes learns more, --regression numbers", "learners of several views know two"
+MORE = FieldError("{} learns more, {} numbers", "many_classes", "regression")
+NO_MORE = FieldError("learners of several views know two")
 
 OnRound = Callable[[Mapping[str, Trace]], None]
 
@@ -245,8 +246,8 @@ class _Stream:
             if label not in self._labels and len(self._labels) == self._kind.most:
                 known = " and ".join(map(repr, self._labels))
                 what = NO_MORE if hasattr(block.X, "present") else MORE
-                message = f"{label!r} is a third label, after {known}; {what}"
-                raise self._error(message, "label", block, codes == code)
+                message = f"{label!r} is a third label, after {known}"
+                raise self._error(message, "label", block, codes == code, what)
             self._labels[label] = None
 
     def _check_numbers(self, block: Block) -> None:
@@ -268,9 +269,11 @@ class _Stream:
                     raise self._error(str(error), "task", block, codes == code) from None
                 self._tasks.add(task)
 
-    def _error(self, message: str, role: str, block: Block, rows: NDArray[np.bool_]) -> InputError:
+    def _error(
+        self, message: str, role: str, block: Block, rows: NDArray[np.bool_], hint: FieldError | None = None
+    ) -> InputError:
         line = int(block.place[np.argmax(rows)])
-        return InputError(message, self.reader.path, line, _role(self.reader, role))
+        return InputError(message, self.reader.path, line, _role(self.reader, role), hint)
 
 
 def _role(reader: Reader, role: str) -> str | None:

@@ -7,35 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-class InputError(ValueError):
-    """A record, a column or a file that cannot be read; the message begins with its place.
-
-    Parameters
-    ----------
-    message : str
-        One sentence: what came, what was expected.
-    path : str, optional
-        The file, or ``"<stdin>"``.
-    line : int, optional
-        1-based line (text formats) or row (Parquet, Arrow).
-    column : str, optional
-        The column's name.
-
-    Examples
-    --------
-    >>> print(InputError("'abc' is not a number", path="a.csv", line=3, column="price"))
-    a.csv:3: column 'price': 'abc' is not a number
-    """
-
-    def __init__(
-        self, message: str, path: str | None = None, line: int | None = None, column: str | None = None
-    ) -> None:
-        place = ":".join(str(part) for part in (path, line) if part is not None)
-        parts = [place or None, f"column {column!r}" if column is not None else None, message]
-        super().__init__(": ".join(part for part in parts if part))
-        self.path, self.line, self.column = path, line, column
-
-
 class FieldError(ValueError):
     """Arguments that are out of range or do not go together; who shows it may call them by names of their own.
 
@@ -76,6 +47,47 @@ class FieldError(ValueError):
     def worded(self, word: Callable[[str], str]) -> str:
         """The sentence with another word for each argument."""
         return self.message.format(*map(word, self.fields), **self.values)
+
+
+class InputError(ValueError):
+    """A record, a column or a file that cannot be read; the message begins with its place.
+
+    Parameters
+    ----------
+    message : str
+        One sentence: what came, what was expected.
+    path : str, optional
+        The file, or ``"<stdin>"``.
+    line : int, optional
+        1-based line (text formats) or row (Parquet, Arrow).
+    column : str, optional
+        The column's name.
+    hint : FieldError, optional
+        What to say otherwise, in names of arguments.
+
+    Examples
+    --------
+    >>> print(InputError("'abc' is not a number", path="a.csv", line=3, column="price"))
+    a.csv:3: column 'price': 'abc' is not a number
+    """
+
+    def __init__(
+        self,
+        message: str,
+        path: str | None = None,
+        line: int | None = None,
+        column: str | None = None,
+        hint: FieldError | None = None,
+    ) -> None:
+        place = ":".join(str(part) for part in (path, line) if part is not None)
+        parts = [place or None, f"column {column!r}" if column is not None else None, message]
+        self.path, self.line, self.column = path, line, column
+        self.said, self.hint = ": ".join(part for part in parts if part), hint
+        super().__init__(self.worded(str))
+
+    def worded(self, word: Callable[[str], str]) -> str:
+        """The message with another word for each argument that the hint names."""
+        return self.said if self.hint is None else f"{self.said}; {self.hint.worded(word)}"
 
 
 def places(fields: Mapping[str, Any] | tuple[str, ...] | list[str], between: str = " and ") -> str:
