@@ -108,7 +108,6 @@ BAD_INPUT = [
     ("learn good.csv --alone --report r.html", "--report compares learners"),
     ("learn good.csv --model nowhere/m.coterie", "--model: there is no folder 'nowhere'"),
     ("learn good.csv --report r.pdf", "--report is 'r.pdf'; expected a name that ends in .html or .htm"),
-    ("demo --report r", "--report is 'r'; expected a name that ends in .html or .htm"),
     ("learn good.csv --report nowhere/r.html", "--report: there is no folder 'nowhere'"),
     ("learn good.csv --from text.coterie", "text.coterie is not a whole coterie model"),
     ("learn good.csv --from nothere.coterie", "there is no file nothere.coterie"),
@@ -144,12 +143,27 @@ def test_bad_input_ends_in_one_line_and_nothing_is_saved(folder, command, messag
         ("datasets flihgts", "did you mean 'flights'?"),
         ("datasets --export x.csv", "--export needs the name of a data set"),
         ("datasets flights --export x.xml", "ends in neither .parquet nor .csv"),
+        ("demo --report r", "--report is 'r'; expected a name that ends in .html or .htm"),
         ("demo fligths", "did you mean 'flights'?"),
         ("demo --task tailnumber", "did you mean 'tailnum'?"),
     ],
 )
 def test_wrong_usage_ends_in_one_line(folder, command, message):
     assert message in refused(*command.split())
+
+
+@pytest.mark.filterwarnings("always")
+def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_its_place(folder, monkeypatch):
+    from coterie.relations import learned
+
+    monkeypatch.setattr(learned, "MANY_TASKS", 3)
+    monkeypatch.setattr(learned, "MOST_TASKS", 4)
+    lines = [f"u{i // 30},{i % 7},{'yes' if i % 3 else 'no'}" for i in range(150)]
+    Path("many.csv").write_text("\n".join(["user,price,click", *lines]) + "\n")
+    result = run("learn", "many.csv", *WHO, "--relation", "logdet", code=2)
+    warned, refusal = result.stderr.splitlines()[-2:]
+    assert warned.startswith("coterie: warning: LogDet revises a matrix of all pairs of tasks at each mistake, ")
+    assert refusal.startswith("coterie: error: many.csv:122: column 'user': one task too many: LogDet keeps a matrix")
 
 
 @pytest.fixture
