@@ -28,6 +28,15 @@ Plot = Annotated[
 
 
 @dataclass(frozen=True)
+class Predicting(Columns):
+    """What to read of the records, and how; labels are of any kind."""
+
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column to predict: it holds numbers, or classes.")
+    ] = None
+
+
+@dataclass(frozen=True)
 class Batch:
     """Which model."""
 
@@ -94,7 +103,7 @@ class Batch:
 @spread
 def fit(
     files: Files,
-    columns: Columns,
+    columns: Predicting,
     batch: Batch,
     model: Model = None,
     plot: Plot = None,

@@ -65,8 +65,7 @@ class Columns:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column to predict: it holds classes, or numbers. learn and compare take it to hold two values, "
-            "unless --many-classes or --regression is given.",
+            help="The column to predict: it holds two values, unless --many-classes or --regression is given.",
         ),
     ] = None
     features: Annotated[
