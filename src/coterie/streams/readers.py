@@ -9,7 +9,7 @@ from coterie.streams.block import Block
 from coterie.streams.encoding import Encoder
 from coterie.streams.errors import FieldError, InputError
 from coterie.streams.faults import Fault, Faults, reading, require_column, require_distinct
-from coterie.streams.schema import Wishes, decide, require_row_wishes
+from coterie.streams.schema import QUERY, Wishes, decide, require_row_wishes
 from coterie.streams.sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 from coterie.streams.view_schema import decide_namespaces
 
@@ -288,7 +288,7 @@ class Reader:
         return VowpalParser(encoder.bits, self._wishes.task or encoder.task, self._habits)
 
     def _row_columns(self, kind: str, encoder: Encoder) -> dict[str, str]:
-        task = "qid" if kind == "svmlight" else self._wishes.task or encoder.task
+        task = QUERY if kind == "svmlight" else self._wishes.task or encoder.task
         used = {"label": "label"} if self._habits.label else {}
         return used | ({str(task): "task"} if self._habits.task else {})
 

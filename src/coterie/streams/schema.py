@@ -14,6 +14,8 @@ from coterie.streams.view_schema import check_views, decide_views
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: What a row of svmlight text calls its task.
+QUERY = "qid"
 # What a column's values suggest: a kind of feature, or None and the reason why it is none.
 Kinds = Mapping[str, tuple[str | None, str]]
 
@@ -121,7 +123,7 @@ def require_row_wishes(kind: str, wishes: Wishes) -> None:
             raise FieldError("{} does not apply to {kind}, whose rows name their label and features", name, kind=kind)
     if kind == "svmlight" and wishes.views:
         raise ValueError("views do not apply to svmlight, whose features have numbers and no names")
-    if kind == "svmlight" and wishes.task not in (None, "qid"):
-        message = "{}={task!r} does not apply to svmlight, whose rows name their task as 'qid'"
-        raise FieldError(message, "task", task=wishes.task)
+    if kind == "svmlight" and wishes.task not in (None, QUERY):
+        message = "{}={task!r} does not apply to svmlight, whose rows name their task as {query!r}"
+        raise FieldError(message, "task", task=wishes.task, query=QUERY)
     Encoder([], bits=wishes.bits, scale=wishes.scale, source=kind)
