@@ -8,7 +8,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from coterie.streams.costs import measured, written
+from coterie.streams.metrics import measured, written
 from coterie.streams.wording import NONE, counted, percent
 
 if TYPE_CHECKING:

@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Any
 from coterie import relations
 from coterie.hypotheses import Linear
 from coterie.jobs import kernel_choice, view_choice
-from coterie.jobs.named_parts import (
-    ADAPTIVE,
-    FILES,
-    LEARNING,
-    LOSSES,
-    RELATIONS,
-    RULES,
-    STRENGTHS,
-    Strength,
-    make_estimator,
-    strength,
-)
+from coterie.jobs.named_parts import ADAPTIVE, LOSSES, RELATIONS, RULES, make_estimator, strength
+from coterie.jobs.said import FILES, STRENGTHS, Said, Strength
 from coterie.streams.errors import FieldError, places
 from coterie.wrappers import forgetting
 
@@ -31,12 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "LOSSES", "RELATIONS", "RULES", "Choice", "Strength", "require_one_of"]
 
-_OF_RELATIONS = (*FILES, *STRENGTHS, "members", *LEARNING)
 OF_RULES = ("C", "step", "r", "epsilon", "average")
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Said):
     """A learner, not yet made: its relation may need to know whether tasks are numbers or words.
 
     Left alone it is the default of the command line, `coterie.AdaptiveSharingClassifier`.
@@ -101,36 +90,6 @@ class Choice:
     MultitaskPerceptron(relation=MeanRegularized(share=0.25), rule=PassiveAggressive(C=1.0, variant='I'), average=True)
     """
 
-    relation: str | None = None
-    share: Strength | None = None
-    b: Strength | None = None
-    groups: str | None = None
-    parents: str | None = None
-    graph: str | None = None
-    matrix: str | None = None
-    members: str | None = None
-    eta: float | None = None
-    ridge: float | None = None
-    epoch: int | str | None = None
-    rule: str | None = None
-    C: float | None = None
-    step: float | None = None
-    r: float | None = None
-    average: bool | None = None
-    epsilon: float | None = None
-    half_life: Strength | None = None
-    regression: bool = False
-    many_classes: bool = False
-    storage: str = "auto"
-    storage_bits: int = 22
-    kernel: str | None = None
-    sigma: float | None = None
-    degree: int | None = None
-    budget: str | None = None
-    budget_size: int | None = None
-    multiview: str | None = None
-    p: float | None = None
-
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
         require_one_of("multiview", self.multiview, view_choice.MULTIVIEWS)
@@ -164,22 +123,13 @@ class Choice:
         usual = RELATIONS[self.kind].rule
         if self.regression:
             usual = {"logistic": "squared"}.get(usual, "epsilon")
-        fitting = (name for name in (usual, *self.rules) if set(self._said(OF_RULES)) <= set(RULES[name].arguments))
+        fitting = (name for name in (usual, *self.rules) if set(self.said(OF_RULES)) <= set(RULES[name].arguments))
         return self.rule or next(fitting, usual)
 
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules for labels of this kind."""
         return LOSSES if self.regression else tuple(name for name in RULES if name not in LOSSES)
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """What was said of the relation but its name."""
-        return self._said(_OF_RELATIONS)
-
-    def changed(self) -> list[str]:
-        """Names of the fields that were chosen otherwise than the default."""
-        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
     def make(self, naming: Naming = str) -> Any:
         """The learner, ready for its first record.
@@ -201,9 +151,6 @@ class Choice:
     def _lacks(self, relation: str) -> bool:
         """Whether kernel learners, of which this is one, lack the relation."""
         return self.kernel is not None and relation == ADAPTIVE
-
-    def _said(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {name: held for name in names if (held := getattr(self, name)) is not None}
 
 
 def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
@@ -260,7 +207,7 @@ def _check_storage(choice: Choice) -> None:
 
 
 def _check_rule(choice: Choice) -> None:
-    for name in choice._said(OF_RULES):
+    for name in choice.said(OF_RULES):
         if name not in RULES[choice.by].arguments:
             raise FieldError("{} does not apply to the rule {rule!r}", name, rule=choice.by)
     if choice.members is not None and choice.by != "logistic":

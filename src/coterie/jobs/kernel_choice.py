@@ -10,7 +10,7 @@ from coterie.online import MultitaskKernelPerceptron
 from coterie.streams.errors import FieldError, places
 
 if TYPE_CHECKING:
-    from coterie.jobs.choices import Choice
+    from coterie.jobs.said import Said
 
 KERNELS = ("linear", "polynomial", "gaussian")
 BUDGETS: dict[str, Callable[[int], Any]] = {
@@ -23,7 +23,7 @@ BUDGETS: dict[str, Callable[[int], Any]] = {
 OF_KERNELS = ("sigma", "degree", "budget", "budget_size")
 
 
-def check(choice: Choice) -> None:
+def check(choice: Said) -> None:
     """Refuse what does not go together.
 
     Raises
@@ -47,7 +47,7 @@ def check(choice: Choice) -> None:
         raise FieldError("{} and {} must be given together", "budget", "budget_size")
 
 
-def check_kernel(choice: Choice) -> None:
+def check_kernel(choice: Said) -> None:
     """Refuse what is said of another kernel: ValueError."""
     for name, needed in (("sigma", "gaussian"), ("degree", "polynomial")):
         if getattr(choice, name) is not None and choice.kernel != needed:
@@ -55,13 +55,13 @@ def check_kernel(choice: Choice) -> None:
             raise FieldError(message, name, needed=needed, kernel=choice.kernel)
 
 
-def make(choice: Choice, relation: Any) -> MultitaskKernelPerceptron:
+def make(choice: Said, relation: Any) -> MultitaskKernelPerceptron:
     """The learner, ready for its first record."""
     budget = None if choice.budget is None else BUDGETS[choice.budget](choice.budget_size)  # type: ignore[arg-type]
     return MultitaskKernelPerceptron(kernel(choice), relation, budget)
 
 
-def kernel(choice: Choice) -> Any:
+def kernel(choice: Said) -> Any:
     """The kernel that was chosen."""
     if choice.kernel == "gaussian":
         return kernels.Gaussian(1.0 if choice.sigma is None else choice.sigma)

@@ -10,7 +10,7 @@ from coterie.rules import PassiveAggressive, Perceptron
 from coterie.streams.errors import FieldError, places
 
 if TYPE_CHECKING:
-    from coterie.jobs.choices import Choice
+    from coterie.jobs.said import Said
 
 #: Whether views lie in spaces of their own or all in one.
 MULTIVIEWS = ("orthogonal", "matrix")
@@ -20,7 +20,7 @@ _RULES: dict[str, Any] = {"perceptron": None, "pa": "0", "pa1": "I", "pa2": "II"
 _APPLY = (*OF_VIEWS, "rule", "C", "average", "kernel", "sigma", "degree")
 
 
-def check(choice: Choice) -> None:
+def check(choice: Said) -> None:
     """Refuse what does not go with views, or is about views where there are none.
 
     Raises
@@ -45,12 +45,12 @@ def check(choice: Choice) -> None:
         raise FieldError.of(error, {name: name for name in _APPLY}) from None
 
 
-def rule_of(choice: Choice) -> str:
+def rule_of(choice: Said) -> str:
     """The rule's name: the one given, or the first that takes what else was given."""
     return choice.rule or ("perceptron" if choice.C is None else "pa1")
 
 
-def make(choice: Choice) -> MultiviewPerceptron | OrthogonalMultiviewPerceptron:
+def make(choice: Said) -> MultiviewPerceptron | OrthogonalMultiviewPerceptron:
     """The learner, ready for its first record."""
     variant = _RULES[choice.by]
     given = {} if choice.C is None else {"C": choice.C}

@@ -9,9 +9,10 @@ from coterie.streams.block import Block
 from coterie.streams.encoding import Encoder
 from coterie.streams.errors import FieldError, InputError
 from coterie.streams.faults import Fault, Faults, reading, require_column, require_distinct
-from coterie.streams.schema import QUERY, Wishes, decide, require_row_wishes
+from coterie.streams.schema import QUERY, decide, require_row_wishes
 from coterie.streams.sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 from coterie.streams.view_schema import decide_namespaces
+from coterie.streams.wishes import Wishes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
