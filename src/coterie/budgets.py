@@ -129,13 +129,13 @@ class Forgetron:
             raise ValueError(f"variant must be 'corrected' or 'printed', got {self.variant!r}")
 
     def memory(self, form: str) -> Any:
-        """What is kept beside the support vectors: Q, M, the factor of all coefficients, the longest k(x, x)."""
+        """What is kept beside the support vectors: sums of the mistakes, and for every slot of the moves since."""
         kind = memories.Queue if self.variant == "corrected" else memories.PrintedQueue
-        return kind(int(self.size), np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1))
+        return kind(int(self.size), np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
 
     def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
         """The memory with room for so many support vectors and tasks."""
-        return memory
+        return memory._replace(later=_wider(_taller(memory.later, 1 + paths.shape[1]), capacity))
 
 
 @spec.part
@@ -364,7 +364,7 @@ def _wider(table: NDArray[np.float64], columns: int) -> NDArray[np.float64]:
 
 
 def _taller(table: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    return np.pad(table, ((0, rows - len(table)), (0, 0)))
+    return table if len(table) == rows else np.pad(table, ((0, rows - len(table)), (0, 0)))
 
 
 def _padded(places: NDArray[np.int64], n: int, value: int = -1) -> NDArray[np.int64]:

@@ -115,14 +115,14 @@ when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
 @when(absorb, Projected)
 def _absorb_projected(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
     left = _residual(m, model, work, t, i)
-    if _worn(model.support, left, work.values[t, work.width + t] * own_share(model.sharing, i)):
+    if _worn(model.support, left, work.among[t, t] * own_share(model.sharing, i)):
         return WORN
     return _mistake(m, model, work, t, i, y, left, turns, s)
 
 
 @when(absorb, Projectron)
 def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
-    left, whole = _residual(m, model, work, t, i), work.values[t, work.width + t] * own_share(model.sharing, i)
+    left, whole = _residual(m, model, work, t, i), work.among[t, t] * own_share(model.sharing, i)
     if _worn(model.support, left, whole):
         return WORN
     if agree <= 0.0:
@@ -143,7 +143,7 @@ def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
     n, k = model.support.counts[SIZE], memory.spare[0]
     for j in range(n):
         k[j] = work.shares[j] * work.values[t, j]
-    whole = work.values[t, work.width + t] * own_share(model.sharing, i)
+    whole = work.among[t, t] * own_share(model.sharing, i)
     return whole - project(memory.inverse, k, n, work.along)
 
 
@@ -216,7 +216,7 @@ def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, t
     support, sharing = model.support, model.sharing
     if not roomy(memory, sharing, i):
         return ROOM
-    n, whole, gamma = support.counts[SIZE], work.values[t, work.width + t], memory.spare[2]
+    n, whole, gamma = support.counts[SIZE], work.among[t, t], memory.spare[2]
     left = whole - project(memory.inverse, work.values[t], n, work.along)
     if _worn(support, left, whole):
         return WORN
