@@ -344,7 +344,7 @@ def with_inverse(memory: Any, capacity: int) -> Any:
     inverse = np.zeros((capacity, capacity))
     n = len(memory.inverse)
     inverse[:n, :n] = memory.inverse
-    return memory._replace(inverse=inverse, spare=np.zeros((4, capacity)))
+    return memory._replace(inverse=inverse, waiting=np.zeros((2, capacity)), spare=np.zeros((4, capacity)))
 
 
 def with_rows(memory: Any) -> Any:
@@ -353,8 +353,8 @@ def with_rows(memory: Any) -> Any:
     return memory._replace(raw=_taller(memory.raw, rows), owner=_padded(memory.owner, rows, 0))
 
 
-def _inverse() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return np.zeros((0, 0)), np.zeros((4, 0))
+def _inverse() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    return np.zeros((0, 0)), np.zeros((2, 0)), np.zeros((4, 0))
 
 
 def _wider(table: NDArray[np.float64], columns: int) -> NDArray[np.float64]:

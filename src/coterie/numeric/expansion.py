@@ -107,6 +107,11 @@ def wanted(memory: Any, agreement: Any) -> Any:
 
 
 @generic
+def settle(memory: Any) -> None:
+    """Make what the memory has put off while a block is gone through."""
+
+
+@generic
 def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agreement: Any, turns: Any, s: Any) -> Any:
     """Learn record t of the block, which is the s-th of the turns; what it lacks, in which case nothing has changed."""
 
@@ -172,7 +177,7 @@ def _own_of_sparse_columns(sharing: Any, i: Any) -> Any:
     return sharing.values[first + np.searchsorted(sharing.rows[first:last], i)]
 
 
-@apart
+@compiled
 def margin(weights: Any, values: Any, n: Any) -> Any:
     """Σ_j weights_j values_j; a sum that is nothing but rounding is zero, so that ties are ties in every order."""
     total = np.dot(weights[:n], values[:n])

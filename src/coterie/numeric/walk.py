@@ -5,8 +5,24 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from . import memories, projections, taught  # noqa: F401 - they give the functions below bodies for every budget
-from .expansion import AT, COLUMN, DONE, LACKED, SIZE, absorb, at_hand, margin, patch, scale, shares, turn_over, wanted, weigh
-from .generic import apart, when
+from .expansion import (
+    AT,
+    COLUMN,
+    DONE,
+    LACKED,
+    SIZE,
+    absorb,
+    at_hand,
+    margin,
+    patch,
+    scale,
+    settle,
+    shares,
+    turn_over,
+    wanted,
+    weigh,
+)
+from .generic import apart, compiled, when
 
 
 class Turns(NamedTuple):
@@ -34,6 +50,13 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
 @apart
 def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     """Learn the n records of a block that begins at ``first``, from where the cursor stands; why it stopped."""
+    why = _walk(model, work, tasks, y, first, n, delay, turns)
+    settle(model.memory)
+    return why
+
+
+@compiled
+def _walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     memory, support, cursor = model.memory, model.support, work.cursor
     for t in range(cursor[AT], n):
         s, i = first + t, tasks[first + t]
