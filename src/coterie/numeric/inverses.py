@@ -39,17 +39,18 @@ def project(inverse: Any, waiting: Any, k: Any, n: Any, along: Any) -> Any:
 @apart
 def _project_late(inverse: Any, u: Any, v: Any, k: Any, n: Any, along: Any) -> None:
     """C += uu' - vv' and a += C k, two rows at a time: what else is read with them is read half as often."""
-    if n % 2:
-        inverse[0, :n] += u[0] * u[:n] - v[0] * v[:n]
-        along[:n] += k[0] * inverse[0, :n]
-    for j in range(n % 2, n, 2):
+    for j in range(0, n - 1, 2):
         one, x, y, z = inverse[j], k[j], u[j], v[j]
         two, p, q, r = inverse[j + 1], k[j + 1], u[j + 1], v[j + 1]
         for each in range(n):
             here = one[each] + (y * u[each] - z * v[each])
             there = two[each] + (q * u[each] - r * v[each])
-            one[each], two[each] = here, there
+            one[each] = here
+            two[each] = there
             along[each] += x * here + p * there
+    if n % 2:
+        inverse[n - 1, :n] += u[n - 1] * u[:n] - v[n - 1] * v[:n]
+        along[:n] += k[n - 1] * inverse[n - 1, :n]
 
 
 @apart
