@@ -19,14 +19,15 @@ from coterie.learner import Margins, new_among
 from coterie.learners.block import BoundLearner, Codes, Span, copied
 from coterie.learners.kernel_checks import check_values
 from coterie.numeric.asking import EVERY
-from coterie.numeric.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
+from coterie.numeric.expansion import AT, BORN, CHANGES, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.points import Points, piece, points
-from coterie.numeric.records import take
 from coterie.numeric.walk import Turns, tell, walk
 from coterie.state import State
 
-#: Records in a block, dense and sparse: the inverted index of the support vectors is made anew for each.
-DENSE_BLOCK, SPARSE_BLOCK = 128, 512
+#: Records in a block. Dense: as many kernel values among themselves a record, so no more than make the product with the
+#: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the
+#: support vectors is made anew for each.
+DENSE_BLOCK, SPARSE_BLOCK = 96, 512
 
 
 class KernelLearner(BoundLearner):
@@ -181,7 +182,7 @@ class KernelLearner(BoundLearner):
         """Kernel values of a block with the support vectors and itself."""
         width, n = len(state.model.support.tasks), len(block.squares)
         held, kernel = self.hypothesis.points(state.model), self.hypothesis.kernel
-        made, told = room.take(n, width, n), (_NONE, _NONE)
+        made, told = room.take(n, width), (_NONE, _NONE)
         if len(later.squares):
             told = np.zeros((len(later.squares), width)), np.zeros((len(later.squares), n))
         for given, (values, among) in ((block, made), (later, told)):
@@ -202,11 +203,8 @@ class KernelLearner(BoundLearner):
 
     def _keep(self, state: State, block: Points, work: Work) -> None:
         """Put the records of the block that have become support vectors where they belong."""
-        slots = np.flatnonzero(work.holder >= 0)
-        if len(slots):
-            places = work.holder[slots]
-            lengths = work.among[places, places]
-            store = state.model.store.put(slots, _chosen(block, places), lengths)
+        if work.cursor[CHANGES]:
+            store = state.model.store.put(work.holder, block, work.among.diagonal())
             state.model = state.model._replace(store=store)
 
     def _shares(self, state: State) -> NDArray[np.float64]:
@@ -225,12 +223,12 @@ class _Room:
     def __init__(self) -> None:
         self.held = np.zeros(0)
 
-    def take(self, n: int, *widths: int) -> list[NDArray[np.float64]]:
-        """Arrays with n rows of whatever there was."""
-        ends = np.cumsum([n * width for width in widths])
-        if self.held.size < ends[-1]:
-            self.held = np.zeros(ends[-1])
-        return [self.held[end - n * width : end].reshape(n, width) for end, width in zip(ends, widths, strict=True)]
+    def take(self, n: int, m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """An (n, m) and an (n, n) array of whatever there was."""
+        first, both = n * m, n * (m + n)
+        if self.held.size < both:
+            self.held = np.zeros(both)
+        return self.held[:first].reshape(n, m), self.held[first:both].reshape(n, n)
 
 
 _NONE = np.zeros((0, 0))
@@ -240,10 +238,6 @@ def _work(made: Sequence[Any], told: Sequence[Any], slots: int, n: int) -> Work:
     holder, (taken, places) = np.full(slots, -1), np.zeros((2, n), np.int64)
     shares, weights, along = np.zeros((3, slots))
     return Work(*made, *told, holder, taken, places, shares, weights, along, np.zeros(4, np.int64))
-
-
-def _chosen(given: Points, places: NDArray[np.int64]) -> Points:
-    return Points(take(given.rows, places), given.squares[places], given.rounds[places], given.features)
 
 
 def _require_learnable(hypothesis: Dual, relation: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import apart, compiled, generic, when
+from .generic import generic_lent, lent, when
 from .models import Columns, Levels, SparseColumns
 
 #: Places in ``counts`` of a support.
@@ -66,52 +66,52 @@ class Work(NamedTuple):
     cursor: Any
 
 
-@generic
+@generic_lent
 def at_hand(sharing: Any, i: Any) -> Any:
     """Whether M's entries for task i can be read."""
 
 
-@generic
+@generic_lent
 def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
     """M_(i_j i) for the tasks i_j of the first n support vectors."""
 
 
-@generic
+@generic_lent
 def enter(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     """Note how the tasks share in record t of the block, of task i, which is about to be put into a slot."""
 
 
-@generic
+@generic_lent
 def turn_over(sharing: Any) -> None:
     """End a round."""
 
 
-@generic
+@generic_lent
 def own_share(sharing: Any, i: Any) -> Any:
     """M_ii."""
 
 
-@generic
+@generic_lent
 def weigh(memory: Any, model: Any, i: Any, work: Any) -> None:
     """Put into ``work.weights`` what the kernel values with the support vectors count for task i."""
 
 
-@generic
+@generic_lent
 def scale(memory: Any) -> Any:
     """What all coefficients are to be multiplied with."""
 
 
-@generic
+@generic_lent
 def wanted(memory: Any, agreement: Any) -> Any:
     """Whether a record is to be learned at y·margin = ``agreement``."""
 
 
-@generic
+@generic_lent
 def settle(memory: Any) -> None:
     """Make what the memory has put off while a block is gone through."""
 
 
-@generic
+@generic_lent
 def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agreement: Any, turns: Any, s: Any) -> Any:
     """Learn record t of the block, which is the s-th of the turns; what it lacks, in which case nothing has changed."""
 
@@ -177,7 +177,7 @@ def _own_of_sparse_columns(sharing: Any, i: Any) -> Any:
     return sharing.values[first + np.searchsorted(sharing.rows[first:last], i)]
 
 
-@compiled
+@lent
 def margin(weights: Any, values: Any, n: Any) -> Any:
     """Σ_j weights_j values_j; a sum that is nothing but rounding is zero, so that ties are ties in every order."""
     total = np.dot(weights[:n], values[:n])
@@ -190,14 +190,14 @@ def margin(weights: Any, values: Any, n: Any) -> Any:
     return total
 
 
-@compiled
+@lent
 def patch(values: Any, among: Any, work: Any) -> None:
     """Bring one record's kernel values up to the slots that have changed hands in this block."""
     for each in range(work.cursor[CHANGES]):
         values[work.slots[each]] = among[work.places[each]]
 
 
-@compiled
+@lent
 def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     """Put record t of the block, of task i, into a slot."""
     support, cursor = model.support, work.cursor

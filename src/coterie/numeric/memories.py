@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .expansion import EVICTED, SIZE, absorb, own_share, place, scale
-from .generic import apart, generic, when
+from .generic import apart, generic_lent, lent, when
 from .models import Levels
 from .randomness import uniform
 
 #: Places in the sums of a queue.
 SPENT, MISTAKES, FACTOR, TOP = range(4)
+#: A factor below this goes into the coefficients.
+TINY = 1e-100
 
 
 class Everything(NamedTuple):
@@ -51,7 +53,7 @@ class PrintedQueue(NamedTuple):
     later: Any
 
 
-@generic
+@generic_lent
 def penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
     """The coefficients of chi² and chi in what removing and shrinking by chi costs."""
 
@@ -111,7 +113,7 @@ def _absorb_in_printed(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
     return _queue(m, model, work, t, i, y, turns, s)
 
 
-@apart
+@lent
 def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
     support, sums, later = model.support, memory.sums, memory.later
     n, values, kappa = support.counts[SIZE], work.values[t], work.among[t, t]
@@ -129,12 +131,13 @@ def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: An
     place(model, work, slot, t, i, coefficient)
     values[slot], later[:, slot], work.shares[slot] = kappa, 0.0, own_share(model.sharing, i)
     gather(model.sharing, support, work.shares, i, coefficient, values, slot, slot + 1, later)
-    _rescale(support, memory)
+    if sums[FACTOR] < TINY:
+        _rescale(support, memory)
     turns.stored[s] = True
     return 0
 
 
-@apart
+@lent
 def _shrink(memory: Any, coefficient: Any, f: Any, longest: Any) -> None:
     """Choose phi with the new vector in and the oldest not yet out, and shrink all."""
     sums = memory.sums
@@ -149,15 +152,13 @@ def _shrink(memory: Any, coefficient: Any, f: Any, longest: Any) -> None:
 
 @apart
 def _rescale(support: Any, memory: Any) -> None:
-    """Bring a factor that has become tiny into the coefficients."""
-    sums = memory.sums
-    if sums[FACTOR] < 1e-100:
-        support.coefficients[:] *= sums[FACTOR]
-        memory.later[:] *= sums[FACTOR]
-        sums[FACTOR] = 1.0
+    """Bring the factor into the coefficients."""
+    support.coefficients[:] *= memory.sums[FACTOR]
+    memory.later[:] *= memory.sums[FACTOR]
+    memory.sums[FACTOR] = 1.0
 
 
-@generic
+@generic_lent
 def gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any) -> None:
     """Add a move of c times a record of task i to what the slots ``first`` to ``last`` (not included) have seen.
 
@@ -166,7 +167,7 @@ def gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first
     """
 
 
-@generic
+@generic_lent
 def gathered(sharing: Any, support: Any, r: Any, later: Any) -> Any:
     """What f_i(x) is of the moves since slot r was filled, x and i being its record and task."""
 

@@ -351,7 +351,8 @@ def _hand_over_by_groups(memory: Any, sharing: Any, n: Any, r: Any, along: Any, 
 @when(weigh, SharedByTasks)
 def _weigh_by_tasks(memory: Any, model: Any, i: Any, work: Any) -> None:
     n = model.support.counts[SIZE]
-    work.weights[:n] = memory.beta[i, :n]
+    for j in range(n):
+        work.weights[j] = memory.beta[i, j]
 
 
 @generic

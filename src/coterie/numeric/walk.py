@@ -22,7 +22,7 @@ from .expansion import (
     wanted,
     weigh,
 )
-from .generic import apart, compiled, when
+from .generic import lent, when
 
 
 class Turns(NamedTuple):
@@ -47,7 +47,7 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
         work.weights[j] = support.coefficients[j] * work.shares[j] * factor
 
 
-@apart
+@lent
 def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     """Learn the n records of a block that begins at ``first``, from where the cursor stands; why it stopped."""
     why = _walk(model, work, tasks, y, first, n, delay, turns)
@@ -55,7 +55,7 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: i
     return why
 
 
-@compiled
+@lent
 def _walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     memory, support, cursor = model.memory, model.support, work.cursor
     for t in range(cursor[AT], n):
@@ -88,7 +88,7 @@ def _walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: 
     return DONE
 
 
-@apart
+@lent
 def tell(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> Any:
     """Margins of records of which the kernel values are at hand, from where the cursor stands; nothing is learned."""
     for t in range(work.cursor[AT], tasks.size):
