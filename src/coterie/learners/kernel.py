@@ -28,6 +28,7 @@ from coterie.state import State
 #: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the
 #: support vectors is made anew for each.
 DENSE_BLOCK, SPARSE_BLOCK = 96, 512
+_NONE = np.zeros((0, 0))
 
 
 class KernelLearner(BoundLearner):
@@ -107,7 +108,7 @@ class KernelLearner(BoundLearner):
             some, told = codes[first : first + SPARSE_BLOCK], margins[first : first + SPARSE_BLOCK]
             values = np.zeros((len(some), size))
             self.hypothesis.kernel.values(piece(given, first, first + len(some)), held, values)
-            work = _work((values, _NONE), (_NONE, _NONE), size, 0)
+            work = _work((values, _NONE), (_NONE, _NONE), np.zeros((3, size)), 0)
             while tell(model, work, values, some, told) == COLUMN:
                 model = self._fetched(state, model, int(work.cursor[LACKED]))
         return margins
@@ -182,7 +183,7 @@ class KernelLearner(BoundLearner):
         """Kernel values of a block with the support vectors and itself."""
         width, n = len(state.model.support.tasks), len(block.squares)
         held, kernel = self.hypothesis.points(state.model), self.hypothesis.kernel
-        made, told = room.take(n, width), (_NONE, _NONE)
+        made, told, rows = room.take(n, width), (_NONE, _NONE), room.rows(width)
         if len(later.squares):
             told = np.zeros((len(later.squares), width)), np.zeros((len(later.squares), n))
         for given, (values, among) in ((block, made), (later, told)):
@@ -192,7 +193,7 @@ class KernelLearner(BoundLearner):
                 kernel.values(given, block, among)
         if not (kernel.trusted and np.isfinite(made[1].diagonal()).all()):
             check_values(kernel, state.model, made[0][:, :size], made[1], block)
-        return _work(made, told, width, n)
+        return _work(made, told, rows, n)
 
     def _provide(self, state: State, work: Work, why: int) -> None:
         """Get what the walk lacked."""
@@ -215,13 +216,19 @@ class KernelLearner(BoundLearner):
 
 
 class _Room:
-    """Memory for the kernel values of a block, used again for the next: fresh memory would cost as much as the values.
+    """Memory for a block, used again for the next: fresh memory would cost as much as the kernel values.
 
     What is not written before it is read is nothing that is read.
     """
 
     def __init__(self) -> None:
-        self.held = np.zeros(0)
+        self.held, self.beside = np.zeros(0), _NONE
+
+    def rows(self, m: int) -> NDArray[np.float64]:
+        """A (3, m) array of whatever there was."""
+        if self.beside.shape[1] != m:
+            self.beside = np.zeros((3, m))
+        return self.beside
 
     def take(self, n: int, m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """An (n, m) and an (n, n) array of whatever there was."""
@@ -231,13 +238,9 @@ class _Room:
         return self.held[:first].reshape(n, m), self.held[first:both].reshape(n, n)
 
 
-_NONE = np.zeros((0, 0))
-
-
-def _work(made: Sequence[Any], told: Sequence[Any], slots: int, n: int) -> Work:
-    holder, (taken, places) = np.full(slots, -1), np.zeros((2, n), np.int64)
-    shares, weights, along = np.zeros((3, slots))
-    return Work(*made, *told, holder, taken, places, shares, weights, along, np.zeros(4, np.int64))
+def _work(made: Sequence[Any], told: Sequence[Any], rows: NDArray[np.float64], n: int) -> Work:
+    holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
+    return Work(*made, *told, holder, slots, places, *rows, np.zeros(4, np.int64))
 
 
 def _require_learnable(hypothesis: Dual, relation: Any) -> None:
