@@ -239,8 +239,10 @@ class _Room:
 
 
 def _work(made: Sequence[Any], told: Sequence[Any], rows: NDArray[np.float64], n: int) -> Work:
+    (values, among), (later, told_among), (shares, weights, along) = made, told, rows
     holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
-    return Work(*made, *told, holder, slots, places, *rows, np.zeros(4, np.int64))
+    cursor = np.zeros(4, np.int64)
+    return Work(values, among, later, told_among, holder, slots, places, shares, weights, along, cursor)
 
 
 def _require_learnable(hypothesis: Dual, relation: Any) -> None:

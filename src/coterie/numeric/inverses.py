@@ -5,8 +5,8 @@ with itself, a = C k are the coefficients of its projection and s = κ - k·a th
 inverse with it is C⁺ = [C + aa'/s, -a/s; -a'/s, 1/s]; what is left of vector j beside the others then has the squared
 norm 1/C⁺_jj and the projection -C⁺_:j / C⁺_jj.
 
-Time goes into moving C between caches. So a replacement, which is C + uu' - vv', only notes u and v in ``waiting``, and
-the next projection, which reads all of C anyway, makes the change on its way: C is read once and written once a mistake.
+Time goes into moving C between caches. So a replacement, which is C + uu' - vv', only notes u and v in ``waiting``,
+and the next projection, which reads all of C anyway, makes the change on its way: a mistake reads and writes C once.
 """
 
 from __future__ import annotations

@@ -122,7 +122,8 @@ def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: An
     sums[MISTAKES] += 1.0
     if n == memory.size:
         slot = support.counts[EVICTED] % n
-        _shrink(memory, support.coefficients[slot], gathered(model.sharing, support, slot, later), max(sums[TOP], kappa))
+        f = gathered(model.sharing, support, slot, later)
+        _shrink(memory, support.coefficients[slot], f, max(sums[TOP], kappa))
         turns.evicted[s] = support.tasks[slot]
         support.counts[EVICTED] += 1
     else:
