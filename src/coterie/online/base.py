@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from coterie.numeric.records import Csr
 from coterie.state import State
+from coterie.streams import tabular
 from coterie.streams.block import Block
 from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 
-from . import tabular
 from .compared import Compared
 from .refusal import all_or_nothing
 from .rounds import Asking, Margins, Rounds
