@@ -112,7 +112,7 @@ class Vocabulary:
 
     def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
         """One record as a block of one; new names are added if it may grow, else left out."""
-        if type(features) is dict:
+        if type(features) is dict and self.numbers:
             n = len(features)
             values, columns = np.empty(n), np.empty(n, np.int32)
             if read(features, self.numbers, values, columns):
