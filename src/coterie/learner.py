@@ -243,20 +243,24 @@ class Learner(Round):
 
     def score_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int) -> float | None:
         """Margin of a dictionary of plain numbers, in some microseconds."""
-        margin = self._one.predict(state.model, NO_BLOCK, id(x), id(numbers), AT_PLAIN, i)
+        model = state.model
+        margin = self._one.predict.of(model)(model, NO_BLOCK, id(x), id(numbers), AT_PLAIN, i)
         return None if margin != margin else margin
 
     def update_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int, y: float) -> bool:
         """Learn a dictionary of plain numbers of known names, as :meth:`update_one` would."""
         if len(numbers) > state.features:
             return False
-        record = NO_BLOCK, id(x), id(numbers), AT_PLAIN
-        while (done := self._one.learn(state.model, self._rule, *record, i, y)) == UNPROVIDED:
+        at_x, at_names = id(x), id(numbers)
+        while True:
+            model = state.model
+            done = self._one.learn.of(model)(model, self._rule, NO_BLOCK, at_x, at_names, AT_PLAIN, i, y)
+            if done != UNPROVIDED:
+                break
             self._bound.provide(state, i, len(x))
-        if done == UNREAD:
-            return False
-        self._end_round(state)
-        return True
+        if done != UNREAD:
+            self._end_round(state)
+        return bool(done != UNREAD)
 
     def _end_round(self, state: State) -> None:
         state.rounds += 1
