@@ -48,6 +48,11 @@ def compiled(function: F) -> F:
     return _cached(function, **_OPTIONS)
 
 
+def locked(function: F) -> F:
+    """As :func:`compiled`, for what looks at Python's objects: nobody else may change them meanwhile."""
+    return _cached(function, **_OPTIONS, nogil=False)
+
+
 def apart(function: F) -> F:
     """As :func:`compiled`, for what is long and seldom called: it stays a function of its own, compiled once."""
     return _cached(function, **_APART)
@@ -62,7 +67,7 @@ def lent(function: F) -> F:
 
 
 def _cached(function: F, **options: Any) -> F:
-    made: Any = njit(cache=True, nogil=True, **options)(function)
+    made: Any = njit(**{"cache": True, "nogil": True} | options)(function)
     made._cache._cache_file._source_stamp = _STAMP
     return cast(F, made)
 
