@@ -90,6 +90,8 @@ class Mixture:
         Each row an expert, the sum of the learners' margins with these factors; the learners themselves without.
     local : float >= 0
         lambda, how fast a task's own losses speak against an expert.
+    unsure : float >= 0
+        Variance of the factors of the last step before the first round, 0 for the mixture alone.
 
     Notes
     -----
@@ -97,7 +99,9 @@ class Mixture:
     should then be alike. O(S²) a record beside what the learners cost.
     """
 
-    def __init__(self, learners: Sequence[Any], experts: Any = None, local: float = 0.1) -> None:
+    def __init__(
+        self, learners: Sequence[Any], experts: Any = None, local: float = 0.1, unsure: float = UNSURE
+    ) -> None:
         if not learners:
             raise ValueError("a mixture needs at least one member")
         if not (local >= 0 and np.isfinite(local)):
@@ -105,6 +109,7 @@ class Mixture:
         self.learners, self.local = list(learners), float(local)
         factors = [learner.log_odds for learner in learners]
         self.log_odds = None if None in factors else 1.0
+        self.unsure = 0.0 if self.log_odds is None else float(unsure)
         self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
 
@@ -120,9 +125,9 @@ class Mixture:
         return MixtureState(members, index, losses, self._layer(), features)
 
     def _layer(self) -> Layer:
-        """The last step before the first round: the mixture as it is, for good where there are no log-odds."""
+        """The last step before the first round: the mixture as it is, for good where nothing is unsure."""
         S = len(self._experts)
-        return Layer(np.append(np.zeros(S), 1.0), np.eye(S + 1) * (0.0 if self.log_odds is None else UNSURE))
+        return Layer(np.append(np.zeros(S), 1.0), np.eye(S + 1) * self.unsure)
 
     def check_tasks(self, state: MixtureState, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that a learner's relation does not know: ValueError naming the first."""

@@ -1,12 +1,13 @@
 """Predictions mixed by how well each expert has done so far, over all tasks and on the task at hand.
 
 On top lies a logistic regression, learned online, on the experts' margins and on their mixture. With x those S + 1
-numbers, a Gaussian over its factors u of mean m and covariance P, and label y, a round is
+numbers, y the label, and a Gaussian of mean m and covariance P over the factors of x, a round is
 
-    f = m · x,    q = x'Px,    tau = 1 / (1 + exp(y f + tau q)),    m += tau y Px,    1/P += tau (1 - tau) x x',
+    f = m · x,    q = x'Px,    tau = 1 / (1 + exp(y f + tau q)),    m += tau y P x,    P⁻¹ += tau (1 - tau) x x':
 
-the most likely u and the curvature there. tau is between 0 and 1, so that no round moves f beyond what its label asks
-for, however large the margins are.
+m becomes the minimum of ln(1 + exp(-y m · x)) and of half the squared distance from where it was, in the metric P⁻¹,
+which then gains the curvature there. As tau is the slope where the step leads, not where it starts, no step goes too
+far, however large the margins are.
 """
 
 from __future__ import annotations
@@ -99,10 +100,11 @@ def _show(losses: Any, layer: Any, local: Any, i: Any, margins: Any, t: Any, wor
 
 @compiled
 def slope_after(agreement: Any, q: Any) -> Any:
-    """tau = 1 / (1 + exp(agreement + tau q)), the slope of the logistic loss where it leads, for q >= 0.
+    """The slope of the logistic loss where its step leads: tau = 1 / (1 + exp(agreement + tau q)), for q >= 0.
 
-    The root of u - agreement - q / (1 + e^u) is between agreement and agreement + q: Newton's steps, halving where
-    they would leave.
+    u = agreement + tau q, the root of u - agreement - q / (1 + e^u), is between agreement and agreement + q: Newton's
+    steps, halving where they would leave. A step's error is about the square of the one before, so that the last, below
+    1e-9, is exact.
     """
     low, high = agreement, agreement + q
     u = agreement
@@ -113,13 +115,13 @@ def slope_after(agreement: Any, q: Any) -> Any:
             high = u
         else:
             low = u
-        following = u - excess / (1.0 + q * tau * (1.0 - tau))
-        if not low <= following <= high:
-            following = 0.5 * (low + high)
-        if abs(following - u) <= 1e-9 * (1.0 + abs(u)):
+        newton = excess / (1.0 + q * tau * (1.0 - tau))
+        following = u - newton
+        if abs(newton) <= 1e-9 + 1e-15 * abs(u):
+            u = following
             break
-        u = following
-    return 1.0 / (1.0 + math.exp(min(following, 700.0)))
+        u = following if low < following < high else 0.5 * (low + high)
+    return 1.0 / (1.0 + math.exp(min(u, 700.0)))
 
 
 @compiled
