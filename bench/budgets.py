@@ -82,7 +82,7 @@ def cells(block: Any, features: int, size: int, start: int, n: int) -> Iterator[
         yield at_least(what, None, ours, bare, n)
 
 
-BLOCK = 96
+BLOCK = 120
 
 
 def kernel_values(S: Any, X: Any, values: Any) -> None:

@@ -27,7 +27,7 @@ from coterie.state import State
 #: Records in a block. Dense: as many kernel values among themselves a record, so no more than make the product with the
 #: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the
 #: support vectors is made anew for each.
-DENSE_BLOCK, SPARSE_BLOCK = 96, 512
+DENSE_BLOCK, SPARSE_BLOCK = 120, 512
 _NONE = np.zeros((0, 0))
 
 
