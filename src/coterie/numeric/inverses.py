@@ -22,7 +22,7 @@ from .generic import apart
 def project(inverse: Any, waiting: Any, k: Any, n: Any, along: Any) -> Any:
     """A = C k, with C brought up to date; returns k·a."""
     along[:n] = 0.0
-    if np.any(waiting):
+    if _waits(waiting):
         _project_late(inverse, waiting[0], waiting[1], k, n, along)
         waiting[:] = 0.0
     else:
@@ -48,16 +48,31 @@ def _project_late(inverse: Any, u: Any, v: Any, k: Any, n: Any, along: Any) -> N
             one[each] = here
             two[each] = there
             along[each] += x * here + p * there
-    if n % 2:
-        inverse[n - 1, :n] += u[n - 1] * u[:n] - v[n - 1] * v[:n]
-        along[:n] += k[n - 1] * inverse[n - 1, :n]
+    for j in range(n - n % 2, n):
+        for each in range(n):
+            inverse[j, each] += u[j] * u[each] - v[j] * v[each]
+            along[each] += k[j] * inverse[j, each]
 
 
 @apart
 def settled(inverse: Any, waiting: Any) -> None:
     """Make the change that waits."""
-    if np.any(waiting):
-        project(inverse, waiting, np.zeros(len(inverse)), len(inverse), np.zeros(len(inverse)))
+    if _waits(waiting):
+        u, v = waiting[0], waiting[1]
+        for j in range(u.size):
+            row, y, z = inverse[j], u[j], v[j]
+            for each in range(u.size):
+                row[each] += y * u[each] - z * v[each]
+        waiting[:] = 0.0
+
+
+@apart
+def _waits(waiting: Any) -> Any:
+    """Whether a change does: what a replacement notes of its own slot is not zero."""
+    noted = 0
+    for each in range(waiting.shape[1]):
+        noted += waiting[0, each] != 0.0
+    return noted > 0
 
 
 @apart

@@ -50,26 +50,20 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
 @lent
 def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     """Learn the n records of a block that begins at ``first``, from where the cursor stands; why it stopped."""
-    why = _walk(model, work, tasks, y, first, n, delay, turns)
-    settle(model.memory)
-    return why
-
-
-@lent
-def _walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     memory, support, cursor = model.memory, model.support, work.cursor
+    lacking = DONE
     for t in range(cursor[AT], n):
         s, i = first + t, tasks[first + t]
         cursor[AT] = t
         if not at_hand(model.sharing, i):
-            cursor[LACKED] = i
-            return COLUMN
+            lacking, cursor[LACKED] = COLUMN, i
+            break
         patch(work.values[t], work.among[t], work)
         if delay > 0 and s + delay < tasks.size:
             other = tasks[s + delay]
             if not at_hand(model.sharing, other):
-                cursor[LACKED] = other
-                return COLUMN
+                lacking, cursor[LACKED] = COLUMN, other
+                break
             patch(work.told[t], work.told_among[t], work)
             weigh(memory, model, other, work)
             turns.margins[s + delay] = margin(work.weights, work.told[t], support.counts[SIZE])
@@ -79,13 +73,15 @@ def _walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: 
             turns.margins[s] = turns.own[s]
         if wanted(memory, y[s] * turns.own[s]):
             lacking = absorb(memory, model, work, t, i, y[s], y[s] * turns.own[s], turns, s)
-            if lacking != 0:
-                return lacking
+            if lacking != DONE:
+                break
             if y[s] * turns.own[s] <= 0.0:
                 turns.taus[s] = 1.0
         turn_over(model.sharing)
-    cursor[AT] = n
-    return DONE
+    if lacking == DONE:
+        cursor[AT] = n
+    settle(memory)
+    return lacking
 
 
 @lent
