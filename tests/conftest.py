@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Most of the time goes by in compiling, a fifth of it in looking for garbage among millions of objects in use.
+gc.set_threshold(100_000, 20, 50)
 
 # The same examples on every machine and in every run; `pytest --hypothesis-profile=search` looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)

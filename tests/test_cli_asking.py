@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
+from coterie.jobs.choices import Choice
 from coterie.report import render
-from coterie.streams.choices import Choice
 from coterie.streams.readers import read
 from terminal import refused, rows, run, run_json, write_csv, write_jsonl
 

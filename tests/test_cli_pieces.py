@@ -15,14 +15,14 @@ import coterie as ct
 import samples
 from coterie.cli import progress
 from coterie.cli.printing import paragraph, table
-from coterie.streams import job
-from coterie.streams.choices import Choice
+from coterie.jobs import learning as job
+from coterie.jobs.choices import Choice
+from coterie.jobs.learning import go_on, learn
+from coterie.jobs.predicting import Predictions
+from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
+from coterie.jobs.summary import conclusions, summarize
 from coterie.streams.errors import InputError
-from coterie.streams.job import go_on, learn
-from coterie.streams.predicting import Predictions
 from coterie.streams.readers import read
-from coterie.streams.related import read_edges, read_groups, read_matrix, read_parents
-from coterie.streams.summary import conclusions, summarize
 from coterie.streams.totals import RunningTotals
 from coterie.streams.verdict import verdict
 from terminal import rows, write_csv

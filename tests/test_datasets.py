@@ -55,8 +55,9 @@ def flights_table():
 
 @pytest.fixture
 def nowhere(monkeypatch):
-    """Neither a folder nor a package: an ordinary machine."""
+    """Neither a folder nor a package, and nothing fetched: an ordinary machine."""
     monkeypatch.delenv("COTERIE_DATA", raising=False)
+    monkeypatch.setattr(folder, "cache", lambda: None)
     monkeypatch.setattr(chemistry, "PACKAGE", "no_such_package")
 
 
@@ -358,6 +359,8 @@ def test_without_the_folder_the_error_says_what_to_do(name):
     assert FILES[name] in message
     assert "made from" in message
     assert ("pip install coterie[datasets]" in message) == (name == "chem97")
+    fetchable = name in {"a9a", "amazon4", "newsgroups_pairs", "a9a_halves", "mfeat"}
+    assert (f": coterie datasets {name} --fetch, or put " in message) == fetchable
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -61,7 +61,7 @@ def test_a_data_set_that_is_missing_is_told_before_anything_runs(monkeypatch, tm
     monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
     monkeypatch.setattr(srdv11, "synthetic", None)
     told = refused("reproduce", "srdv11")
-    assert "no such file, so no data set 'newsgroups_pairs': put " in told
+    assert "no such file, so no data set 'newsgroups_pairs': coterie datasets newsgroups_pairs --fetch, or put " in told
 
 
 def test_a_result_is_shown(one_paper):

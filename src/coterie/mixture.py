@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from . import spec
 from .hypotheses.tables import Weights
-from .learner import Learner, Margins
+from .learner import Learner, Margins, ReadFirst
 from .numeric.arrays import grown
 from .numeric.asking import EVERY, settle
 from .numeric.mixture import Layer, Losses, blend, combine, mix, weigh
@@ -79,7 +79,7 @@ class MixtureState:
         return sum(int(held.nbytes) for held in [*self.members, *self.losses, *self.layer])
 
 
-class Mixture:
+class Mixture(ReadFirst):
     """Learners mixed into one that has the same methods.
 
     Parameters

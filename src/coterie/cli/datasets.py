@@ -21,21 +21,28 @@ Export = Annotated[
     Path | None,
     typer.Option(metavar="OUT.csv|OUT.parquet", help="Write the named data set as a file that learn reads."),
 ]
+Fetch = Annotated[
+    bool, typer.Option("--fetch", help="Download the named data set where it is not here, and print where it lies.")
+]
 
 
-def datasets(name: Name = None, export: Export = None, json: Json = False) -> None:
+def datasets(name: Name = None, fetch: Fetch = False, export: Export = None, json: Json = False) -> None:
     """List the data sets known by name, and how to get them.
 
     For example:
       coterie datasets
+      coterie datasets a9a --fetch
       coterie datasets flights --export flights.csv
     """
     from coterie import datasets as library
     from coterie.cli.printing import print_json
 
     known = {each.name: each for each in library.describe()}
+    if fetch:
+        print(library.fetch(_known(_name_for("--fetch", name), known)))
     if export is not None:
         _export(name, export)
+    if fetch or export is not None:
         return
     chosen = list(known.values()) if name is None else [known[_known(name, known)]]
     if json:
@@ -48,14 +55,19 @@ def _export(name: str | None, path: Path) -> None:
     from coterie.cli.outputs import naming
     from coterie.datasets import catalogue
 
-    if name is None:
-        raise UsageError("--export needs the name of a data set")
+    known = _known(_name_for("--export", name), catalogue.TABLES)
     with naming(path):
-        catalogue.export(_known(name, catalogue.TABLES), path)
+        catalogue.export(known, path)
+
+
+def _name_for(option: str, name: str | None) -> str:
+    if name is None:
+        raise UsageError(f"{option} needs the name of a data set")
+    return name
 
 
 def _known(name: str, known: Any) -> str:
-    from coterie.streams.choices import require_one_of
+    from coterie.jobs.choices import require_one_of
 
     require_one_of("the data set", name, tuple(known))
     return name

@@ -17,7 +17,7 @@ from coterie.cli.spreading import spread
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from coterie.batch.fitting import Fitted
+    from coterie.jobs.fitting import Fitted
 
 Plot = Annotated[
     Path | None,
@@ -113,7 +113,7 @@ def fit(
       coterie fit blood.csv --task patient --label concentration --features hours --sigma 2 --plot path.png
       coterie fit mail.jsonl --task user --label folder --text subject --method linear-svc --model folders.coterie
     """
-    from coterie.batch.fitting import fit_files
+    from coterie.jobs.fitting import fit_files
 
     if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
         raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
@@ -128,8 +128,8 @@ def fit(
 
 
 def _fitting(batch: Batch) -> Any:
-    from coterie.batch.fitting import Fitting
     from coterie.cli.specs import numbers
+    from coterie.jobs.fitting import Fitting
 
     said = asdict(batch)
     return Fitting(**said | {name: numbers(name, said[name]) for name in ("share", "b") if said[name] is not None})

@@ -12,7 +12,7 @@ import typer
 from coterie.cli.failures import UsageError
 
 if TYPE_CHECKING:
-    from coterie.streams.choices import Choice
+    from coterie.jobs.choices import Choice
     from coterie.streams.readers import Reader
 
 _TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
@@ -263,7 +263,7 @@ class Learning:
     def choice(self, **more: Any) -> Choice:
         """The learner asked for, ``more`` being said of it elsewhere."""
         from coterie.cli.specs import epoch, numbers
-        from coterie.streams.choices import Choice
+        from coterie.jobs.choices import Choice
 
         said = {name: value for name, value in asdict(self).items() if value is not None}
         several = {name: partial(numbers, name) for name in ("share", "b", "half_life")}

@@ -14,8 +14,8 @@ from coterie.cli.failures import UsageError
 from coterie.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
-    from coterie.streams.job import Outcome
-    from coterie.streams.summary import Summary
+    from coterie.jobs.learning import Outcome
+    from coterie.jobs.summary import Summary
 
 _DRAWN_TASKS = 200
 
@@ -40,7 +40,7 @@ class Outputs:
 
 def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title: str | None = None) -> None:
     """Save, write and print what was asked for; `notes` end the summary."""
-    from coterie.streams.summary import summarize
+    from coterie.jobs.summary import summarize
 
     summary = summarize(outcome.comparison, outcome.learner)
     if outputs.model is not None:

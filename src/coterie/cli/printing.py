@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from coterie.jobs.summary import Summary
     from coterie.streams.costs import Measure
     from coterie.streams.metrics import Metrics
     from coterie.streams.reading import Reading
-    from coterie.streams.summary import Summary
     from coterie.streams.verdict import Verdict
 
 _SHOWN_TASKS = 5

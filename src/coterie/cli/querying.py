@@ -13,7 +13,7 @@ from coterie.cli.failures import UsageError
 if TYPE_CHECKING:
     from coterie.cli.options import Columns
     from coterie.cli.outputs import Outputs
-    from coterie.streams.querying import Questioning, Wanted
+    from coterie.jobs.querying import Questioning, Wanted
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Asking:
     @property
     def said(self) -> Questioning | None:
         """How to ask, if any of it was said."""
-        from coterie.streams.querying import Questioning
+        from coterie.jobs.querying import Questioning
 
         given = {
             "ask": self.ask,
@@ -63,7 +63,7 @@ class Asking:
 
     def asking(self, model: Any) -> Any:
         """A loaded model that is to ask: as it did before, or as was said."""
-        from coterie.streams.querying import Questioning
+        from coterie.jobs.querying import Questioning
 
         if self.said is None and hasattr(model, "wants_block"):
             return model
@@ -93,8 +93,8 @@ def _limit(text: str) -> int | float:
 def query(files: list[str], columns: Columns, asking: Asking, model: Any, outputs: Outputs) -> None:
     """Write the records of files whose labels a model wants, and save it, so that its budget goes on."""
     from coterie.cli.outputs import naming
+    from coterie.jobs.querying import require_file_of, wanted_records, write_wanted
     from coterie.persistence import replacing
-    from coterie.streams.querying import require_file_of, wanted_records, write_wanted
     from coterie.streams.readers import detect_format
     from coterie.streams.sources import STDIN, find_paths
 

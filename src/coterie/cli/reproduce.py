@@ -38,7 +38,8 @@ def reproduce(
     """Rerun the tables, figures and theorems of the papers, and say which of their claims hold.
 
     Our numbers come with their deviation over the runs and, in parentheses, the paper's. Seeds are fixed. A claim that
-    does not hold is a finding, not an error. Real data sets are read from the folder that COTERIE_DATA names.
+    does not hold is a finding, not an error. Real data sets are read from the folder that COTERIE_DATA names, or from
+    where coterie datasets --fetch put them.
 
     For example:
       coterie reproduce

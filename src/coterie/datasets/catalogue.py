@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from coterie.datasets import chemistry, folder, packaged, small, texts, views
+from coterie.datasets import chemistry, fetching, folder, packaged, small, texts, views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -115,6 +115,32 @@ def describe() -> list[Description]:
     return [_describe(loader.entry) for loader in LOADERS.values()]
 
 
+def fetch(name: str) -> Path:
+    """Download a data set, prepare it, and return the path of the file that `load` will read.
+
+    The published files come from the addresses in ``coterie.datasets.originals`` and must have the SHA-256 given
+    there. The prepared file goes into the folder that COTERIE_DATA names, else into the user's folder for caches; it
+    is there whole or not at all. Where it is there already nothing is downloaded.
+
+    Raises
+    ------
+    KeyError
+        If there is no data set of this name.
+    InputError
+        If no address is known for it, an address does not answer, a file is not the one expected, or the folder
+        cannot be written to.
+    ImportError
+        If pooch is not installed (``pip install coterie[datasets]``).
+
+    Examples
+    --------
+    >>> fetch("eth80")
+    Traceback (most recent call last):
+    coterie.streams.errors.InputError: data set 'eth80' cannot be fetched: put eth80_views.npz (made from images ...
+    """
+    return fetching.fetch(_named(LOADERS, name, "data set").entry)
+
+
 def table(name: str) -> Path | pa.Table:
     """Return a data set as ``coterie learn`` reads it: the path of a file, or a table.
 
@@ -162,8 +188,7 @@ def _arrow(source: Path | pa.Table) -> pa.Table:
 
 
 def _describe(entry: Entry) -> Description:
-    how = "comes with the package" if entry.file is None else folder.how_to_get(entry)
-    return Description(entry.name, entry.what, entry.rows, entry.tasks, how, _available(entry))
+    return Description(entry.name, entry.what, entry.rows, entry.tasks, folder.how_to_get(entry), _available(entry))
 
 
 def _available(entry: Entry) -> bool:

@@ -77,15 +77,16 @@ def chem97_table() -> pa.Table:
 
 def is_here() -> bool:
     """Tell whether the file or the package is there."""
-    if folder.locate(CHEM97) is not None:
-        return folder.is_here(CHEM97)
-    return util.find_spec(PACKAGE) is not None
+    return folder.is_here(CHEM97) or _is_packaged()
 
 
 def _read() -> Arrays:
-    if folder.locate(CHEM97) is None and is_here():
-        return _from_package()
-    return folder.read(CHEM97)
+    return _from_package() if _is_packaged() else folder.read(CHEM97)
+
+
+def _is_packaged() -> bool:
+    """Tell whether the package is what is to be read: a folder that COTERIE_DATA names goes first."""
+    return not folder.is_named() and util.find_spec(PACKAGE) is not None
 
 
 def _from_package() -> Arrays:

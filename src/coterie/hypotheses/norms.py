@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.numeric import potentials
 from coterie.numeric.arrays import grown
+from coterie.numeric.one_space import DenseMatrix, SparseMatrix, WideMatrix
+from coterie.numeric.own_spaces import Flat
 from coterie.numeric.view_forms import all_points, edges_of, points_of
-from coterie.numeric.views import DenseMatrix, Flat, SparseMatrix, WideMatrix
 
 Widths = Sequence[int]
 Rounds = NDArray[np.int64]

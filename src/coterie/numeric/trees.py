@@ -14,6 +14,8 @@ from .expansion import Expansion, Support
 from .fading import Faded, Forgetful
 from .heterogeneous import Joined, Rounds
 from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
+from .one_space import DenseMatrix, SparseMatrix, WideMatrix
+from .own_spaces import Flat
 from .p_norm import PNorm
 from .records import Csr
 from .second_order import Bordered, FullPrimal
@@ -34,15 +36,7 @@ _KINDS: dict[str, Any] = {
         *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
         *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),
         *(potentials.Schatten, potentials.Group, views.Primal, views.Latest, views.Mean, view_walk.Expanded),
-        *(
-            views.DenseMatrix,
-            views.WideMatrix,
-            views.SparseMatrix,
-            views.Flat,
-            views.DenseViews,
-            view_walk.Supports,
-            Csr,
-        ),
+        *(DenseMatrix, Flat, SparseMatrix, WideMatrix, views.DenseViews, view_walk.Supports, Csr),
         *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
     )
 } | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}

@@ -15,12 +15,12 @@ from coterie import persistence, spec
 from coterie.asking import Margin
 from coterie.numeric.asking import settle
 from coterie.numeric.trees import below
+from coterie.parameters import Parameters
 from coterie.streams.block import Block
+from coterie.streams.tabular import split_task, task_labels
 
-from .parameters import Parameters
 from .questions import Budget, Questions
 from .rounds import Rounds
-from .tabular import split_task, task_labels
 
 Flags = NDArray[np.bool_]
 

@@ -48,7 +48,7 @@ def find(wanted: str) -> list[tuple[Paper, Item]]:
     Traceback (most recent call last):
     ValueError: the item of cc12 is 'table7'; expected one of table1; did you mean 'table1'?
     """
-    from coterie.streams.choices import require_one_of
+    from coterie.jobs.choices import require_one_of
 
     name, slash, item = wanted.partition("/")
     require_one_of("the paper", name, tuple(PAPERS))

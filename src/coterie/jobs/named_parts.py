@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coterie import relations
+from coterie.jobs import kernel_choice
+from coterie.jobs.related import Naming, read_edges, read_groups, read_matrix, read_parents
 from coterie.online import (
     AdaptiveSharingClassifier,
     MultitaskAROW,
@@ -15,14 +17,12 @@ from coterie.online import (
 )
 from coterie.online.sharing import relation_at
 from coterie.rules import Absolute, EpsilonInsensitive, PassiveAggressive, Perceptron, Squared
-from coterie.streams import kernel_choice
 from coterie.streams.errors import InputError
-from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from coterie.streams.choices import Choice
+    from coterie.jobs.choices import Choice
 
 Strength = float | tuple[float, ...]
 

@@ -9,7 +9,7 @@ from coterie import budgets, kernels
 from coterie.online import MultitaskKernelPerceptron
 
 if TYPE_CHECKING:
-    from coterie.streams.choices import Choice
+    from coterie.jobs.choices import Choice
 
 KERNELS = ("linear", "polynomial", "gaussian")
 BUDGETS: dict[str, Callable[[int], Any]] = {

@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import relations
+from coterie.batch.classifier import MultitaskKernelClassifier
+from coterie.batch.coding import Labels, labels_of
+from coterie.batch.linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
+from coterie.batch.output_kernel import OptimalOutputKernel
+from coterie.batch.path import RidgePath, predicted_left_out, ridge_path
+from coterie.batch.ridge import MultitaskKernelRidge
+from coterie.batch.svm import MultitaskSVC, MultitaskSVR
+from coterie.jobs.choices import Choice, require_one_of
+from coterie.jobs.named_parts import RELATIONS
 from coterie.kernels import Gaussian, Linear, Polynomial, median_distance
-from coterie.streams.choices import Choice, require_one_of
 from coterie.streams.errors import InputError
-from coterie.streams.kinds import RELATIONS
 from coterie.streams.reading import Reading
-
-from .classifier import MultitaskKernelClassifier
-from .coding import Labels, labels_of
-from .linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
-from .output_kernel import OptimalOutputKernel
-from .path import RidgePath, predicted_left_out, ridge_path
-from .ridge import MultitaskKernelRidge
-from .svm import MultitaskSVC, MultitaskSVR
 
 if TYPE_CHECKING:
     from coterie.streams.readers import Reader
@@ -76,7 +75,7 @@ class Fitting:
         ``"mixed"`` (`MixedEffect`, its omega the ``share`` or chosen by rows left out), ``"optimal"``
         (`OptimalOutputKernel`), or one of `FIXED`; without, what else is given implies, else ``"mixed"``.
     share, b, groups, parents, graph, matrix
-        As in `coterie.streams.choices.Choice`.
+        As in `coterie.jobs.choices.Choice`.
     choose_on : int, optional
         On so many records at most, 2000 without, drawn at random, alpha and the relation are chosen: the time of it
         grows with their third power, and the model is fitted on all records.

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.learner import Learner
 from coterie.numeric.trees import below
+from coterie.parameters import Parameters
 from coterie.state import State
 from coterie.streams.encoding import Encoder
 from coterie.views import View, view_from_json
 
-from .parameters import Parameters
 
-
-class Learned(Parameters):
+class Fitted(Parameters):
     """The learned side of an online model; absent attributes say that nothing has been learned."""
 
     state_: State

@@ -66,7 +66,7 @@ class Questioning:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        from coterie.streams.choices import require_one_of
+        from coterie.jobs.choices import require_one_of
 
         require_one_of("ask", self.ask, tuple(ASKS))
         name = ASKS[self.ask][1]
@@ -133,7 +133,7 @@ def wanted_records(model: SelectiveSampling, reader: Reader) -> Wanted:
     InputError
         With file and line, for a record that has a label, cannot be read, or has a task that the model refuses.
     """
-    from coterie.streams.predicting import placed
+    from coterie.jobs.predicting import placed
 
     found: dict[str, list[NDArray[np.int64]]] = {}
     examples = 0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from coterie import relations
 from coterie.hypotheses import Linear
-from coterie.streams import kernel_choice, view_choice
-from coterie.streams.kinds import (
+from coterie.jobs import kernel_choice, view_choice
+from coterie.jobs.named_parts import (
     ADAPTIVE,
     FILES,
     LEARNING,
@@ -26,7 +26,7 @@ from coterie.wrappers import forgetting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coterie.streams.related import Naming
+    from coterie.jobs.related import Naming
 
 __all__ = ["FILES", "LOSSES", "RELATIONS", "RULES", "Choice", "Strength", "require_one_of"]
 
@@ -48,7 +48,7 @@ class Choice:
     share, b : number, or for a hierarchy one number a level, optional
         How much is shared, for ``"mean"``, ``"clusters"`` and ``"hierarchy"``; share 0.5 where neither is given.
     groups, parents, graph, matrix : str, optional
-        The file that says how tasks are related, see `coterie.streams.related`; `parents` may be a separator instead.
+        The file that says how tasks are related, see `coterie.jobs.related`; `parents` may be a separator instead.
     members : str, optional
         What the adaptive relation mixes, see `coterie.AdaptiveSharingClassifier`.
     eta, ridge, epoch : number, optional

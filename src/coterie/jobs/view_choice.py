@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from coterie.jobs import kernel_choice
 from coterie.online import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 from coterie.rules import PassiveAggressive, Perceptron
-from coterie.streams import kernel_choice
 
 if TYPE_CHECKING:
-    from coterie.streams.choices import Choice
+    from coterie.jobs.choices import Choice
 
 #: Whether views lie in spaces of their own or all in one.
 MULTIVIEWS = ("orthogonal", "matrix")

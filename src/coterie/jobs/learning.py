@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.jobs.shares import Sharing, sharing
 from coterie.streams.comparison import Comparison, compare
 from coterie.streams.errors import InputError
 from coterie.streams.progressive import Trace, progressive_validation
 from coterie.streams.reading import Reading
-from coterie.streams.sharing import Sharing, sharing
 from coterie.views import distinct_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coterie.jobs.choices import Choice
+    from coterie.jobs.querying import Questioning
     from coterie.streams.block import Block
-    from coterie.streams.choices import Choice
-    from coterie.streams.querying import Questioning
     from coterie.streams.readers import Reader
 
 #: Name of the learner that is not one of the baselines.
