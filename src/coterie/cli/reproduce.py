@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from coterie.papers.catalogue import Paper
-    from coterie.papers.results import Claim, Item, Result
+    from coterie.papers.claims import Claim
+    from coterie.papers.results import Item, Result
 
 What = Annotated[
     str | None,
@@ -98,7 +99,7 @@ def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None
 def _claim(claim: Claim) -> Iterator[str]:
     from coterie.cli.printing import paragraph
 
-    first, *others = paragraph(f"{claim.verdict}: {claim.said}. Here: {claim.seen}")
+    first, *others = paragraph(f"{claim.shown}: {claim.said}. Here: {claim.seen}")
     yield f"* {first}"
     yield from (f"  {line}" for line in others)
 

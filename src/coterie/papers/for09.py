@@ -27,7 +27,8 @@ from coterie.online import MultiCueClassifier, MultiviewPerceptron, OrthogonalMu
 from coterie.rules import PassiveAggressive
 from coterie.streams.progressive import progressive_validation
 
-from .results import Claim, Item, Picture, Result, Run, Table, above, at_most, cell, within
+from .claims import Claim, above, at_most, within
+from .results import Item, Picture, Result, Run, Table, cell
 
 PAIRS = {"horse/pear": ("horse", "pear"), "cow/dog": ("cow", "dog")}
 PARTS = {
