@@ -58,6 +58,17 @@ def test_what_there_is_not(what, message):
     assert refused("reproduce", what).startswith(message)
 
 
+def test_names_in_capitals_are_the_same():
+    assert catalogue.find("CC12/Table1") == catalogue.find("cc12/table1")
+    assert catalogue.find("ROS11") == catalogue.find("ros11")
+
+
+def test_every_paper_stands_in_notation():
+    page = (Path(__file__).parents[1] / "docs" / "notation.md").read_text(encoding="utf-8")
+    for paper in catalogue.PAPERS.values():
+        assert f"\n| {paper.name.upper()} | " in page
+
+
 def test_a_data_set_that_is_missing_is_told_before_anything_runs(monkeypatch, tmp_path):
     monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
     monkeypatch.setattr(srdv11, "synthetic", None)

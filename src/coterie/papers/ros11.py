@@ -1,4 +1,4 @@
-"""Rosasco, Wu, Isola, "Multi-Output Learning", class notes of 9.520, MIT 2011.
+"""Rosasco, Wu, Isola, "Regularization Methods for Multi-Output Learning", class notes, MIT 2011.
 
 The notes have formulas and no numbers. Every penalty is summed up as it is written, for random functions of a Gaussian
 kernel, and set against the quadratic form of its kernel; the solvers against the minimiser of what they are to
