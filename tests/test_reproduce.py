@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,27 @@ def test_a_result_is_shown(one_paper):
         "",
     ]
     assert run("reproduce", "made05/table2", "--quick", "--quiet").output == ""
+
+
+def test_a_result_as_json(one_paper):
+    """And nothing else on standard output, so that a script can read it."""
+    asked = ("reproduce", "made05", "--shuffles", "3", "--json")
+    (made,) = json.loads(run(*asked).stdout)
+    assert (made["item"], made["what"], made["runs"], made["quick"]) == ("made05/table1", "numbers", 3, False)
+    ((cell,),) = [table["cells"] for table in made["tables"]]
+    assert cell == {
+        "what": "a",
+        "of": "error",
+        "ours": 0.5,
+        "deviation": pytest.approx(0.408, abs=1e-3),
+        "printed": 1.25,
+    }
+    assert made["claims"][0] == {"said": "a is 1", "seen": "1.0", "verdict": "holds"}
+    assert [claim["verdict"] for claim in made["claims"]] == ["holds", "does not hold", "not tested"]
+    assert made["notes"] == ["A note."]
+    assert json.loads(run(*asked, "--quiet").stdout) == [made]
+    (listed,) = json.loads(run("reproduce", "--json").stdout)
+    assert listed == {"item": "made05/table1", "what": "numbers", "runs": 5, "takes": "1 s", "data": []}
 
 
 def test_a_result_is_written(one_paper, tmp_path):

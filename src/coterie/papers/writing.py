@@ -81,6 +81,26 @@ def comma_separated(result: Result) -> str:
     return text.getvalue()
 
 
+def plain(result: Result) -> dict[str, Any]:
+    """Tables, claims and notes as what JSON has forms for; pictures are left out.
+
+    Examples
+    --------
+    >>> from coterie.papers.claims import Verdict
+    >>> plain(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS)]))["claims"]
+    [{'said': 'it is so', 'seen': '+1.0', 'verdict': 'holds'}]
+    """
+    fields = ("what", "of", "ours", "deviation", "printed")
+    return {
+        "tables": [
+            {"title": table.title, "cells": [{name: getattr(cell, name) for name in fields} for cell in table.cells]}
+            for table in result.tables
+        ],
+        "claims": [{"said": each.said, "seen": each.seen, "verdict": each.verdict.value} for each in result.claims],
+        "notes": list(result.notes),
+    }
+
+
 def _numbers(title: str, cell: Cell) -> list[Any]:
     return [title, cell.what, cell.of, cell.printed, cell.ours, cell.deviation, ""]
 
