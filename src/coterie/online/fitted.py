@@ -19,7 +19,7 @@ from coterie.streams.encoding import Encoder
 from coterie.views import View, view_from_json
 
 
-class Learned(Parameters):
+class Fitted(Parameters):
     """The learned side of an online model; absent attributes say that nothing has been learned."""
 
     state_: State
