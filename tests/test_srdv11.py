@@ -64,6 +64,19 @@ def test_table_2_is_whole():
     assert rows[2][1].endswith(" (-0.203)")
 
 
+@pytest.mark.parametrize(("size", "verdict"), [(0.05, "holds"), (0.5, "does not hold")])
+def test_correlations_of_mirrors_do_not_cancel(size, verdict):
+    """Tasks 1 and 2 are opposite, so that task 3 is as much like one as unlike the other."""
+    shape = np.array([[1.0, -0.9, -size], [-0.9, 1.0, size], [-size, size, 1.0]])
+    names = [*srdv11.methods(), *srdv11.recommended()]
+    made = {name: srdv11.Outcome(name, np.zeros(3), np.zeros(3), np.stack([shape] * 3), None) for name in names}
+    claims = {claim.said: claim for claim in srdv11._claims_2(made)}
+    said = "and that task 3 is related to neither: both correlations below 0.15, whatever their sign"
+    assert claims[said].shown == verdict
+    assert f"OMTLLOG 13: +{size:.3f}±0.000; OMTLLOG 23: +{size:.3f}±0.000" in claims[said].seen
+    assert claims["CMTL relates task 3 to the others more than OMTLLOG does, whatever the sign"].shown == "tie"
+
+
 def test_fixed_relations_ask_by_the_margin_and_learned_ones_by_their_row():
     asked = srdv11.questions(10)
     assert asked["CMTL"] == (ct.MeanRegularized(b=10), ct.Margin(1.0))
