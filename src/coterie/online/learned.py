@@ -17,10 +17,10 @@ from coterie.state import State
 from coterie.streams.encoding import Encoder
 from coterie.views import View, view_from_json
 
-from .parameters import Parameters
+from .guard import Guarded, exclusive
 
 
-class Learned(Parameters):
+class Learned(Guarded):
     """The learned side of an online model; absent attributes say that nothing has been learned."""
 
     state_: State
@@ -68,17 +68,20 @@ class Learned(Parameters):
         return len(self.tasks_), "task"
 
     @property
+    @exclusive
     def coef_(self) -> NDArray[Any]:
         """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
         self._check_fitted(AttributeError)
         return np.asarray(self.labels_.factor * self._learner().weights(self.state_))
 
     @property
+    @exclusive
     def relation_matrix_(self) -> NDArray[np.float64]:
         """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks)."""
         self._check_fitted(AttributeError)
         return self._learner().relation_matrix(self.state_)
 
+    @exclusive
     def relation_among(self, tasks: Sequence[Hashable]) -> NDArray[np.float64]:
         """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
 
@@ -110,10 +113,12 @@ class Learned(Parameters):
         self._check_fitted(AttributeError)
         return self.state_.nbytes
 
+    @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
         persistence.save(self, path)
 
+    @exclusive
     def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
         if not self.fitted:
@@ -132,6 +137,7 @@ class Learned(Parameters):
             arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
         return {"state": state} | held, arrays
 
+    @exclusive
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`dump`."""
         if data:

@@ -14,6 +14,7 @@ from coterie.streams.many import ManyClassTrace, SetTrace
 
 from .base import OnlineModel
 from .classes import LabelSets, ManyLabels
+from .guard import exclusive
 from .logistic import MultitaskLogistic
 
 Margins = NDArray[np.float64]
@@ -114,6 +115,7 @@ class _Reduced(OnlineModel):
         self.learn_rounds(X, y, task, tasks=tasks, classes=classes)
         return self
 
+    @exclusive
     def predict_proba_one(self, x: Mapping[str, Any], task: Hashable = None) -> dict[Any, float]:
         """The probability of each label of one record; empty before anything is learned, or without probabilities."""
         if not self.fitted or self._learner().log_odds is None:
@@ -134,6 +136,7 @@ class _Reduced(OnlineModel):
             raise AttributeError(f"{self!r} has no probabilities: the margins of its model are no log-odds")
         return self._predict_proba
 
+    @exclusive
     def _predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         return self._probabilities(self._decide(X, task))
 
@@ -197,6 +200,7 @@ class OneVsRest(_Reduced):
     def _labels(self, inside: Any = None) -> ManyLabels:
         return ManyLabels(inside)
 
+    @exclusive
     def decision_function(self, X: Any, task: Any = None) -> Margins:
         """The margins, shape (n, n_classes), columns in the order of ``classes_``; of two classes their difference."""
         margins = self._decide(X, task)[:, self.labels_.columns]
@@ -288,6 +292,7 @@ class MultiLabel(_Reduced):
     def _labels(self, inside: Any = None) -> LabelSets:
         return LabelSets(inside)
 
+    @exclusive
     def decision_function(self, X: Any, task: Any = None) -> Margins:
         """The margins, shape (n, n_classes), columns in the order of ``classes_``."""
         return self._decide(X, task)[:, self.labels_.columns]

@@ -15,6 +15,7 @@ from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import Signed
 
+from .guard import exclusive
 from .logistic import MultitaskLogistic
 from .probabilistic import ProbabilisticClassifier
 
@@ -120,12 +121,14 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
         return list(self._named_members())
 
     @property
+    @exclusive
     def sharing_(self) -> NDArray[np.float64]:
         """The share expected of each task of ``tasks_``."""
         self._check_fitted(AttributeError)
         return np.asarray(self._learner().share(self.state_))
 
     @property
+    @exclusive
     def sharing_weights_(self) -> NDArray[np.float64]:
         """The weights of the members at each task of ``tasks_``, in the order of ``members_``."""
         self._check_fitted(AttributeError)
