@@ -89,7 +89,7 @@ def waits(model, verb):
         except Exception as error:
             failed.append(error)
 
-    with getattr(model, "model", model)._lock, model._lock:
+    with (getattr(model, "model", None) or model)._lock, model._lock:
         thread = threading.Thread(target=call)
         thread.start()
         thread.join(0.05)

@@ -382,11 +382,13 @@ class OnlineModel(Compared):
 
     def _rows(self, X: Any, y: Any = "no_validation") -> tuple[Any, int, Any]:
         """X validated, as compiled code takes it, its width, and y where there is one to learn from."""
-        learning = not isinstance(y, str)
+        learning, X = not isinstance(y, str), tabular.named(self, X)
         if tabular.is_records(X):
             return *self._dictionary_rows(X, y, learning), y
         if self.fitted and self._dictionaries:
-            raise ValueError("the model learned from dictionaries: give a list of dictionaries, not an array")
+            raise ValueError(
+                "the model learned from dictionaries: give a list of dictionaries, or a frame, not an array"
+            )
         return tabular.validated(self, X, y, learning and not self.fitted, self._labels())
 
     def _dictionary_rows(self, X: Sequence[Mapping[str, Any]], y: Any, learning: bool) -> tuple[Any, int]:
