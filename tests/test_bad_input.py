@@ -144,7 +144,7 @@ SINGLE = {
     "missing label": (({"new": 1.0}, None, 1), ValueError, "label of record 0 .* is missing"),
     "NaN as task": (({"new": 1.0}, 1.0, float("nan")), ValueError, "the task of the record is missing: nan"),
     "an array": ((np.ones(3), 1.0, 1), TypeError, "one record is a dictionary of features, got ndarray"),
-    "a list as task": (({"new": 1.0}, 1.0, [1]), TypeError, "unhashable"),
+    "a list as task": (({"new": 1.0}, 1.0, [1]), TypeError, r"task must be a label such as .*, got \[1\]"),
 }
 
 
@@ -341,3 +341,39 @@ def test_a_task_that_is_known_as_another_type_is_not_taken_for_a_new_one(names, 
         live.predict_one({"x": 1.0}, task=other)
     with pytest.raises(ValueError, match="task is missing"):
         live.predict_one({"x": 1.0})
+
+
+A, B = [[1.0], [-1.0]], [True, False]
+SLIPS = {
+    "no labels": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), X), "y is missing: .* got ndarray"),
+    "no labels, many models": (lambda: ct.compare({"a": ct.MultitaskPerceptron()}, X), "y is missing: .* got ndarray"),
+    "a path": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), "file.csv"), "y is missing: .* got str"),
+    "one number": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), 3), "y is missing: .* got int"),
+    "a list of models": (
+        lambda: ct.compare([ct.MultitaskPerceptron()], X, Y),
+        "models must be a dictionary from names to models, got list",
+    ),
+    "a class along a stream": (
+        lambda: ct.progressive_validation(ct.MultitaskPerceptron, X, Y),
+        r"model is the class MultitaskPerceptron; give one made of it: MultitaskPerceptron\(...\)",
+    ),
+    "a class beside others": (lambda: ct.compare({"a": ct.MultitaskPerceptron}, X, Y), r"models\['a'\] is the class"),
+    "a class that asks": (lambda: ct.SelectiveSampling(ct.MultitaskLogistic).partial_fit(A, B), "model is the class"),
+    "a class of many": (lambda: ct.OneVsRest(ct.MultitaskLogistic).partial_fit(A, B), "model is the class"),
+    "a class of sets": (lambda: ct.MultiLabel(ct.MultitaskLogistic).partial_fit(A, [{1}, {2}]), "model is the class"),
+    "a class among members": (
+        lambda: ct.AdaptiveSharingClassifier([ct.MultitaskLogistic]).partial_fit(A, B),
+        r"members\[0\] is the class MultitaskLogistic",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), SLIPS.values(), ids=SLIPS)
+def test_slips_of_the_pen(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_a_share_that_is_a_text():
+    with pytest.raises(ValueError, match=r"share must lie between 0 .* got '0.5'"):
+        ct.MeanRegularized(share="0.5")

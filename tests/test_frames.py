@@ -67,7 +67,9 @@ def test_a_model_of_a_file_takes_a_frame_of_the_file(load, numbers, tmp_path):
     path = tmp_path / "flights.csv"
     pd.DataFrame({**held, "user": USER, "late": Y}).to_csv(path, index=False)
     model = ct.MultitaskLogistic()
-    ct.progressive_validation(model, read(path, label="late", task="user", scale="standard"))
+    reading = read(path, label="late", task="user", scale="standard")
+    ct.progressive_validation(model, reading)
+    model.encoder_ = reading.encoder
     frame = load(path)
     expected = [model.decision_function_one(record, task) for record, task in zip(rows(held), USER, strict=True)]
     np.testing.assert_array_equal(model.decision_function(frame, task=USER), expected)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.reductions import ManyLearners
 from coterie.streams.many import ManyClassTrace, SetTrace
 
@@ -148,6 +148,10 @@ class _Reduced(OnlineModel):
         """Logarithms of the probabilities, in order of appearance; None where margins say nothing of them."""
         factor = self._learner().log_odds
         return None if factor is None else -np.logaddexp(0.0, -factor * margins)
+
+    def _check_parameters(self) -> None:
+        spec.require_instance("model", self.model)
+        super()._check_parameters()
 
     def _make_learner(self) -> Any:
         binary = self.binary

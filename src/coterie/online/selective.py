@@ -313,6 +313,7 @@ class SelectiveSampling(Guarded):
 
     def check(self) -> None:
         """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""
+        spec.require_instance("model", self.model)
         of_two = getattr(self.model, "kind", None) == "classifier" and not self.model.many_classes
         if not of_two or not hasattr(self.model, "task_of") or hasattr(self.model, "wants_label"):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
 from coterie.mixture import Member, Mixture
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
@@ -154,7 +154,8 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
                 raise ValueError(f"members must be one of {', '.join(_SETS)} or a sequence of models, got {name!r}")
             made: Members = _SETS[name](self._gradient(), self._storage)
             return made
-        for member in self.members:
+        for n, member in enumerate(self.members):
+            spec.require_instance(f"members[{n}]", member)
             if not hasattr(member, "learner"):
                 raise TypeError(f"members must be online classifiers or coterie.mixture.Member, got {member!r}")
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}

@@ -171,8 +171,9 @@ def require_usable(X: Any, what: str, names: Sequence[Hashable] | None = None) -
         row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
     else:
         row, column = divmod(wrong, X.shape[1])
+    place = int(column) if names is None else names[column]
     raise ValueError(
-        f"{what} contains {_named(float(values.flat[wrong]))}, in column {int(column) if names is None else names[column]!r} "
+        f"{what} contains {_named(float(values.flat[wrong]))}, in column {place!r} "
         f"of record {row} (from 0): leave such records out, or put another number there (0 says nothing)"
     )
 
@@ -302,7 +303,15 @@ def one_task(task: Hashable) -> Hashable:
     ------
     ValueError
         If it is missing (None or NaN).
+    TypeError
+        If no dictionary can hold it.
     """
+    if type(task) is str:
+        return task
+    try:
+        hash(task)
+    except TypeError:
+        raise TypeError(f"task must be a label such as text, a number or a tuple of them, got {task!r}") from None
     if task is None or task != task:
         raise ValueError(f"the task of the record is missing: {task!r}")
     return task.item() if isinstance(task, np.generic) else task
