@@ -192,8 +192,8 @@ def blocks_alone(X: Any) -> Iterator[Block]:
     for block in X if hasattr(X, "__iter__") else [X]:
         if not hasattr(block, "pieces"):
             raise TypeError(
-                "y is missing: without it X must be blocks of records, as coterie.streams.readers.read makes of a file, "
-                f"got {type(X).__name__}"
+                "y is missing: without it X must be blocks of records, as coterie.streams.readers.read makes of a "
+                f"file, got {type(X).__name__}"
             )
         yield block
 
