@@ -1,6 +1,6 @@
 """Every target in one run, or the scripts that are named: see README.md beside this file.
 
-python -m bench                       # all, most of an hour
+python -m bench                       # all, most of an hour; what it prints is docs/measurements.md
 python -m bench text one_record       # some
 python -m bench --quick               # small sizes, to see that everything runs
 """
@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import platform
+import sys
 import time
+from datetime import date
+from pathlib import Path
 
 from bench.harness import Row, show
 
@@ -36,6 +40,19 @@ SCRIPTS = (
 )
 
 
+HEAD = """# Measurements
+
+What `{command}` printed on {day}, on {machine}. How sides are matched and what the floors are: `bench/README.md`."""
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+def machine() -> str:
+    """The processor, the number of its cores that are here, and Python's version."""
+    lines = CPU_INFO.read_text().splitlines() if CPU_INFO.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return f"{(names or [platform.machine()])[0]}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
 def run(name: str, quick: bool) -> list[Row]:
     """Run one script and print its table."""
     script = importlib.import_module(f"bench.{name}")
@@ -53,7 +70,7 @@ def main() -> None:
     parser.add_argument("scripts", nargs="*", choices=[[], *SCRIPTS], metavar="script", help=", ".join(SCRIPTS))
     parser.add_argument("--quick", action="store_true", help="small sizes, few repetitions: to see that it runs")
     asked = parser.parse_args()
-    print(f"Python {platform.python_version()}, {platform.machine()}{', small sizes' if asked.quick else ''}")
+    print(HEAD.format(command=" ".join(["python -m bench", *sys.argv[1:]]), day=date.today(), machine=machine()))
     rows = [row for name in asked.scripts or SCRIPTS for row in run(name, asked.quick)]
     judged = [row for row in rows if row.reached is not None]
     short = [row for row in judged if not row.reached]

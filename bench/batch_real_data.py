@@ -6,14 +6,13 @@ python -m bench.batch_real_data school|parkinsons|chem97 [--splits 10]      need
 from __future__ import annotations
 
 import argparse
-import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 import coterie as ct
+from bench.harness import prepared
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 ALPHAS = np.logspace(-2, 4, 19).tolist()
@@ -30,7 +29,7 @@ class Data(NamedTuple):
 
 
 def load(name: str) -> Data:
-    held = np.load(Path(os.environ["COTERIE_DATA"]) / f"{name}.npz")
+    held = prepared(name)
     if name == "school":
         return Data(scaled(held["X"]), held["y"].astype(float), held["task"])
     if name == "parkinsons":

@@ -3,7 +3,8 @@
 python -m bench.budgets [--quick]
 
 BLAS has one thread throughout. The naive peer keeps its support vectors in one array and makes the kernel values of each
-record by numpy, from differences as one writes them down or from inner products with the norms kept.
+record by numpy, from differences as one writes them down or from inner products with the norms kept. It starts where ours
+stands, and must make the same mistakes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from threadpoolctl import threadpool_limits
 import coterie as ct
 from bench import streams
 from bench.harness import Row, Timing, at_least, cpu, main, within
+from coterie.numeric.randomness import uniform
 
 SIGMA = 1.0
 SIZES = (100, 1000, 5000)
@@ -60,69 +62,113 @@ def small_dense() -> Iterator[Row]:
 
 
 def cells(block: Any, features: int, size: int, start: int, n: int) -> Iterator[Row]:
-    part, few = block.piece(start, start + n), min(max(200, 400_000 // size), len(block) - size)
-    for budget in (ct.RandomRemoval(size), ct.Forgetron(size)):
-        one_by_one(budget, block, start)
+    part, few = block.piece(start, start + n), min(max(200, 400_000 // size), n)
+    for budget, naive in ((ct.RandomRemoval(size), Naive), (ct.Forgetron(size), NaiveForgetron)):
+        one_by_one(budget, naive, block, start, few)
+        held = filled(budget, block, start)
         ours = timed(lambda: filled(budget, block, start), lambda model: model.learn_block(part))  # noqa: B023
+        bare = timed(lambda: np.empty((BLOCK, size)), lambda out: kernel_values(block.X[:size], part.X, out))
+        among = timed(lambda: np.empty((BLOCK, BLOCK)), lambda out: values_among(part.X, out))
         for name, values in (("differences", differences), ("products", products)):
-            peer = timed(lambda: Naive(block, size), lambda held: held.learn(few, values))  # noqa: B023
+            peer = timed(lambda: naive(held, block, start, values), lambda one: one.learn(few))  # noqa: B023
             what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over naive {name}"
-            yield at_least(what, 15, ours, peer, n, counts=(n, few), floor=FLOOR)
-        bare = timed(lambda: np.empty((BLOCK, size)), lambda values: kernel_values(block.X[:size], part.X, values))
+            forbids = (
+                f"a matrix product and exponentials alone, nothing learned, take {bare.shown(n)} with the support "
+                f"vectors and {among.shown(n)} within blocks of {BLOCK}: "
+                f"{peer.median / few * n / (bare.median + among.median):.1f} times less than the peer"
+            )
+            yield at_least(what, 15, ours, peer, n, counts=(n, few), floor=forbids)
         what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over its bare kernel values"
         yield at_least(what, None, ours, bare, n)
 
 
-BLOCK = 128
-FLOOR = "the B kernel values of a record, a matrix product and B exponentials by numpy: the row over the bare ones"
+BLOCK = 120
 
 
 def kernel_values(S: Any, X: Any, values: Any) -> None:
     """What no form can do without: inner products, a block at a time, and an exponential each."""
-    squares = (S**2).sum(axis=1) / 2
     for first in range(0, len(X), BLOCK):
-        some, out = X[first : first + BLOCK], values[: len(X) - first]
-        np.matmul(some, S.T, out=out)
-        out -= squares
-        out -= (some**2).sum(axis=1)[:, None] / 2
-        np.exp(out, out=out)
+        out = values[: len(X) - first]
+        np.exp(np.matmul(X[first : first + BLOCK], S.T, out=out), out=out)
 
 
-def one_by_one(budget: Any, block: Any, start: int) -> None:
-    """The mistakes of a block are those of its records one by one."""
+def values_among(X: Any, values: Any) -> None:
+    """The same for the records of a block with each other."""
+    for first in range(0, len(X), BLOCK):
+        some = X[first : first + BLOCK]
+        out = values[: len(some), : len(some)]
+        np.exp(np.matmul(some, some.T, out=out), out=out)
+
+
+def one_by_one(budget: Any, naive: Any, block: Any, start: int, few: int) -> None:
+    """The mistakes of a block are those of its records one by one, and the naive peer's."""
     whole, single = filled(budget, block, start), filled(budget, block, start)
-    part = block.piece(start, start + 300)
-    updated = [single.learn_block(each).updated[0] for each in part.pieces(1)]
-    assert np.array_equal(whole.learn_block(part).updated, updated)
+    part = block.piece(start, start + few)
+    peer = naive(whole, block, start, differences)
+    peer.learn(few)
+    updated = whole.learn_block(part).updated
+    assert np.array_equal(updated, peer.updated)
+    alone = [single.learn_block(each).updated[0] for each in part.piece(0, 300).pieces(1)]
+    assert np.array_equal(updated[:300], alone)
 
 
 class Naive:
-    """mtrbp with arrays, one record after the other."""
+    """mtrbp with arrays, one record after the other, from where a model stands."""
 
-    def __init__(self, block: Any, size: int) -> None:
-        self.block, self.size = block, size
-        self.S, self.beta = block.X[:size].copy(), block.y[:size].astype(float)
-        self.tasks, self.squares = block.task[:size].copy(), (block.X[:size] ** 2).sum(axis=1)
+    def __init__(self, model: Any, block: Any, start: int, values: Callable[[Any, Any, Any], Any]) -> None:
+        support, store = model.state_.model.support, model.state_.model.store
+        self.block, self.start, self.values, self.evicted = block, start, values, model.evictions_
+        self.S, self.beta, self.squares = store.values.copy(), support.coefficients.copy(), store.squares.copy()
+        self.tasks = np.array(model.state_.tasks.labels)[support.tasks]
         self.M = (np.eye(int(block.task.max()) + 1) + 1) / 2
-        self.rng = np.random.default_rng(0)
+        self.draws = [float(uniform(0, turn)) for turn in range(self.evicted, self.evicted + 8000)]
+        self.updated, self.before = [], self.evicted
 
-    def learn(self, n: int, values: Callable[[Any, Any], Any]) -> None:
+    def learn(self, n: int) -> None:
         block = self.block
-        for t in range(self.size, self.size + n):
-            x, i = block.X[t], block.task[t]
-            margin = (self.beta * self.M[self.tasks, i]) @ values(self, x)
-            if block.y[t] * margin <= 0:
-                slot = int(self.rng.random() * self.size)
-                self.S[slot], self.beta[slot], self.tasks[slot] = x, block.y[t], i
-                self.squares[slot] = x @ x
+        for t in range(self.start, self.start + n):
+            x, i, y = block.X[t], block.task[t], block.y[t]
+            k = self.values(self.S, self.squares, x)
+            margin = (self.beta * self.M[self.tasks, i]) @ k
+            self.updated.append(y * margin <= 0)
+            if self.updated[-1]:
+                self.absorb(x, i, y, k)
+
+    def absorb(self, x: Any, i: int, y: int, k: Any) -> None:
+        self.put(int(self.draws[self.evicted - self.before] * len(self.S)), x, i, y)
+
+    def put(self, slot: int, x: Any, i: int, beta: float) -> None:
+        self.S[slot], self.beta[slot], self.tasks[slot], self.squares[slot] = x, beta, i, x @ x
+        self.evicted += 1
 
 
-def differences(held: Naive, x: Any) -> Any:
-    return np.exp(-((held.S - x) ** 2).sum(axis=1) / (2 * SIGMA**2))
+class NaiveForgetron(Naive):
+    """mtforg, where c² = 1."""
+
+    def __init__(self, model: Any, *rest: Any) -> None:
+        super().__init__(model, *rest)
+        self.spent, self.mistakes, factor, _ = model.state_.model.memory.sums
+        self.beta *= factor
+
+    def absorb(self, x: Any, i: int, y: int, k: Any) -> None:
+        r = self.evicted % len(self.S)
+        f = (self.beta * self.M[self.tasks, self.tasks[r]]) @ self.values(self.S, self.squares, self.S[r])
+        f += y * self.M[i, self.tasks[r]] * k[r]
+        self.mistakes += 1
+        sigma, mu = abs(self.beta[r]), np.sign(self.beta[r]) * f
+        a, b, room = sigma**2 - 2 * sigma * mu, 2 * sigma, 15 / 32 * self.mistakes - self.spent
+        phi = 1.0 if a + b <= room else (np.sqrt(b * b + 4 * a * room) - b) / (2 * a)
+        self.spent += a * phi**2 + b * phi
+        self.beta *= phi
+        self.put(r, x, i, y * phi)
 
 
-def products(held: Naive, x: Any) -> Any:
-    return np.exp((2 * (held.S @ x) - held.squares - x @ x) / (2 * SIGMA**2))
+def differences(S: Any, squares: Any, x: Any) -> Any:
+    return np.exp(-((S - x) ** 2).sum(axis=1) / (2 * SIGMA**2))
+
+
+def products(S: Any, squares: Any, x: Any) -> Any:
+    return np.exp((2 * (S @ x) - squares - x @ x) / (2 * SIGMA**2))
 
 
 # -- a projection ------------------------------------------------------------------------------------------------------

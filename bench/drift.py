@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import coterie as ct
+from bench.harness import prepared
 
 PAGE = Path(__file__).parent.parent / "docs" / "drift.md"
 HALF_LIVES = (math.inf, 8000.0, 4000.0, 2000.0, 1000.0, 500.0)
@@ -35,7 +35,7 @@ Stream = tuple[Any, np.ndarray, np.ndarray]
 
 def reviews() -> tuple[Stream, np.ndarray]:
     """The dated reviews of acl4, log(1 + count) of unit length, and their days."""
-    data = np.load(Path(os.environ["COTERIE_DATA"]) / "acl4_bigram_counts.npz")
+    data = prepared("acl4_bigram_counts")
     starts = np.concatenate([[0], np.cumsum(data["rowlen"], dtype=np.int64)])
     total = np.cumsum(data["gap"], dtype=np.int64)
     before = np.concatenate([[0], total])[starts[:-1]]  # each record's first gap is its first column

@@ -1,9 +1,10 @@
-"""Any dense interaction matrix: 100 tasks, text of 2^18 features, against numpy written in three ways.
+"""Any dense interaction matrix: 100 tasks, text of 2^18 features, against numpy written in four ways.
 
     python -m bench.general_matrix [--quick]
 
 The definition is W += y M[:, i] x' with x a dense vector. Nobody would run that on text, so the naive numpy of the target
-moves only the features that a record has: task by task, as one would first write it, or all tasks in one expression.
+moves only the features that a record has: task by task, as one would first write it, or all tasks in one expression,
+the weights of a task or those of a feature lying side by side. All but the definition learn the same records as ours.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bench import streams
 from bench.harness import Row, Timing, at_least, cpu, main, side_by_side
 from coterie.streams.block import Block
 
-TASKS, NAIVE, DEFINITION = 100, 300, 20
+TASKS, EXAMPLES, DEFINITION = 100, 20_000, 20
 Move = Callable[[Any, Any, Any, Any], None]
 
 
@@ -42,6 +43,10 @@ def in_one_expression(W: Any, column: Any, features: Any, x: Any) -> None:
     W[:, features] += np.outer(column, x)
 
 
+def feature_by_feature(W: Any, column: Any, features: Any, x: Any) -> None:
+    W.T[features] += np.outer(x, column)
+
+
 def naive(block: Block, M: Any, W: Any, move: Move) -> None:
     """The Perceptron, one dense array of tasks and features."""
     for t in range(len(block)):
@@ -58,22 +63,20 @@ def timed(block: Block, M: Any, W: Any, move: Move) -> float:
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    examples, repeats = (2000, 1) if quick else (200_000, 2)
+    examples, repeats = (300, 1) if quick else (EXAMPLES, 3)
     block, relation = streams.text(TASKS, examples), ct.Interaction(matrix(), tasks=range(TASKS))
     M, W = relation.relation_matrix(), np.zeros((TASKS, streams.TEXT_FEATURES))
-    moved: list[Any] = []
-    work = {"ours": lambda: moved.append(ct.MultitaskPerceptron(relation).learn_block(block).updated)}
-    ours = side_by_side(work, repeats)["ours"]
-    bytes_moved = float(moved[0].mean()) * streams.TEXT_ENTRIES * TASKS * 8
-    note = f"a record moves {bytes_moved / 1e3:.0f} kB of weights in the mean, read and written"
-    for what, move, n, target in (
-        ("the definition, x dense", from_the_definition, DEFINITION, None),
-        ("numpy, task by task", task_by_task, NAIVE, 50.0),
-        ("numpy, all tasks in one expression", in_one_expression, NAIVE, None),
+    by_feature = np.zeros(W.T.shape).T
+    ours = side_by_side({"ours": lambda: ct.MultitaskPerceptron(relation).learn_block(block)}, repeats)["ours"]
+    for what, move, weights, n, target in (
+        ("the definition, x dense", from_the_definition, W, DEFINITION, None),
+        ("numpy, task by task", task_by_task, W, examples, 50.0),
+        ("numpy, all tasks in one expression", in_one_expression, W, examples, None),
+        ("numpy, all tasks in one expression, feature-major", feature_by_feature, by_feature, examples, None),
     ):
-        peer = Timing([timed(block.piece(0, n), M, W, move) for _ in range(3)])
+        peer = Timing([timed(block.piece(0, n), M, weights, move) for _ in range(repeats)])
         shown = f"general dense A, K = {TASKS}, text: time an example over {what}"
-        yield at_least(shown, target, ours, peer, examples, counts=(examples, n), unit="µs", floor=note)
+        yield at_least(shown, target, ours, peer, examples, counts=(examples, n), unit="µs")
 
 
 if __name__ == "__main__":

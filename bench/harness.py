@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 UNITS = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0}
 
@@ -43,6 +48,17 @@ class Row:
     @property
     def verdict(self) -> str:
         return {True: "reached", False: "FALLS SHORT", None: "–"}[self.reached]
+
+
+def prepared(name: str) -> Any:
+    """The arrays of NAME.npz in the folder that COTERIE_DATA names; where it is not there, the end, with what to do."""
+    folder = os.environ.get("COTERIE_DATA")
+    if not folder:
+        raise SystemExit(f"{name}.npz is needed: set COTERIE_DATA to the folder of prepared data sets it lies in")
+    path = Path(folder, f"{name}.npz")
+    if not path.is_file():
+        raise SystemExit(f"{path}: no such file; `coterie datasets` lists the data sets and where they come from")
+    return np.load(path)
 
 
 def cpu(work: Callable[[], object]) -> float:

@@ -16,8 +16,8 @@ import numpy as np
 import coterie as ct
 from bench import streams
 from bench.harness import Row, Timing, at_most, cpu, main
-from coterie.online.tabular import block_rows
 from coterie.streams.block import Block
+from coterie.streams.tabular import block_rows
 
 FEW, MILLION = 10_000, 1_000_000
 

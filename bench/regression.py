@@ -11,7 +11,6 @@ folder that COTERIE_DATA names.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import coterie as ct
+from bench.harness import prepared
 
 PAGE = Path(__file__).parent.parent / "docs" / "outputs.md"
 RATES = (0.01, 0.1, 0.5)
@@ -64,7 +64,7 @@ def _scored(column: np.ndarray) -> np.ndarray:
 
 def load(name: str) -> Records:
     """A data set, its records of unit length."""
-    X, y, task = SETS[name](np.load(Path(os.environ["COTERIE_DATA"]) / f"{name}.npz"))
+    X, y, task = SETS[name](prepared(name))
     return X / np.linalg.norm(X, axis=1)[:, None], y, task
 
 

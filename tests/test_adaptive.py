@@ -14,7 +14,7 @@ from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
 from coterie.learner import Learner
 from coterie.wrappers import Averaged, Signed
 from reference import adalog
-from reference.sharing import run
+from reference.sharing import AdaptiveSharing, run
 
 N, D, K = 400, 12, 6
 
@@ -181,7 +181,7 @@ def test_signed_pool_is_the_literal_algorithm(delay):
     y = np.where(task < 2, -y, y)
     literal = adalog.SignedPool(adalog.AdaLog(adalog.share(1.0)))
     trace = ct.progressive_validation(signed_pool(), X, y, task=task, delay=delay)
-    agree(trace, run(literal, as_records(X), task.tolist(), y, delay))
+    agree(trace, run(AdaptiveSharing([literal]), as_records(X), task.tolist(), y, delay))
     assert min(literal.c.values()) < 0
 
 

@@ -265,8 +265,8 @@ def test_parameters_that_do_not_fit(options, error, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ct.MeanRegularized(), "give either b or share, got b=None and share=None"),
         (lambda: ct.MeanRegularized(b=1, share=0.5), "give either b or share, got b=1 and share=0.5"),
+        (lambda: ct.Hierarchy("/", b=1, share=0.5), "give either b or share, got b=1 and share=0.5"),
         (lambda: ct.MeanRegularized(b=-1), "b must be a finite number above -1 .*, got -1"),
         (lambda: ct.MeanRegularized(b=np.nan), "b must be a finite number above -1"),
         (lambda: ct.MeanRegularized(b=np.inf), "b must be a finite number above -1"),

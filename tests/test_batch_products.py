@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import coterie as ct
 from coterie.batch import designs, memory, products
 from coterie.numeric.points import points
-from coterie.online.tabular import as_rows
+from coterie.streams.tabular import as_rows
 from reference import kernel_ridge as reference
 
 RNG = np.random.default_rng(19)

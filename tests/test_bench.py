@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+from bench import harness
 from bench.__main__ import SCRIPTS
 from bench.harness import Timing, at_least, at_most, within
 
@@ -19,6 +20,15 @@ def test_every_script_is_explained_and_finds_what_it_imports(name):
     if name in SCRIPTS:
         assert f"| `{name}` |" in (FOLDER / "README.md").read_text()
         assert callable(module.rows)
+
+
+@pytest.mark.parametrize(("folder", "message"), [(None, "set COTERIE_DATA"), ("nowhere", "school.npz: no such file")])
+def test_data_that_are_not_there_are_named(monkeypatch, folder, message):
+    monkeypatch.delenv("COTERIE_DATA", raising=False)
+    if folder is not None:
+        monkeypatch.setenv("COTERIE_DATA", folder)
+    with pytest.raises(SystemExit, match=message):
+        harness.prepared("school")
 
 
 def test_ratios_are_of_medians_and_for_what_each_side_did():

@@ -160,6 +160,26 @@ def test_going_on_equals_never_having_stopped(budget, form, name, tmp_path):
         np.testing.assert_allclose(one[1], other[1], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+@pytest.mark.parametrize("name", ["mean b", "mean share", "separator b", "graph push"])
+def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, variant):
+    """M changes as tasks arrive, and coefficients as they shrink; then too, none but the oldest and later ones are left."""
+    case, stream = CASES[name], linear_stream(27, n=200)
+    model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), case.relation, ct.Forgetron(B, variant=variant))
+    tasks, order = stream.named(case.tasks), np.argsort(stream.task, kind="stable")
+    for places in np.array_split(order, 20):
+        some = [tasks[t] for t in places]
+        model.learn_rounds(stream.X[places], stream.y[places], some, classes=[-1, 1])
+        support, memory, sharing, store = model.state_.model
+        if support.counts[0] < B:
+            continue
+        r, i = model.evictions_ % B, support.tasks[model.evictions_ % B]
+        told = model.decision_function(store.values[[r]], [model.state_.tasks.labels[i]])[0]
+        weights = [1.0] if not hasattr(sharing, "own") else [sharing.own[i], *sharing.weight[support.groups[:, r]]]
+        weights = np.where(np.append(0, support.groups[:, r])[: len(weights)] < 0, 0.0, weights)
+        assert weights @ memory.later[:, r] * memory.sums[2] == pytest.approx(told, rel=1e-9, abs=1e-12)
+
+
 def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
     stream = linear_stream(26, n=200)
     order = np.argsort(stream.task, kind="stable")

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
+from coterie.jobs.choices import Choice
 from coterie.report import render
-from coterie.streams.choices import Choice
 from coterie.streams.readers import read
 from terminal import refused, rows, run, run_json, write_csv, write_jsonl
 
@@ -142,12 +142,12 @@ def test_going_on_can_ask_too(clicks, model):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--ask", "margni"), "ask is 'margni'; expected one of margin, row, below, randomly, always; did you mean"),
-        (("--ask", "below"), "ask 'below' needs a number, its threshold"),
-        (("--ask", "always", "--ask-c", 1), "ask 'always' takes no number, got 1.0"),
-        (("--ask-c", 0), "c of Margin must be a finite number above 0, got 0.0"),
-        (("--label-budget", 0), "budget must be a whole number of 1 or more, or None, got 0"),
-        (("--label-window", 9), "window=9 limits nothing: give the budget or per_task that it is for"),
+        (("--ask", "margni"), "--ask is 'margni'; expected one of margin, row, below, randomly, always; did you mean"),
+        (("--ask", "below"), "ask 'below' needs a number --ask-c, its threshold"),
+        (("--ask", "always", "--ask-c", 1), "ask 'always' takes no number --ask-c, got 1.0"),
+        (("--ask-c", 0), "--ask-c of Margin must be a finite number above 0, got 0.0"),
+        (("--label-budget", 0), "--label-budget must be a whole number of 1 or more, or None, got 0"),
+        (("--label-window", 9), "--label-window=9 limits nothing: give the budget or per_task that it is for"),
         (("--label-per-task", "many"), "--label-per-task is 'many'; expected a whole number or a share below 1"),
         (("--ask", "row"), "RelationRow() asks by the row of a learned relation"),
     ],

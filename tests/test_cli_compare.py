@@ -6,7 +6,7 @@ import pytest
 
 import coterie as ct
 from coterie.cli.specs import parse
-from coterie.streams.choices import Choice
+from coterie.jobs.choices import Choice
 from coterie.streams.readers import read
 from terminal import refused, rows, run, run_json, write_csv
 

@@ -8,6 +8,7 @@ import typer
 
 import console
 from coterie.cli.app import app
+from terminal import run
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "cli.md"
 COMMANDS = typer.main.get_command(app).commands
@@ -58,6 +59,39 @@ def test_options_that_the_document_names_exist(document):
 def test_the_document_shows_what_commands_print(document, tmp_path):
     for command, printed in console.commands(document):
         assert console.steady(console.printed_by(command, tmp_path)) == console.steady(printed), command
+
+
+def groups_of_help(name):
+    """The options that help shows, by the heading they stand under."""
+    lines = run(name, "--help").stdout.splitlines()
+    found, heading = {}, None
+    for line in lines:
+        if re.match(r"[A-Z].*:$", line):
+            heading = found.setdefault(line.removesuffix(":"), set())
+        elif option := re.match(r"  (?:-\w, )?(--[\w-]+)", line):
+            heading.add(option[1])
+    return found
+
+
+def test_help_has_the_groups_of_the_document(document):
+    found = groups_of_help("learn")
+    parts = re.split(r"(?m)^(?:\*\*|### )(.*?)(?:\*\*.*)?$", section(document, "learn"))
+    documented = {
+        heading: set(re.findall(r"(?m)^\| `(--[\w-]+)", text))
+        for heading, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    assert found.pop("Options") == {"--help"}
+    assert {heading: options for heading, options in found.items() if options} == documented
+
+
+@pytest.mark.parametrize("name", ["fit", "compare"])
+def test_every_option_of_a_large_command_is_in_a_group(name):
+    assert groups_of_help(name)["Options"] == {"--help"}
+
+
+def test_help_says_of_a_label_what_the_command_takes():
+    assert "--regression is given" in " ".join(run("learn", "--help").stdout.split())
+    assert "it holds numbers, or classes" in run("fit", "--help").stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)

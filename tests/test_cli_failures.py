@@ -67,33 +67,51 @@ BAD_INPUT = [
     ("learn good.csv --matrix indefinite.csv", "indefinite.csv: matrix must be positive definite"),
     ("learn good.csv --matrix oblong.csv", "oblong.csv: names 2 tasks and has 1 rows"),
     ("learn good.csv --matrix words.csv", "words.csv:2: 'x' is not a number"),
-    ("learn good.csv --relation hlaf", "relation is 'hlaf'; expected one of adaptive"),
-    ("learn good.csv --relation clusters", "relation 'clusters' needs groups"),
-    ("learn good.csv --relation half --b 2", "b cannot be given with relation 'half'"),
-    ("learn good.csv --graph edges.csv --groups groups.csv", "groups and graph cannot be given together"),
-    ("learn good.csv --share 2", "share must lie between 0 (independent) and 1 (pooled), got 2.0"),
-    ("learn good.csv --share 0.5 --b 2", "give either b or share"),
-    ("learn good.csv --share 0.2,0.3", "share has 2 numbers, and relation 'mean' takes one"),
-    ("learn good.csv --share x", "share is 'x'; expected a number"),
-    ("learn good.csv --b -1", "b must be a finite number above -1"),
+    ("learn good.csv --relation hlaf", "--relation is 'hlaf'; expected one of adaptive"),
+    ("learn good.csv --relation clusters", "relation 'clusters' needs --groups (a file)"),
+    ("learn good.csv --relation half --b 2", "--b cannot be given with relation 'half'"),
+    ("learn good.csv --graph edges.csv --groups groups.csv", "--groups and --graph cannot be given together"),
+    ("learn good.csv --share 2", "--share must lie between 0 (independent) and 1 (pooled), got 2.0"),
+    ("learn good.csv --share 0.5 --b 2", "give either --share or --b, not both"),
+    ("learn good.csv --share 0.2,0.3", "--share has 2 numbers, and relation 'mean' takes one"),
+    ("learn good.csv --share x", "--share is 'x'; expected a number"),
+    ("learn good.csv --b -1", "--b must be a finite number above -1"),
     ("learn good.csv --rule perceptorn", "did you mean 'perceptron'?"),
-    ("learn good.csv --rule perceptron --C 1", "C does not apply to the rule 'perceptron'"),
-    ("learn good.csv --C 0", "C must be positive, got 0.0"),
-    ("learn good.csv --storage disk", "disk"),
-    ("learn good.csv --bits 99", "bits is 99; expected a whole number from 1 to 30"),
-    ("learn good.csv --scale big", "scale is 'big'; expected one of"),
+    ("learn good.csv --rule perceptron --C 1", "--C does not apply to the rule 'perceptron'"),
+    ("learn good.csv --C 0", "--C must be positive, got 0.0"),
+    ("learn good.csv --storage disk", "--storage must be"),
+    ("learn good.csv --storage hashed --storage-bits 99", "--storage-bits must lie between"),
+    ("learn good.csv --half-life -1", "--half-life must be positive, got -1.0"),
+    ("learn good.csv --half-life 1,2,3", "--half-life must be one number or two"),
+    ("learn good.csv --kernel gaussian --budget random", "--budget and --budget-size must be given together"),
+    ("learn good.csv --kernel gaussian --budget random --budget-size 0", "--budget-size must be"),
+    ("learn good.csv --sigma 2", "--sigma cannot be given without a kernel: add --kernel"),
+    ("learn good.csv --kernel gaussian --degree 2", "--degree goes with the kernel 'polynomial'"),
+    ("learn good.csv --members cheap --rule pa1", "--members 'cheap' have rules of their own"),
+    ("learn good.csv --regression --many-classes", "--regression and --many-classes exclude each other"),
+    ("learn good.csv --relation logdet --epoch x", "--epoch is 'x'; expected a whole number of records, or auto"),
+    ("learn good.csv --relation logdet --eta 0", "--eta of LogDet must be"),
+    ("learn good.csv --ask below", "ask 'below' needs a number --ask-c, its threshold"),
+    ("learn good.csv --label-window 5", "--label-window=5 limits nothing"),
+    ("fit good.csv --method svc --alpha 1", "--alpha goes with method ridge or classifier"),
+    ("fit good.csv --relation mixed --b 2", "--b does not go with relation 'mixed', which takes --share alone"),
+    ("fit good.csv --choose-on 1", "--choose-on must be two records at least"),
+    ("compare good.csv --learner half,share=0.3", "--learner half,share=0.3: share cannot be given with relation"),
+    ("learn good.csv --bits 99", "--bits is 99; expected a whole number from 1 to 30"),
+    ("learn good.csv --scale big", "--scale is 'big'; expected one of"),
     ("learn good.csv --text titel", "there is no column 'titel'"),
-    ("learn good.csv --format xml", "format is 'xml'; expected one of"),
-    ("learn good.csv --on-error ignore", "on_error is 'ignore'; expected 'stop' or 'skip'"),
+    ("learn good.csv --format xml", "--format is 'xml'; expected one of"),
+    ("learn good.csv --on-error ignore", "--on-error is 'ignore'; expected 'stop' or 'skip'"),
     ("learn good.csv --new-task maybe", "--new-task is 'maybe'; expected grow or raise"),
     ("learn good.csv --delay -1", "--delay"),
     ("learn good.csv --delay 5000", "none comes in time"),
     ("learn good.csv --alone --report r.html", "--report compares learners"),
     ("learn good.csv --model nowhere/m.coterie", "--model: there is no folder 'nowhere'"),
+    ("learn good.csv --report r.pdf", "--report is 'r.pdf'; expected a name that ends in .html or .htm"),
     ("learn good.csv --report nowhere/r.html", "--report: there is no folder 'nowhere'"),
     ("learn good.csv --from text.coterie", "text.coterie is not a whole coterie model"),
     ("learn good.csv --from nothere.coterie", "there is no file nothere.coterie"),
-    ("learn -", "standard input has no extension"),
+    ("learn -", "standard input has no extension; give --format, one of 'csv'"),
     ("compare good.csv --model nowhere/m", "--model: there is no folder 'nowhere'"),
 ]
 
@@ -125,12 +143,27 @@ def test_bad_input_ends_in_one_line_and_nothing_is_saved(folder, command, messag
         ("datasets flihgts", "did you mean 'flights'?"),
         ("datasets --export x.csv", "--export needs the name of a data set"),
         ("datasets flights --export x.xml", "ends in neither .parquet nor .csv"),
+        ("demo --report r", "--report is 'r'; expected a name that ends in .html or .htm"),
         ("demo fligths", "did you mean 'flights'?"),
         ("demo --task tailnumber", "did you mean 'tailnum'?"),
     ],
 )
 def test_wrong_usage_ends_in_one_line(folder, command, message):
     assert message in refused(*command.split())
+
+
+@pytest.mark.filterwarnings("always")
+def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_its_place(folder, monkeypatch):
+    from coterie.relations import learned
+
+    monkeypatch.setattr(learned, "MANY_TASKS", 3)
+    monkeypatch.setattr(learned, "MOST_TASKS", 4)
+    lines = [f"u{i // 2500},{i % 7},{'yes' if i % 3 else 'no'}" for i in range(10_100)]
+    Path("many.csv").write_text("\n".join(["user,price,click", *lines]) + "\n")
+    result = run("learn", "many.csv", *WHO, "--relation", "logdet", code=2)
+    warned, refusal = result.stderr.splitlines()[-2:]
+    assert warned.startswith("coterie: warning: LogDet revises a matrix of all pairs of tasks at each mistake, ")
+    assert refusal.startswith("coterie: error: many.csv:10002: column 'user': one task too many: LogDet keeps a matrix")
 
 
 @pytest.fixture

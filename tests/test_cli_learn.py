@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
-from coterie.streams.choices import Choice
+from coterie.jobs.choices import Choice
 from coterie.streams.readers import read
 from terminal import refused, rows, run, run_json, write_csv, write_jsonl
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,15 +16,16 @@ from hypothesis import strategies as st
 import coterie as ct
 import samples
 from coterie.cli import progress
+from coterie.cli.failures import in_options
 from coterie.cli.printing import paragraph, table
-from coterie.streams import job
-from coterie.streams.choices import Choice
+from coterie.jobs import learning as job
+from coterie.jobs.choices import Choice
+from coterie.jobs.learning import go_on, learn
+from coterie.jobs.predicting import Predictions
+from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
+from coterie.jobs.summary import conclusions, summarize
 from coterie.streams.errors import InputError
-from coterie.streams.job import go_on, learn
-from coterie.streams.predicting import Predictions
 from coterie.streams.readers import read
-from coterie.streams.related import read_edges, read_groups, read_matrix, read_parents
-from coterie.streams.summary import conclusions, summarize
 from coterie.streams.totals import RunningTotals
 from coterie.streams.verdict import verdict
 from terminal import rows, write_csv
@@ -135,6 +138,20 @@ def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_pa
     with pytest.raises(InputError, match=r"more.csv:3: column 'click': 'perhaps' is a third label"):
         go_on(read(path, encoder=outcome.model.encoder_), outcome.model)
     np.testing.assert_array_equal(outcome.model.coef_, before)
+
+
+def test_options_are_named_by_the_command_line_alone(tmp_path):
+    path = write_csv(tmp_path / "clicks.csv", rows())
+    path.write_text(path.read_text() + "u1,1,1,perhaps\n")
+    with pytest.raises(
+        InputError, match=r"third label, after .*; many_classes learns more, regression numbers$"
+    ) as met:
+        learn(read(path, task="user", label="click"), {"a": Choice()})
+    assert in_options(met.value).endswith("; --many-classes learns more, --regression numbers")
+    package = Path(ct.__file__).parent
+    modules = [path for below in ("jobs", "streams", "online") for path in (package / below).rglob("*.py")]
+    naming = [path.name for path in modules if re.search(r'"[^"\n]*--[a-z]', path.read_text())]
+    assert naming == ["errors.py"]  # the example of its docstring
 
 
 def test_a_refusal_says_which_block_it_was_in(tmp_path):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.streams import sharing as module
-from coterie.streams.sharing import sharing
+from coterie.jobs import shares as module
+from coterie.jobs.shares import sharing
 from terminal import refused, run, run_json
 
 

@@ -258,7 +258,7 @@ def test_compare_takes_views_and_gives_a_verdict():
         np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
     best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
     assert found.beside == (best, "side by side")
-    summary = ct.streams.summary.summarize(found, "p=3")
+    summary = ct.jobs.summary.summarize(found, "p=3")
     assert summary.verdicts["p=3"].overall.gain == pytest.approx(found.traces[best].error - found.traces["p=3"].error)
     assert f"Against the view {best.removesuffix(' alone')} by itself" in summary.sentences[0]
     assert "Weight of each view" in render(found, learner="p=3")
@@ -284,7 +284,7 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
     assert list(found.traces) == ["agreeing", "independent"]
     alone = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
     np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
-    assert set(ct.streams.summary.summarize(found).verdicts) == {"agreeing"}
+    assert set(ct.jobs.summary.summarize(found).verdicts) == {"agreeing"}
 
 
 @pytest.mark.parametrize(
@@ -297,8 +297,11 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
         (("--view", "a=i_0", "--view", "b=i_*"), "the column 'i_0' is in two views, 'a' and 'b'"),
         (("--view", "=pitch"), "view is '=pitch'; expected NAME=COLUMN"),
         (("--view", "kind"), "the column 'kind' is named both as label and in the view 'kind'"),
-        (("--view", "pitch", "--task", "number"), "task='number' does not go with views"),
-        (("--view", "pitch", "--features", "loud"), "does not go with views, which name their columns themselves"),
+        (("--view", "pitch", "--task", "number"), "--task does not go with views"),
+        (
+            ("--view", "pitch", "--features", "loud"),
+            "--features does not go with views, which name their columns themselves",
+        ),
         (("--view", "pitch", "--share", "0.5"), "share cannot be given with views"),
         (("--view", "pitch", "--rule", "arow"), "rule 'arow' does not apply to views"),
         (("--view", "pitch", "--p", "0.5"), "p must be finite and at least 1, got 0.5"),

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import runpy
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -409,3 +410,38 @@ def test_dataset_is_frozen_and_short_to_read(flights):
     assert repr(flights) == "Dataset('flights': 327346 rows, 170 features, 4037 tasks)"
     with pytest.raises(FrozenInstanceError):
         flights.y = None
+
+
+def _arrays_in_the_docs():
+    """By file: the arrays of the table on the page, their types, shapes, and whether a loader reads them."""
+    page = (Path(__file__).parents[1] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\S+\.npz)` \| (\(?)`(\w+)`\)? \| (\w+) \| ([\d ×–]+) \| .+ \|$", page, flags=re.MULTILINE)
+    found = {}
+    for file, unread, array, kind, shape in rows:
+        sizes = tuple(int(size) for size in re.findall(r"\d+", shape))
+        found.setdefault(file, {})[array] = (kind, sizes, not unread)
+    return found
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["school", "landmine", "acl4", "eth80", "chem97"])
+def test_files_hold_what_the_docs_say(name, data_folder, monkeypatch):
+    told = _arrays_in_the_docs()
+    assert set(told) == {FILES[each] for each in ("school", "landmine", "acl4", "eth80", "chem97")}
+    file, asked, read = told[FILES[name]], set(), folder.read
+
+    class Watched(dict):
+        def __getitem__(self, name):
+            asked.add(name)
+            return super().__getitem__(name)
+
+    with np.load(data_folder / FILES[name], allow_pickle=False) as held:
+        kinds = {name: ("bytes" if held[name].dtype.kind == "S" else str(held[name].dtype)) for name in held.files}
+        assert {name: (kinds[name], held[name].shape) for name in held.files} == {
+            name: (kind, shape) for name, (kind, shape, _) in file.items()
+        }
+    monkeypatch.setattr(folder, "read", lambda entry: Watched(read(entry)))
+    datasets.load(name)
+    if name == "chem97":
+        chemistry.chem97_table()
+    assert asked == {array for array, (_, _, is_read) in file.items() if is_read}

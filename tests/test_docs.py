@@ -140,6 +140,15 @@ def test_the_page_on_choosing_has_its_figures_from_that_on_accuracy():
     assert all(figure in TEXT[ROOT / "docs" / "accuracy.md"] for figure in figures)
 
 
+def test_what_the_page_on_choosing_says_to_write_can_be_written():
+    table = TEXT[ROOT / "docs" / "choosing.md"].partition("## 2.")[0]
+    calls = re.findall(r"`([A-Z]\w+\(.*?\))`", table)
+    named = {"groups": {"ann": "fr"}, "edges": [("ann", "bob")], "matrix": [[2.0, -1.0], [-1.0, 2.0]], "eta": 1e-3}
+    assert len(calls) > 8
+    for call in calls:
+        eval(call, {name: getattr(coterie, name) for name in coterie.__all__}, named)  # noqa: S307
+
+
 def test_the_set_up_commands_are_there():
     assert "pip install" in block_after("run")
     assert "coterie " in block_after("run")

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from coterie.numeric.hashing import feature_hash
 from coterie.streams.encoding import Encoder
 from coterie.streams.errors import InputError
-from coterie.streams.schema import Wishes, decide, schema_kinds
+from coterie.streams.schema import decide, schema_kinds
+from coterie.streams.wishes import Wishes
 from reference import text as reference
 
 settings.register_profile("compiling", deadline=None)

@@ -93,3 +93,10 @@ def test_frames_of_numbers_stay_arrays():
     frame = pd.DataFrame({"a": np.array([1, 2], object), "b": [True, False]})
     model = ct.MultitaskLogistic().fit(frame, [True, False])
     assert (model.n_features_in_, model.feature_names) == (2, ["a", "b"])
+
+
+def test_a_frame_of_numbers_after_one_and_dictionaries_is_still_an_array():
+    frame = pd.DataFrame({"a": [1.0, -1.0], "b": [0.5, 0.5]})
+    model = ct.MultitaskLogistic().fit(frame, [True, False])
+    model.learn_one({"a": 2.0}, True)
+    np.testing.assert_array_equal(model.decision_function(frame), model.decision_function(frame.to_dict("records")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import coterie as ct
+
+PACKAGE = Path(ct.__file__).parent
 
 PUBLIC = [
     "AROW",
@@ -149,3 +152,26 @@ def test_public_names():
 
 def test_type_hints_come_along():
     assert (Path(ct.__file__).parent / "py.typed").exists()
+
+
+def imported_by(path, names):
+    """The modules of the package that a module imports, for type hints too."""
+    package = (PACKAGE.name, *path.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            near = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            whole = ".".join(filter(None, (near, node.module)))
+            yield from ({f"{whole}.{each.name}" for each in node.names} | {whole}) & names
+
+
+def test_no_module_imports_itself_in_the_end_not_even_for_type_hints():
+    paths = {
+        ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts)): path
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    assert len(paths) > 100
+    imports = {name: set(imported_by(path, set(paths))) - {name} for name, path in paths.items()}
+    while free := {name for name, needed in imports.items() if not needed}:
+        imports = {name: needed - free for name, needed in imports.items() if name not in free}
+    assert not imports

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
-from coterie.streams.choices import Choice
+from coterie.jobs.choices import Choice
 from streams import linear_stream
 from terminal import run
 

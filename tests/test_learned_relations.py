@@ -577,3 +577,12 @@ def test_storages_that_cannot(storage):
 def test_relations_round_trip_through_json(relation):
     assert spec.from_json(spec.to_json(relation)) == relation
     assert eval(repr(relation), vars(ct)) == relation  # noqa: S307 - our own repr
+
+
+def test_a_warning_tells_what_a_mistake_costs_once_tasks_are_many(monkeypatch):
+    monkeypatch.setattr(parts, "MANY_TASKS", 3)
+    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-3), 0))
+    model.partial_fit([[1.0]] * 2, [0, 1], task=["a", "b"])
+    with pytest.warns(UserWarning, match=r"9 numbers for the 3 tasks there are now, and refuses more than 4,000"):
+        model.partial_fit([[1.0]], [1], task=["c"])
+    model.partial_fit([[1.0]], [1], task=["d"])  # once a model

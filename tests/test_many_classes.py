@@ -16,8 +16,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
+from coterie.jobs.summary import summarize
 from coterie.streams.metrics import evaluate as measure
-from coterie.streams.summary import summarize
 from streams import as_dictionaries, linear_stream
 from terminal import refused, run, run_json
 

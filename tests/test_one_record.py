@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -36,6 +40,13 @@ def stream(n=150, features=40, seed=0):
         x = {f"f{j}": float(rng.normal()) for j in names}
         made.append((x, bool(rng.random() < 0.5), TASKS[rng.integers(3)]))
     return made
+
+
+def learned(model=None, records=None):
+    model = MODELS["averaged"]() if model is None else model
+    for x, y, task in stream() if records is None else records:
+        model.learn_one(x, y, task)
+    return model
 
 
 def in_one_block(model, records):
@@ -136,3 +147,118 @@ def test_numpy_numbers_are_numbers():
     record = Vocabulary().record({"a": np.float64(1.5), "b": np.int64(2), "c": True, "d": 3}, grow=True)
     assert record.values.tolist() == [1.5, 2.0, 1.0, 3.0]
     assert record.features.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_dictionaries_read_by_compiled_code_are_records_like_any(name):
+    records = [({"f0": 3, "f1": True, "f2": np.float32(0.1), "f3": "red"} | x, y, task) for x, y, task in stream()]
+    quick, slow = MODELS[name](), MODELS[name]()
+    for t, (x, y, task) in enumerate(records):
+        assert quick.predict_one(x, task) == slow.predict_one(MappingProxyType(x), task)
+        x = {key: held for key, held in x.items() if t % 2 or not isinstance(held, str)}
+        quick.learn_one(x, y, task)
+        slow.learn_one(MappingProxyType(x), y, task)
+    np.testing.assert_array_equal(quick.coef_, slow.coef_)
+
+
+class Odd(dict):
+    """A dictionary whose walk gives something else than its cells hold."""
+
+    def items(self):
+        return [("f1", 1.0)]
+
+    def values(self):
+        return [1.0]
+
+    def __iter__(self):
+        return iter(["f1"])
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"f1": 1},
+        {"f1": True},
+        {"f1": np.float32(1)},
+        {"f1": np.int64(1)},
+        {"f1": 1.0, "unknown": 5.0},
+        {"f1": 1.0, "f1=red": 0.0, "unknown": "blue"},
+        {str(np.str_("f1")): 1.0},
+        OrderedDict(f1=1.0),
+        Odd(f2=2.0),
+    ],
+)
+def test_a_prediction_does_not_depend_on_how_numbers_are_written(same):
+    model = learned()
+    assert model.decision_function_one(same, "ann") == model.decision_function_one({"f1": 1.0}, "ann") != 0.0
+
+
+class Hostile:
+    """A name that cannot be compared with others of its hash."""
+
+    def __hash__(self):
+        return hash("f1")
+
+    def __eq__(self, other):
+        raise RuntimeError("not comparable")
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        ({"f1": None}, ValueError, "feature 'f1' must be a finite number or a string, got None"),
+        ({"f1": 1.0, "f2": float("nan")}, ValueError, "feature 'f2' must be a finite number"),
+        ({"f1": 1.0, "f2": -float("inf")}, ValueError, "feature 'f2' must be a finite number"),
+        ({"f1": 1.0, "f2": 10**400}, ValueError, "feature 'f2' must be a finite number"),
+        ({"f1": 1j}, ValueError, "feature 'f1' must be a finite number"),
+        ({Hostile(): 1.0}, RuntimeError, "not comparable"),
+    ],
+)
+def test_what_is_refused_changes_nothing(x, error, message):
+    model = learned()
+    before, rounds, names = model.coef_.copy(), model.state_.rounds, model.feature_names
+    for call in (lambda: model.learn_one(x, True, "ann"), lambda: model.predict_one(x, "ann")):
+        with pytest.raises(error, match=message):
+            call()
+    np.testing.assert_array_equal(model.coef_, before)
+    assert (model.state_.rounds, model.feature_names) == (rounds, names)
+
+
+def test_large_numbers_whose_sum_overflows_are_taken():
+    model = learned()
+    x = {"f1": 1e308, "f2": 1e308}
+    assert model.decision_function_one(x, "ann") == model.decision_function_one(MappingProxyType(x), "ann")
+
+
+def test_a_dictionary_may_change_between_calls():
+    model, x = learned(), {"f1": 1.0, "f2": 1.0}
+    whole = model.decision_function_one(x, "ann")
+    x["f2"] = 0.0
+    first = model.decision_function_one(x, "ann")
+    del x["f1"]
+    x["f2"] = 1.0
+    assert model.decision_function_one(x, "ann") + first == pytest.approx(whole, rel=1e-12)
+    x["new"] = 1.0
+    model.learn_one(x, True, "ann")
+    assert model.feature_names[-1] == "new"
+
+
+def test_reading_keeps_no_reference():
+    model, x = learned(), {"f1": 1.0, "f2": np.float32(2), "unknown": 4.0}
+
+    def references():
+        return [sys.getrefcount(each) for each in (x, float, np.float32, *x, *x.values())]
+
+    before = references()
+    for _ in range(100):
+        model.predict_one(x, "ann")
+    assert references() == before
+
+
+def test_threads_may_predict_with_one_model():
+    model, records = learned(), stream(400, seed=2)
+    expected = [model.decision_function_one(x, task) for x, _, task in records]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            told = pool.map(lambda record: model.decision_function_one(record[0], record[2]), records)
+            assert list(told) == expected

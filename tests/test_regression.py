@@ -18,11 +18,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
+from coterie.jobs.summary import summarize
 from coterie.report import write_report
 from coterie.streams.amounts import AmountTrace, student
 from coterie.streams.metrics import error_curve
 from coterie.streams.metrics import evaluate as measure
-from coterie.streams.summary import summarize
 from coterie.streams.verdict import verdict
 from reference import regression
 from streams import CASES, FORMS, STORAGES, K, as_dictionaries, linear_stream

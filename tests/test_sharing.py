@@ -9,13 +9,14 @@ from scipy.sparse import csr_array
 import coterie as ct
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, Linear
 from coterie.mixture import PIECE, Mixture
+from coterie.numeric.mixture import slope_after
 from coterie.numeric.records import Dense
 from coterie.numeric.stream import Moves
 from coterie.online.sharing import SHARES
 from coterie.state import State
 from coterie.views import Index
 from reference import adalog
-from reference.sharing import AdaptiveSharing, run
+from reference.sharing import AdaptiveSharing, root, run
 from test_adaptive import as_records, stream
 
 
@@ -73,7 +74,7 @@ def test_any_members_by_their_margins(local):
     model = ct.AdaptiveSharingClassifier(members, local=local)
     trace = ct.progressive_validation(model, X, y, task=task)
     told = run(
-        AdaptiveSharing([Plain(adalog.share(0.5)), Plain(adalog.share(1.0))], local=local),
+        AdaptiveSharing([Plain(adalog.share(0.5)), Plain(adalog.share(1.0))], local=local, log_odds=False),
         as_records(X),
         task.tolist(),
         y,
@@ -204,10 +205,10 @@ def test_signed_pool_gains_where_tasks_mirror_the_others():
 class Scripted:
     """A learner whose margins are given beforehand: what an adversary would play."""
 
-    log_odds = 1.0
+    log_odds = None
 
-    def __init__(self, margins):
-        self.margins = margins
+    def __init__(self, margins, log_odds=None):
+        self.margins, self.log_odds = margins, log_odds
 
     def init(self, tasks=(), features=0, dense=False, length=None):
         return State((np.zeros(1),), Index(tasks), None, features, dense)
@@ -253,6 +254,84 @@ def test_regret_against_the_best_member(kind, S):
     assert expected - best <= 2.0 * np.sqrt(2.0 * (1.0 + best) * np.log(S)) + 3.0 * np.log(S) + 1.0
 
 
+# -- the last step -----------------------------------------------------------------------------------------------------
+
+
+def log_loss(log_odds, y):
+    return np.logaddexp(0.0, -y * log_odds).mean()
+
+
+def experts_of_other_scales(n, rng, scale):
+    """Margins of three experts, all off their scale by some factor, and labels by the log-odds behind them."""
+    truth = rng.normal(size=n) * 2.0
+    y = np.where(rng.logistic(size=n) < truth, 1.0, -1.0)
+    margins = [3.0 * truth + rng.normal(size=n), 0.2 * truth + 0.1 * rng.normal(size=n), rng.normal(size=n)]
+    return scale * np.array(margins), y
+
+
+def run_scripted(margins, y):
+    mixture = Mixture([Scripted(each, log_odds=1.0) for each in margins])
+    state = mixture.init(["only"], 1)
+    return state, mixture.update_many(state, Dense(np.zeros((len(y), 1))), np.zeros(len(y), np.int64), y).margins
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 1e3])
+def test_probabilities_come_near_those_of_the_best_combination_in_hindsight(scale):
+    """Over all rounds the loss is below the least of loss and prior together, but for the logarithm of the rounds."""
+    from scipy.optimize import minimize
+
+    n = 4000
+    margins, y = experts_of_other_scales(n, np.random.default_rng(0), scale)
+    _, told = run_scripted(margins, y)
+    best = minimize(lambda u: n * log_loss(u @ margins / scale, y) + 5.0 * u @ u / scale**2, np.zeros(3))
+    if scale <= 10.0:  # beyond it the first rounds, by margins taken for log-odds, cost more than that
+        assert n * log_loss(told, y) <= best.fun + 2.0 * len(margins) * np.log(n)
+    half = slice(n // 2, None)
+    assert log_loss(told[half], y[half]) < log_loss((best.x @ margins / scale)[half], y[half]) + 0.01
+    assert log_loss(told[half], y[half]) < min(log_loss(each[half], y[half]) for each in margins)
+
+
+def test_a_mixture_is_calibrated():
+    X, y, task = related("alike")
+    noisy = np.where(np.random.default_rng(1).random(len(y)) < 0.2, -y, y)
+    for members in ("shares", "cheap", "ensemble"):
+        trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), X, noisy, task=task)
+        sure = trace.probability[2000:] > 0.7
+        assert trace.probability[2000:][sure].mean() == pytest.approx((noisy[2000:][sure] > 0).mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-3, 1e8, 1e200])
+def test_margins_of_any_size_leave_the_last_step_finite(size):
+    margins, y = experts_of_other_scales(500, np.random.default_rng(2), 1.0)
+    state, told = run_scripted(size * margins, y)
+    assert np.isfinite(told).all()
+    assert np.linalg.eigvalsh(state.layer.covariance).min() > -1e-15
+    np.testing.assert_array_equal(state.layer.covariance, state.layer.covariance.T)
+
+
+@pytest.mark.parametrize("agreement", [-1e6, -30.0, -1.0, 0.0, 0.5, 40.0, 800.0])
+@pytest.mark.parametrize("q", [0.0, 1e-12, 0.3, 10.0, 1e9])
+def test_the_slope_is_the_one_where_the_step_leads(agreement, q):
+    assert slope_after(agreement, q) == pytest.approx(root(agreement, q), rel=1e-9, abs=1e-15)
+
+
+def test_margins_that_are_no_log_odds_are_mixed_as_they_are():
+    X, y, task = stream(13)
+    model = ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskLogistic()]).fit(X, y, task=task)
+    np.testing.assert_array_equal(model.state_.layer.mean, [0.0, 0.0, 1.0])
+
+
+def test_a_file_without_a_last_step_begins_one():
+    X, y, task = stream(14)
+    model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
+    learner = model._learner()
+    data, arrays = learner.dump(model.state_)
+    old = {name: array for name, array in arrays.items() if not name.startswith("layer.")}
+    state = learner.restore(data, old, model.tasks_)
+    np.testing.assert_array_equal(state.layer.mean, [0.0, 0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(state.losses.tasks, model.state_.losses.tasks)
+
+
 # -- the learner's form, a file, refusals ------------------------------------------------------------------------------
 
 
@@ -286,12 +365,15 @@ def test_a_mixture_of_mixtures():
     assert ct.AdaptiveSharingClassifier([ct.MultitaskLogistic()]).fit(X, y, task=task).sharing_ == pytest.approx(0.5)
 
 
-def test_one_member_is_that_member():
+def test_one_member_decides_as_that_member():
     X, y, task = stream(8)
     alone = ct.progressive_validation(ct.MultitaskLogistic(), X, y, task=task)
     mixed = ct.progressive_validation(ct.AdaptiveSharingClassifier([ct.MultitaskLogistic()]), X, y, task=task)
-    np.testing.assert_array_equal(alone.margin, mixed.margin)
+    np.testing.assert_array_equal(alone.mistake, mixed.mistake)
     np.testing.assert_array_equal(alone.updated, mixed.updated)
+    plain = ct.progressive_validation(ct.MultitaskPerceptron(), X, y, task=task)
+    same = ct.progressive_validation(ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron()]), X, y, task=task)
+    np.testing.assert_array_equal(plain.margin, same.margin)
 
 
 def test_given_graphs_are_members():

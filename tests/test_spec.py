@@ -9,6 +9,7 @@ import math
 import pickle
 from dataclasses import FrozenInstanceError
 from enum import Enum
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -210,3 +211,8 @@ def test_numbers_that_are_equal_make_equal_parts():
 def test_representation_is_the_constructor_call(part, text):
     assert repr(part) == text
     assert eval(text, vars(ct)) == part  # noqa: S307
+
+
+@pytest.mark.parametrize("make", [ct.MeanRegularized, partial(ct.Clusters, {"a": 1}), partial(ct.Hierarchy, "/")])
+def test_relations_of_groups_share_one_half_where_nothing_is_said(make):
+    assert make() == make(share=0.5)

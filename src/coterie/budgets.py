@@ -129,13 +129,13 @@ class Forgetron:
             raise ValueError(f"variant must be 'corrected' or 'printed', got {self.variant!r}")
 
     def memory(self, form: str) -> Any:
-        """What is kept beside the support vectors: Q, M, the factor of all coefficients, the longest k(x, x)."""
+        """What is kept beside the support vectors: sums of the mistakes, and for every slot of the moves since."""
         kind = memories.Queue if self.variant == "corrected" else memories.PrintedQueue
-        return kind(int(self.size), np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1))
+        return kind(int(self.size), np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
 
     def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
         """The memory with room for so many support vectors and tasks."""
-        return memory
+        return memory._replace(later=_wider(_taller(memory.later, 1 + paths.shape[1]), capacity))
 
 
 @spec.part
@@ -344,7 +344,7 @@ def with_inverse(memory: Any, capacity: int) -> Any:
     inverse = np.zeros((capacity, capacity))
     n = len(memory.inverse)
     inverse[:n, :n] = memory.inverse
-    return memory._replace(inverse=inverse, spare=np.zeros((4, capacity)))
+    return memory._replace(inverse=inverse, waiting=np.zeros((2, capacity)), spare=np.zeros((4, capacity)))
 
 
 def with_rows(memory: Any) -> Any:
@@ -353,8 +353,8 @@ def with_rows(memory: Any) -> Any:
     return memory._replace(raw=_taller(memory.raw, rows), owner=_padded(memory.owner, rows, 0))
 
 
-def _inverse() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return np.zeros((0, 0)), np.zeros((4, 0))
+def _inverse() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    return np.zeros((0, 0)), np.zeros((2, 0)), np.zeros((4, 0))
 
 
 def _wider(table: NDArray[np.float64], columns: int) -> NDArray[np.float64]:
@@ -364,7 +364,7 @@ def _wider(table: NDArray[np.float64], columns: int) -> NDArray[np.float64]:
 
 
 def _taller(table: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    return np.pad(table, ((0, rows - len(table)), (0, 0)))
+    return table if len(table) == rows else np.pad(table, ((0, rows - len(table)), (0, 0)))
 
 
 def _padded(places: NDArray[np.int64], n: int, value: int = -1) -> NDArray[np.int64]:

@@ -20,6 +20,9 @@ Values = NDArray[np.float64]
 #: Records whose kernel values with each other are asked for at once, where only k(x, x) is wanted.
 _AT_ONCE = 64
 
+#: Kernel values that stay in a processor's own cache from one pass over them to the next.
+_IN_CACHE = 2**16
+
 
 @spec.part
 class LinearKernel:
@@ -125,8 +128,11 @@ class Gaussian:
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
         products(X, Z, out)
-        exponents(out, X.squares, Z.squares, 0.5 / self.sigma**2)
-        np.exp(out, out=out)
+        at_once = max(1, _IN_CACHE // max(1, len(Z.squares)))
+        for first in range(0, len(out), at_once):
+            some = out[first : first + at_once]
+            exponents(some, X.squares[first : first + at_once], Z.squares, 0.5 / self.sigma**2)
+            np.exp(some, out=some)
 
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record."""

@@ -19,9 +19,10 @@ from . import spec
 from .bindings import FORMS
 from .hypotheses import linear
 from .numeric.asking import EVERY, renew, skip_rounds
+from .numeric.dictionaries import AT_PLAIN, NO_BLOCK, NO_DICTIONARY
 from .numeric.entries import Entries
 from .numeric.records import Csr, take
-from .numeric.stream import Moves, learn, predict
+from .numeric.stream import UNPROVIDED, UNREAD, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .state import State
 from .views import Index
@@ -29,7 +30,19 @@ from .views import Index
 Margins = NDArray[np.float64]
 
 
-class Round(ABC):
+class ReadFirst:
+    """What every learner says of dictionaries that nobody has read; only :class:`Learner` reads them itself."""
+
+    def score_named(self, state: Any, x: dict[Any, Any], numbers: dict[Any, int], i: int) -> float | None:
+        """Margin of a dictionary at a known task by the names that have a number; None if it must be read first."""
+        return None
+
+    def update_named(self, state: Any, x: dict[Any, Any], numbers: dict[Any, int], i: int, y: Any) -> bool:
+        """Learn a dictionary of known names; False, nothing being changed, if it must be read first."""
+        return False
+
+
+class Round(ReadFirst, ABC):
     """What every way of going through a stream has in common: a relation bound to a model that is in a state.
 
     Attributes
@@ -220,12 +233,36 @@ class Learner(Round):
 
     def score_one(self, state: State, rows: Csr, i: int) -> float:
         """Margin of one record of the known task i, its values of the hypothesis's type, in some microseconds."""
-        return self._one.predict(state.model, rows, i)  # type: ignore[no-any-return]
+        return self._one.predict(state.model, rows, *NO_DICTIONARY, i)  # type: ignore[no-any-return]
 
     def update_one(self, state: State, rows: Csr, i: int, y: float) -> None:
         """Learn one record, as :meth:`update_many` would, without telling what it did."""
-        while self._one.learn(state.model, self._rule, rows, i, y) < 0.0:
+        while self._one.learn(state.model, self._rule, rows, *NO_DICTIONARY, i, y) == UNPROVIDED:
             self._bound.provide(state, i, len(rows.values))
+        self._end_round(state)
+
+    def score_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int) -> float | None:
+        """Margin of a dictionary of plain numbers, in some microseconds."""
+        model = state.model
+        margin = self._one.predict.of(model)(model, NO_BLOCK, id(x), id(numbers), AT_PLAIN, i)
+        return None if margin != margin else margin
+
+    def update_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int, y: float) -> bool:
+        """Learn a dictionary of plain numbers of known names, as :meth:`update_one` would."""
+        if len(numbers) > state.features:
+            return False
+        at_x, at_names = id(x), id(numbers)
+        while True:
+            model = state.model
+            done = self._one.learn.of(model)(model, self._rule, NO_BLOCK, at_x, at_names, AT_PLAIN, i, y)
+            if done != UNPROVIDED:
+                break
+            self._bound.provide(state, i, len(x))
+        if done != UNREAD:
+            self._end_round(state)
+        return bool(done != UNREAD)
+
+    def _end_round(self, state: State) -> None:
         state.rounds += 1
         self._bound.notice(self.relation, state)
 

@@ -2,9 +2,12 @@ r"""Adaptive sharing: several learners side by side, mixed by how well each has 
 
 With L_a the 0/1 loss of expert a so far and L_ia that on task i (a zero margin counts half), at task i
 
-    eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - lambda L_ia),    margin = Σ_a p_a f_a.
+    eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - lambda L_ia),    mixed = Σ_a p_a f_a.
 
-Learners are not aware of each other. An expert is a sum of learners' margins, one of them alone as a rule.
+Learners are not aware of each other. An expert is a sum of learners' margins, one of them alone as a rule. Where the
+f_a are log-odds, a logistic regression on all of them, learned online, has the last word and makes log-odds of them,
+
+    margin = c · mixed + Σ_a u_a f_a,    c, u ~ Normal((1, 0), I / 10) before the first round.
 """
 
 from __future__ import annotations
@@ -18,14 +21,17 @@ from numpy.typing import NDArray
 
 from . import spec
 from .hypotheses.tables import Weights
-from .learner import Learner, Margins
+from .learner import Learner, Margins, ReadFirst
 from .numeric.arrays import grown
 from .numeric.asking import EVERY, settle
-from .numeric.mixture import Losses, blend, combine, mix, weigh
+from .numeric.mixture import Layer, Losses, blend, combine, mix, weigh
 from .numeric.records import Csr, cut
 from .numeric.stream import Moves
 from .numeric.trees import Arrays, below
 from .views import Index
+
+#: Variance of the factors of the last step before the first round; from 1/30 to 1 makes little difference.
+UNSURE = 0.1
 
 #: Records that all learners see before the next ones: they lie in the processor's cache while they are used again.
 PIECE = 4096
@@ -58,21 +64,22 @@ class Member:
 
 @dataclass
 class MixtureState:
-    """The states of the learners, and the losses of the experts that are made of them."""
+    """The states of the learners, the losses of the experts that are made of them, and the last step."""
 
     members: list[Any]
     tasks: Index
     losses: Losses
+    layer: Layer
     features: int
     rounds: int = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(int(held.nbytes) for held in [*self.members, *self.losses])
+        return sum(int(held.nbytes) for held in [*self.members, *self.losses, *self.layer])
 
 
-class Mixture:
+class Mixture(ReadFirst):
     """Learners mixed into one that has the same methods.
 
     Parameters
@@ -83,14 +90,18 @@ class Mixture:
         Each row an expert, the sum of the learners' margins with these factors; the learners themselves without.
     local : float >= 0
         lambda, how fast a task's own losses speak against an expert.
+    unsure : float >= 0
+        Variance of the factors of the last step before the first round, 0 for the mixture alone.
 
     Notes
     -----
-    Where all learners have log-odds, these are mixed; else margins as they are, whose scales should then be alike.
-    O(S) a record beside what the learners cost.
+    Where all learners have log-odds, these are mixed, and the last step learns; else margins as they are, whose scales
+    should then be alike. O(S²) a record beside what the learners cost.
     """
 
-    def __init__(self, learners: Sequence[Any], experts: Any = None, local: float = 0.1) -> None:
+    def __init__(
+        self, learners: Sequence[Any], experts: Any = None, local: float = 0.1, unsure: float = UNSURE
+    ) -> None:
         if not learners:
             raise ValueError("a mixture needs at least one member")
         if not (local >= 0 and np.isfinite(local)):
@@ -98,6 +109,7 @@ class Mixture:
         self.learners, self.local = list(learners), float(local)
         factors = [learner.log_odds for learner in learners]
         self.log_odds = None if None in factors else 1.0
+        self.unsure = 0.0 if self.log_odds is None else float(unsure)
         self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
 
@@ -110,7 +122,12 @@ class Mixture:
         members = [learner.init(tasks, features, dense, length) for learner in self.learners]
         index = _same_tasks(members)
         losses = Losses(np.zeros(len(self._experts)), np.zeros((len(index), len(self._experts))))
-        return MixtureState(members, index, losses, features)
+        return MixtureState(members, index, losses, self._layer(), features)
+
+    def _layer(self) -> Layer:
+        """The last step before the first round: the mixture as it is, for good where nothing is unsure."""
+        S = len(self._experts)
+        return Layer(np.append(np.zeros(S), 1.0), np.eye(S + 1) * self.unsure)
 
     def check_tasks(self, state: MixtureState, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that a learner's relation does not know: ValueError naming the first."""
@@ -191,7 +208,7 @@ class Mixture:
         told = self._experts_of([each.margins for each in made])
         judged = told if len(y) == len(codes) else self._experts_of([each.own for each in made])
         mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))
-        mix(state.losses, self.local, codes, y, told, judged, len(y), mixed, own)
+        mix(state.losses, state.layer, self.local, codes, y, told, judged, len(y), mixed, own)
         np.maximum.reduce([each.taus[: len(y)] for each in made], out=moves.taus[first : first + len(y)])
 
     def _experts_of(self, margins: Sequence[Margins]) -> NDArray[np.float64]:
@@ -210,7 +227,7 @@ class Mixture:
         members = zip(self.learners, state.members, strict=True)
         margins = [learner.score_any(member, rows, codes, unseen) for learner, member in members]
         mixed = np.zeros(len(codes))
-        blend(state.losses, self.local, codes, self._experts_of(margins), mixed)
+        blend(state.losses, state.layer, self.local, codes, self._experts_of(margins), mixed)
         return mixed
 
     def score_one(self, state: MixtureState, rows: Csr, i: int) -> float:
@@ -236,7 +253,8 @@ class Mixture:
 
     def weights(self, state: MixtureState) -> Weights:
         """The weights that predictions use, one row a task, dense."""
-        factors = self.expert_weights(state) @ self._scaled
+        last = state.layer.mean
+        factors = (last[-1] * self.expert_weights(state) + last[:-1]) @ self._scaled
         each = [learner.weights(m) for learner, m in zip(self.learners, state.members, strict=True)]
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, each, strict=True)))
 
@@ -256,7 +274,8 @@ class Mixture:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
         dumped = [learner.dump(m) for learner, m in zip(self.learners, state.members, strict=True)]
         arrays = {f"members.{n}.{name}": array for n, (_, held) in enumerate(dumped) for name, array in held.items()}
-        arrays |= {"losses.overall": state.losses.overall, "losses.tasks": state.losses.tasks}
+        arrays |= {f"losses.{name}": array for name, array in state.losses._asdict().items()}
+        arrays |= {f"layer.{name}": array for name, array in state.layer._asdict().items()}
         return {"members": [data for data, _ in dumped], "features": state.features, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> MixtureState:
@@ -274,8 +293,10 @@ class Mixture:
             learner.restore(each, below(arrays, f"members.{n}."), tasks)
             for n, (learner, each) in enumerate(zip(self.learners, kept, strict=True))
         ]
-        losses = Losses(arrays["losses.overall"].copy(), arrays["losses.tasks"].copy())
-        return MixtureState(members, Index(tasks), losses, data["features"], data["rounds"])
+        losses = Losses(*(arrays[f"losses.{name}"].copy() for name in Losses._fields))
+        held = below(arrays, "layer.")
+        layer = Layer(*(held[name].copy() for name in Layer._fields)) if held else self._layer()
+        return MixtureState(members, Index(tasks), losses, layer, data["features"], data["rounds"])
 
 
 def _same_tasks(members: Sequence[Any]) -> Index:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .learner import Margins
+from .learner import Margins, ReadFirst
 from .numeric.asking import EVERY
 from .numeric.records import Csr
 from .numeric.stream import Moves
@@ -56,7 +56,7 @@ class ManyState:
         return [*self.members, self.spare]
 
 
-class ManyLearners:
+class ManyLearners(ReadFirst):
     """A learner of two classes as one of any number, with the same methods; margins are of shape (n, classes).
 
     Parameters

@@ -8,11 +8,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .numeric.dictionaries import PLAIN, read
 from .numeric.fields import LARGEST_VALUE
 from .numeric.hashing import feature_hash
 from .numeric.records import Csr
@@ -112,6 +113,11 @@ class Vocabulary:
 
     def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
         """One record as a block of one; new names are added if it may grow, else left out."""
+        if type(features) is dict and self.numbers:
+            n = len(features)
+            values, columns = np.empty(n), np.empty(n, np.int32)
+            if read(features, self.numbers, values, columns):
+                return Csr(values, columns, _one_record(n))
         names, values = _numbers(features)
         try:
             columns = _integers(map(self.numbers.__getitem__, names), len(values))
@@ -147,6 +153,9 @@ class HashedVocabulary:
     >>> HashedVocabulary(bits=18).record({"word=free": 1.0}, grow=True).features
     array([22005], dtype=int32)
     """
+
+    #: There are no names to have numbers.
+    numbers: ClassVar[None] = None
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
@@ -212,14 +221,11 @@ def _one_record(entries: int) -> NDArray[np.int64]:
     return np.array([0, entries], np.int64)
 
 
-_PLAIN = {float, int, bool, np.float64, np.float32}
-
-
 def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
     """Names and finite values of a dictionary's features."""
     held = features.values()
     try:
-        if _PLAIN.issuperset(map(type, held)) and sum(map(abs, held)) <= LARGEST_VALUE:
+        if PLAIN.issuperset(map(type, held)) and sum(map(abs, held)) <= LARGEST_VALUE:
             return features, _floats(held, len(held))
     except OverflowError:  # an integer that no float can hold, which is named below
         pass

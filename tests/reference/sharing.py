@@ -7,10 +7,17 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass
 class AdaptiveSharing:
-    """p_a ∝ exp(-eta L_a - lambda L_ia), eta = min(1, sqrt(2 ln S / (1 + min_a L_a))); margin = Σ_a p_a f_a.
+    """p_a ∝ exp(-eta L_a - lambda L_ia), eta = min(1, sqrt(2 ln S / (1 + min_a L_a))); mixed = Σ_a p_a f_a.
+
+    The margin is mean · (f_1, ..., f_S, mixed). Where these are log-odds, ``mean`` is learned by logistic regression:
+    each round moves it to the most likely one under a Gaussian prior with the precision so far, and adds the curvature
+    there, tau (1 - tau) x x'.
 
     ``learners`` have ``margin(x, task, t)`` and ``learn(x, task, y, t)``; ``experts`` turns the learners' margins into
     those of the experts.
@@ -19,6 +26,9 @@ class AdaptiveSharing:
     learners: Sequence[Any]
     local: float = 0.1
     experts: Callable[[list[float]], list[float]] = list
+    log_odds: bool = True
+    mean: NDArray[np.float64] | None = None
+    precision: NDArray[np.float64] | None = None
     L: list[float] = field(default_factory=list)
     L_of: dict[Hashable, list[float]] = field(default_factory=dict)
 
@@ -35,20 +45,50 @@ class AdaptiveSharing:
         powers = [math.exp(exponent - max(exponents)) for exponent in exponents]
         return [power / sum(powers) for power in powers]
 
+    def inputs(self, f: list[float], task: Hashable) -> NDArray[np.float64]:
+        """The experts' margins and, last, their mixture."""
+        if self.mean is None:
+            self.mean, self.precision = np.array([0.0] * len(f) + [1.0]), 10.0 * np.eye(len(f) + 1)
+        mixed = sum(p * margin for p, margin in zip(self.weights(task, len(f)), f, strict=True))
+        return np.array([*f, mixed])
+
     def margin(self, x: Any, task: Hashable, t: int) -> float:
-        """The mixed margin."""
-        f = self.margins(x, task, t)
-        return sum(p * margin for p, margin in zip(self.weights(task, len(f)), f, strict=True))
+        """The margin of the last step."""
+        shown = self.inputs(self.margins(x, task, t), task)
+        return float(shown @ self.mean)  # type: ignore[operator]
+
+    def correct(self, shown: NDArray[np.float64], y: float) -> None:
+        """Move the last step to the minimum of ln(1 + e^{-y m·x}) + (m - mean)' precision (m - mean) / 2."""
+        assert self.mean is not None
+        assert self.precision is not None
+        direction = np.linalg.solve(self.precision, shown)
+        tau = root(y * float(shown @ self.mean), float(shown @ direction))
+        self.mean = self.mean + tau * y * direction
+        self.precision = self.precision + tau * (1.0 - tau) * np.outer(shown, shown)
 
     def learn(self, x: Any, task: Hashable, y: float, t: int) -> None:
-        """Charge the experts for the margins they have now, then let the learners learn."""
+        """Charge the experts for the margins they have now, correct the last step, then let the learners learn."""
         f = self.margins(x, task, t)
+        if self.log_odds:
+            self.correct(self.inputs(f, task), y)
         loss = [1.0 if y * margin < 0 else 0.5 if margin == 0 else 0.0 for margin in f]
         self.L = [old + new for old, new in zip(self.L or [0.0] * len(f), loss, strict=True)]
         own = self.L_of.get(task, [0.0] * len(f))
         self.L_of[task] = [old + new for old, new in zip(own, loss, strict=True)]
         for learner in self.learners:
             learner.learn(x, task, y, t)
+
+
+def root(z: float, q: float) -> float:
+    """tau = 1 / (1 + exp(z + tau q)) by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        tau = (low + high) / 2.0
+        if tau * (1.0 + math.exp(min(z + tau * q, 700.0))) < 1.0:
+            low = tau
+        else:
+            high = tau
+    return (low + high) / 2.0
 
 
 def run(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.numeric.points import Points, points
-from coterie.online import tabular
-from coterie.online.parameters import Parameters
+from coterie.parameters import Parameters
+from coterie.streams import tabular
 from coterie.streams.encoding import Encoder
 from coterie.views import Index, Vocabulary, distinct_labels, view_from_json
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
-from coterie.online.tabular import ONLY_TASK
+from coterie.streams.tabular import ONLY_TASK
 
 from .calibration import sigmoid, sigmoid_probabilities, softmax, softmax_probabilities
 from .classifier_base import BatchClassifier, check_rows

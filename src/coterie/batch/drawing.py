@@ -1,12 +1,9 @@
-"""Pictures: errors along a path, and vector fields."""
+"""Files of pictures, and vector fields in them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .path import RidgePath
+from typing import Any
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -36,19 +33,6 @@ def write(figure: Any, path: Path) -> None:
 
     with replacing(path) as file:
         figure.savefig(file, format=path.suffix[1:], dpi=150)
-
-
-def draw_path(shown: RidgePath, path: Path) -> None:
-    """The error of each relation along the values."""
-    figure = new_figure(path)
-    axes = figure.add_subplot(xlabel=shown.varied, ylabel="mean squared error on rows left out")
-    curve, (_, value) = shown.curve, shown.best
-    for relation, errors in zip(shown.relations, curve, strict=True):
-        axes.plot(shown.values, errors, marker=".", label=repr(relation)[:60])
-    axes.plot([value], [curve.min()], marker="o", markersize=10, fillstyle="none", color="black", label="best")
-    axes.set_xscale("log")
-    axes.legend(fontsize="small")
-    write(figure, path)
 
 
 def draw_field(grid: Any, arrows: Any, points: Any, path: Path) -> None:

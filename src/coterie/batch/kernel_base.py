@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels import Gaussian, as_kernel
-from coterie.online import tabular
+from coterie.streams import tabular
 from coterie.views import distinct_labels
 
 from .base import BatchEstimator

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.numeric.points import Points, as_matrix
-from coterie.online import tabular
 from coterie.relations.matrices import labels_of as task_tuple
+from coterie.streams import tabular
 from coterie.views import Index, distinct_labels
 
 from . import memory

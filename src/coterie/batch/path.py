@@ -93,9 +93,18 @@ class RidgePath:
         ImportError
             If matplotlib is not installed.
         """
-        from .drawing import draw_path
+        from .drawing import new_figure, write
 
-        draw_path(self, Path(path))
+        file = Path(path)
+        figure = new_figure(file)
+        axes = figure.add_subplot(xlabel=self.varied, ylabel="mean squared error on rows left out")
+        curve, (_, value) = self.curve, self.best
+        for relation, errors in zip(self.relations, curve, strict=True):
+            axes.plot(self.values, errors, marker=".", label=repr(relation)[:60])
+        axes.plot([value], [curve.min()], marker="o", markersize=10, fillstyle="none", color="black", label="best")
+        axes.set_xscale("log")
+        axes.legend(fontsize="small")
+        write(figure, file)
 
 
 def ridge_path(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
-from coterie.online.tabular import split_task, task_labels
+from coterie.streams.tabular import split_task, task_labels
 from coterie.views import distinct_labels
 
 from .base import Regressor

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
-from coterie.online import tabular
+from coterie.streams import tabular
 
 from . import memory
 from .base import BatchParameters, numbers

@@ -13,6 +13,7 @@ from coterie.cli.datasets import datasets
 from coterie.cli.demo import demo
 from coterie.cli.failures import translated
 from coterie.cli.fit import fit
+from coterie.cli.helping import Grouped
 from coterie.cli.learn import learn
 from coterie.cli.predict import predict
 from coterie.cli.relations import relations
@@ -45,7 +46,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for command in (learn, fit, predict, compare, relations, datasets, demo, reproduce):
-    app.command(help=_help(command))(command)
+    many = Grouped if command in (learn, fit, compare) else None
+    app.command(cls=many, help=_help(command))(command)
 
 
 def _version(wanted: bool) -> None:

@@ -48,7 +48,7 @@ def compare(
       coterie compare mail.jsonl --task user --label spam --learner pa1,C=0.1 --learner pa1,C=1 --learner perceptron
     """
     from coterie.cli.specs import parse
-    from coterie.streams.job import learn
+    from coterie.jobs.learning import learn
 
     outputs.require_folders()
     base = viewing.choice(learning)

@@ -67,7 +67,7 @@ def _name_for(option: str, name: str | None) -> str:
 
 
 def _known(name: str, known: Any) -> str:
-    from coterie.streams.choices import require_one_of
+    from coterie.jobs.choices import require_one_of
 
     require_one_of("the data set", name, tuple(known))
     return name

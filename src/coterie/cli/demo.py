@@ -15,7 +15,7 @@ from coterie.cli.options import Columns, Json, Learning, Quiet
 from coterie.cli.outputs import Outputs, finish
 
 if TYPE_CHECKING:
-    from coterie.streams.job import Outcome
+    from coterie.jobs.learning import Outcome
 
 
 class Show(NamedTuple):
@@ -101,7 +101,7 @@ def _columns(show: Show) -> Columns:
 
 def _chosen(name: str, task: str | None) -> Show:
     """The data set with the task asked for put first."""
-    from coterie.streams.choices import require_one_of
+    from coterie.jobs.choices import require_one_of
 
     require_one_of("the demo", name, tuple(SHOWS))
     show = SHOWS[name]

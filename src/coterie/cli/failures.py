@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -23,7 +24,8 @@ ClickException: Any = UsageError.__mro__[1]
 def translated() -> Iterator[None]:
     """Turn what is raised inside into a message and an exit; with COTERIE_DEBUG=1 a traceback is let through."""
     try:
-        yield
+        with told_warnings():
+            yield
         sys.stdout.flush()
     except (typer.Exit, typer.Abort):
         raise
@@ -33,6 +35,18 @@ def translated() -> Iterator[None]:
         code = complain(error)
         _silence()
         raise typer.Exit(code) from None
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Say warnings as errors are said, in one line and without a place in the program."""
+
+    def show(message: Warning | str, *place: Any, **more: Any) -> None:
+        tell(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def complain(error: BaseException) -> int:
@@ -56,9 +70,24 @@ def _message(error: BaseException) -> str:
         return _usage(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'standard output'}: {error.strerror}"
-    text = " ".join(str(error).split())
+    text = " ".join(in_options(error).split())
     known = isinstance(error, (ValueError, ImportError, OSError))
     return text if known else f"{type(error).__name__}: {text} (set {DEBUG}=1 to see where)"
+
+
+def in_options(error: BaseException) -> str:
+    """What is wrong, arguments being named as they are given here: every option has the name of its field."""
+    worded = getattr(error, "worded", None)
+    return str(error) if worded is None else str(worded(option))
+
+
+def option(field: str) -> str:
+    """How an argument is given.
+
+    >>> option("budget_size"), option("the demo")
+    ('--budget-size', 'the demo')
+    """
+    return f"--{field.replace('_', '-')}" if field.isidentifier() else field
 
 
 def _usage(error: Any) -> str:

@@ -17,7 +17,7 @@ from coterie.cli.spreading import spread
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from coterie.batch.fitting import Fitted
+    from coterie.jobs.fitting import Fitted
 
 Plot = Annotated[
     Path | None,
@@ -25,6 +25,15 @@ Plot = Annotated[
         metavar="OUT.png|.svg|.pdf", help="Draw the errors on rows left out, for every alpha and relation tried."
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Predicting(Columns):
+    """What to read of the records, and how; labels are of any kind."""
+
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column to predict: it holds numbers, or classes.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ class Batch:
 @spread
 def fit(
     files: Files,
-    columns: Columns,
+    columns: Predicting,
     batch: Batch,
     model: Model = None,
     plot: Plot = None,
@@ -113,7 +122,8 @@ def fit(
       coterie fit blood.csv --task patient --label concentration --features hours --sigma 2 --plot path.png
       coterie fit mail.jsonl --task user --label folder --text subject --method linear-svc --model folders.coterie
     """
-    from coterie.batch.fitting import fit_files
+    from coterie.jobs.fitting import fit_files
+    from coterie.streams.errors import FieldError, InputError
 
     if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
         raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
@@ -122,14 +132,19 @@ def fit(
             raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")
     fitting = _fitting(batch)
     columns.require_named(files)
-    fitted = fit_files(partial(columns.reader, files), fitting)
+    try:
+        fitted = fit_files(partial(columns.reader, files), fitting)
+    except InputError:
+        raise
+    except ValueError as error:  # of a part
+        raise FieldError.of(error, {name: name for name in asdict(batch)}) from None
     _write(fitted, model, plot)
     _tell(fitted, model, plot, json, quiet)
 
 
 def _fitting(batch: Batch) -> Any:
-    from coterie.batch.fitting import Fitting
     from coterie.cli.specs import numbers
+    from coterie.jobs.fitting import Fitting
 
     said = asdict(batch)
     return Fitting(**said | {name: numbers(name, said[name]) for name in ("share", "b") if said[name] is not None})

@@ -16,7 +16,7 @@ from coterie.cli.spreading import spread
 from coterie.cli.viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
-    from coterie.streams.job import Outcome
+    from coterie.jobs.learning import Outcome
 
 From = Annotated[
     Path | None,
@@ -87,8 +87,8 @@ def learn_new(
     viewing: Viewing = NO_VIEWS,
 ) -> Outcome:
     """The main job: a new learner beside the two baselines."""
-    from coterie.streams.job import BASELINES, TOGETHER, VIEWS
-    from coterie.streams.job import learn as run
+    from coterie.jobs.learning import BASELINES, TOGETHER, VIEWS
+    from coterie.jobs.learning import learn as run
 
     choice = viewing.choice(learning)
     reader = viewing.reader(columns, files, [choice])
@@ -103,7 +103,7 @@ def learn_new(
 def _go_on(
     files: list[str], columns: Columns, learning: Learning, model: Any, quiet: bool, delay: int, asking: Asking
 ) -> Outcome:
-    from coterie.streams.job import go_on
+    from coterie.jobs.learning import go_on
 
     refuse_learning(learning)
     reader = columns.continued(files, model)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.failures import UsageError
+from coterie.cli.failures import UsageError, option
 
 if TYPE_CHECKING:
-    from coterie.streams.choices import Choice
+    from coterie.jobs.choices import Choice
     from coterie.streams.readers import Reader
 
 _TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
@@ -65,8 +65,7 @@ class Columns:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column to predict: it holds classes, or numbers. learn and compare take it to hold two values, "
-            "unless --many-classes or --regression is given.",
+            help="The column to predict: it holds two values, unless --many-classes or --regression is given.",
         ),
     ] = None
     features: Annotated[
@@ -263,7 +262,7 @@ class Learning:
     def choice(self, **more: Any) -> Choice:
         """The learner asked for, ``more`` being said of it elsewhere."""
         from coterie.cli.specs import epoch, numbers
-        from coterie.streams.choices import Choice
+        from coterie.jobs.choices import Choice
 
         said = {name: value for name, value in asdict(self).items() if value is not None}
         several = {name: partial(numbers, name) for name in ("share", "b", "half_life")}
@@ -275,7 +274,7 @@ def refuse(names: tuple[str, ...], given: dict[str, Any], why: str) -> None:
     """Refuse options that do not go with --from."""
     for name in names:
         if given[name] is not None and given[name] != []:
-            raise UsageError(f"--{name.replace('_', '-')} cannot be given with --from: {why}")
+            raise UsageError(f"{option(name)} cannot be given with --from: {why}")
 
 
 def refuse_learning(learning: Learning) -> None:

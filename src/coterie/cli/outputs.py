@@ -14,10 +14,12 @@ from coterie.cli.failures import UsageError
 from coterie.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
-    from coterie.streams.job import Outcome
-    from coterie.streams.summary import Summary
+    from coterie.jobs.learning import Outcome
+    from coterie.jobs.summary import Summary
 
 _DRAWN_TASKS = 200
+#: What a report is.
+PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,9 @@ class Outputs:
     quiet: Quiet = False
 
     def require_folders(self) -> None:
-        """Refuse, before an hour of learning, to write where there is no folder."""
+        """Refuse, before an hour of learning, to write where there is no folder, or a page that no browser opens."""
+        if self.report is not None and self.report.suffix.lower() not in PAGES:
+            raise UsageError(f"--report is {str(self.report)!r}; expected a name that ends in {' or '.join(PAGES)}")
         for name, path in (("model", self.model), ("report", self.report)):
             if path is not None and not path.absolute().parent.is_dir():
                 raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")
@@ -40,7 +44,7 @@ class Outputs:
 
 def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title: str | None = None) -> None:
     """Save, write and print what was asked for; `notes` end the summary."""
-    from coterie.streams.summary import summarize
+    from coterie.jobs.summary import summarize
 
     summary = summarize(outcome.comparison, outcome.learner)
     if outputs.model is not None:

@@ -16,7 +16,7 @@ import typer
 from coterie.cli.options import Format, OnError
 
 if TYPE_CHECKING:
-    from coterie.streams.predicting import Predictions
+    from coterie.jobs.predicting import Predictions
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="Records to predict, as for learn; '-' is standard input.")]
 Model = Annotated[Path, typer.Option(metavar="MODEL", help="The saved model.")]
@@ -49,7 +49,7 @@ def predict(
       zcat today.csv.gz | coterie predict - --format csv --model clicks.coterie --json
     """
     from coterie.cli.models import load_model
-    from coterie.streams.predicting import predict_records
+    from coterie.jobs.predicting import predict_records
     from coterie.streams.readers import read
 
     learned = load_model(model)

@@ -8,17 +8,17 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from coterie.streams.costs import measured, written
+from coterie.streams.metrics import measured, written
 from coterie.streams.wording import NONE, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from coterie.jobs.summary import Summary
     from coterie.streams.costs import Measure
     from coterie.streams.metrics import Metrics
     from coterie.streams.reading import Reading
-    from coterie.streams.summary import Summary
     from coterie.streams.verdict import Verdict
 
 _SHOWN_TASKS = 5

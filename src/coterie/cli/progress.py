@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coterie.streams.job import OnRound
+    from coterie.jobs.learning import OnRound
     from coterie.streams.progressive import Trace
     from coterie.streams.readers import Reader
     from coterie.streams.totals import Totals

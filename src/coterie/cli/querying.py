@@ -13,7 +13,7 @@ from coterie.cli.failures import UsageError
 if TYPE_CHECKING:
     from coterie.cli.options import Columns
     from coterie.cli.outputs import Outputs
-    from coterie.streams.querying import Questioning, Wanted
+    from coterie.jobs.querying import Questioning, Wanted
 
 
 @dataclass(frozen=True)
@@ -48,22 +48,15 @@ class Asking:
     @property
     def said(self) -> Questioning | None:
         """How to ask, if any of it was said."""
-        from coterie.streams.querying import Questioning
+        from coterie.jobs.querying import Questioning
 
-        given = {
-            "ask": self.ask,
-            "number": self.ask_c,
-            "budget": self.label_budget,
-            "window": self.label_window,
-            "per_task": None if self.label_per_task is None else _limit(self.label_per_task),
-            "seed": self.ask_seed,
-        }
-        told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return Questioning(**told) if told else None
+        given = {name: value for name, value in vars(self).items() if name != "query" and value is not None}
+        per_task = {} if self.label_per_task is None else {"label_per_task": _limit(self.label_per_task)}
+        return Questioning(**given | per_task) if given else None
 
     def asking(self, model: Any) -> Any:
         """A loaded model that is to ask: as it did before, or as was said."""
-        from coterie.streams.querying import Questioning
+        from coterie.jobs.querying import Questioning
 
         if self.said is None and hasattr(model, "wants_block"):
             return model
@@ -93,8 +86,8 @@ def _limit(text: str) -> int | float:
 def query(files: list[str], columns: Columns, asking: Asking, model: Any, outputs: Outputs) -> None:
     """Write the records of files whose labels a model wants, and save it, so that its budget goes on."""
     from coterie.cli.outputs import naming
+    from coterie.jobs.querying import require_file_of, wanted_records, write_wanted
     from coterie.persistence import replacing
-    from coterie.streams.querying import require_file_of, wanted_records, write_wanted
     from coterie.streams.readers import detect_format
     from coterie.streams.sources import STDIN, find_paths
 

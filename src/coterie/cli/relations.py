@@ -13,7 +13,7 @@ from coterie.cli.failures import UsageError
 from coterie.cli.options import Json
 
 if TYPE_CHECKING:
-    from coterie.streams.sharing import Sharing
+    from coterie.jobs.shares import Sharing
 
 #: So many tasks are named where one is unknown.
 _NAMED = 10
@@ -106,7 +106,7 @@ class _OneTask(NamedTuple):
 
 
 def _all_tasks(model: Any) -> _AllTasks:
-    from coterie.streams.sharing import sharing
+    from coterie.jobs.shares import sharing
 
     shown = sharing(model)
     held = [] if shown.shares is None else list(zip(model.tasks_, shown.shares.tolist(), strict=True))
@@ -126,7 +126,7 @@ def _one_task(model: Any, task: str, other: str | None, top: int) -> _OneTask:
 
 
 def _known(named: dict[str, Hashable], option: str, task: str) -> Hashable:
-    from coterie.streams.choices import require_one_of
+    from coterie.jobs.choices import require_one_of
 
     if task not in named:
         require_one_of(f"--{option}", task, list(named) if len(named) <= _NAMED else [*list(named)[:_NAMED], "..."])

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.failures import tell
-from coterie.cli.options import Quiet
+from coterie.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from coterie.papers.catalogue import Paper
-    from coterie.papers.results import Claim, Item, Result
+    from coterie.papers.claims import Claim
+    from coterie.papers.results import Item, Result
 
 What = Annotated[
     str | None,
@@ -33,7 +34,12 @@ Out = Annotated[
 
 
 def reproduce(
-    what: What = None, quick: Quick = False, shuffles: Shuffles = None, out: Out = None, quiet: Quiet = False
+    what: What = None,
+    quick: Quick = False,
+    shuffles: Shuffles = None,
+    out: Out = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Rerun the tables, figures and theorems of the papers, and say which of their claims hold.
 
@@ -46,13 +52,16 @@ def reproduce(
       coterie reproduce srdv11/table2
       coterie reproduce cc12 --shuffles 3 --out tables
     """
+    from coterie.cli.printing import print_json
     from coterie.cli.progress import stepping
     from coterie.papers.catalogue import find, require_data
     from coterie.papers.results import Run
+    from coterie.papers.writing import plain
 
     if what is None:
-        print(*_listed(), sep="\n")
+        _list(json)
         return
+    made: list[dict[str, Any]] = []
     chosen = find(what)
     for _, item in chosen:
         require_data(item)
@@ -62,10 +71,30 @@ def reproduce(
         n = shuffles or (item.quick_shuffles if quick else item.shuffles)
         with stepping(f"{paper.name}/{item.name}", quiet) as advance:
             result = item.run(Run(n, quick, advance))
-        if not quiet:
+        made.append({**_told(paper, item), "runs": n, "quick": quick, **plain(result)})
+        if not (quiet or json):
             _show(paper, item, n, quick, result)
         if out is not None:
             _write(out, paper, item, n, quick, result)
+    if json:
+        print_json(made)
+
+
+def _list(json: bool) -> None:
+    from coterie.cli.printing import print_json
+    from coterie.papers.catalogue import everything
+
+    if not json:
+        print(*_listed(), sep="\n")
+        return
+    print_json([
+        {**_told(paper, item), "runs": item.shuffles, "takes": item.takes, "data": [each.name for each in item.needs]}
+        for paper, item in everything()
+    ])  # fmt: skip
+
+
+def _told(paper: Paper, item: Item) -> dict[str, str]:
+    return {"item": f"{paper.name}/{item.name}", "what": item.what}
 
 
 def _listed() -> Iterator[str]:
@@ -98,7 +127,7 @@ def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None
 def _claim(claim: Claim) -> Iterator[str]:
     from coterie.cli.printing import paragraph
 
-    first, *others = paragraph(f"{claim.verdict}: {claim.said}. Here: {claim.seen}")
+    first, *others = paragraph(f"{claim.shown}: {claim.said}. Here: {claim.seen}")
     yield f"* {first}"
     yield from (f"  {line}" for line in others)
 

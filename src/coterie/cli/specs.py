@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coterie.streams.choices import FILES, RELATIONS, RULES, Choice, Strength, require_one_of
-from coterie.streams.view_choice import MULTIVIEWS
+from coterie.jobs.choices import FILES, RELATIONS, RULES, Choice, Strength, require_one_of
+from coterie.jobs.view_choice import MULTIVIEWS
+from coterie.streams.errors import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,10 @@ def parse(text: str, base: Choice) -> Choice:
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")
         said |= {name: _value(name, value)} if equals else _word(part)
-    return replace(base, **said)
+    try:
+        return replace(base, **said)
+    except FieldError as error:  # in one word options have the names of fields
+        raise ValueError(f"--learner {text}: {error}") from None
 
 
 def numbers(name: str, text: str) -> Strength:
@@ -55,7 +59,8 @@ def numbers(name: str, text: str) -> Strength:
     try:
         found = tuple(float(each) for each in text.split(","))
     except ValueError:
-        raise ValueError(f"{name} is {text!r}; expected a number, or one a level with commas between") from None
+        message = "{} is {text!r}; expected a number, or one a level with commas between"
+        raise FieldError(message, name, text=text) from None
     return found[0] if len(found) == 1 else found
 
 
@@ -68,7 +73,7 @@ def epoch(text: str) -> int | str:
     if text == "auto":
         return text
     if not text.isdecimal():
-        raise ValueError(f"epoch is {text!r}; expected a whole number of records, or auto")
+        raise FieldError("{} is {text!r}; expected a whole number of records, or auto", "epoch", text=text)
     return int(text)
 
 
@@ -92,4 +97,4 @@ def _value(name: str, text: str) -> Any:
     try:
         return VALUES[name](text)
     except ValueError:
-        raise ValueError(f"{name} is {text!r}; expected a number") from None
+        raise ValueError(f"--learner: {name} is {text!r}; expected a number") from None

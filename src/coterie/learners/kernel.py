@@ -19,16 +19,16 @@ from coterie.learner import Margins, new_among
 from coterie.learners.block import BoundLearner, Codes, Span, copied
 from coterie.learners.kernel_checks import check_values
 from coterie.numeric.asking import EVERY
-from coterie.numeric.expansion import COLUMN, DONE, EVICTED, OLDEST, ROOM, SIZE, WORN, Expansion, Work
+from coterie.numeric.expansion import AT, BORN, CHANGES, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.points import Points, piece, points
-from coterie.numeric.records import take
 from coterie.numeric.walk import Turns, tell, walk
 from coterie.state import State
 
-#: Records in a block, dense and sparse: the inverted index of the support vectors is made anew for each.
-DENSE_BLOCK, SPARSE_BLOCK = 128, 512
-#: So many of the oldest have their kernel values made at once where a queue asks for them.
-OLD_AT_ONCE = 64
+#: Records in a block. Dense: as many kernel values among themselves a record, so no more than make the product with the
+#: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the
+#: support vectors is made anew for each.
+DENSE_BLOCK, SPARSE_BLOCK = 120, 512
+_NONE = np.zeros((0, 0))
 
 
 class KernelLearner(BoundLearner):
@@ -108,9 +108,9 @@ class KernelLearner(BoundLearner):
             some, told = codes[first : first + SPARSE_BLOCK], margins[first : first + SPARSE_BLOCK]
             values = np.zeros((len(some), size))
             self.hypothesis.kernel.values(piece(given, first, first + len(some)), held, values)
-            work = _work(values, np.zeros((0, size)), size, size, 0)
+            work = _work((values, _NONE), (_NONE, _NONE), np.zeros((3, size)), 0)
             while tell(model, work, values, some, told) == COLUMN:
-                model = self._fetched(state, model, int(work.cursor[4]))
+                model = self._fetched(state, model, int(work.cursor[LACKED]))
         return margins
 
     def _points(self, state: State, rows: Any) -> Points:
@@ -168,57 +168,44 @@ class KernelLearner(BoundLearner):
         state.model = self._bound.roomy(model, self.hypothesis.budget.size is not None)
         block, later = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
         work = self._evaluated(state, block, later if delay else piece(given, 0, 0), size, room)
-        work.cursor[5] = state.rounds + first
+        work.cursor[BORN] = state.rounds + first
         while True:
             why = walk(state.model, work, codes, y, first, n, delay, turns)
             if why in (DONE, WORN):
                 break
-            work = self._provided(state, work, why, n)
+            self._provide(state, work, why)
         self._keep(state, block, work)
         if why == WORN or self.hypothesis.worn(state.model):
             self.hypothesis.refresh(state.model, self._shares(state))
-        return first + int(work.cursor[0])
+        return first + int(work.cursor[AT])
 
     def _evaluated(self, state: State, block: Points, later: Points, size: int, room: _Room) -> Work:
         """Kernel values of a block with the support vectors and itself."""
         width, n = len(state.model.support.tasks), len(block.squares)
         held, kernel = self.hypothesis.points(state.model), self.hypothesis.kernel
-        values, told = room.take(n, width + n), np.zeros((len(later.squares), width + n))
-        for made, out in ((block, values), (later, told)):
-            if len(made.squares):
+        made, told, rows = room.take(n, width), (_NONE, _NONE), room.rows(width)
+        if len(later.squares):
+            told = np.zeros((len(later.squares), width)), np.zeros((len(later.squares), n))
+        for given, (values, among) in ((block, made), (later, told)):
+            if len(given.squares):
                 if size:
-                    kernel.values(made, held, out[:, :size])
-                kernel.values(made, block, out[:, width:])
-        if not (kernel.trusted and np.isfinite(values[:, width:].diagonal()).all()):
-            check_values(self.hypothesis.kernel, state.model, values, width, size, block)
-        return _work(values, told, width, width, n)
+                    kernel.values(given, held, values[:, :size])
+                kernel.values(given, block, among)
+        if not (kernel.trusted and np.isfinite(made[1].diagonal()).all()):
+            check_values(kernel, state.model, made[0][:, :size], made[1], block)
+        return _work(made, told, rows, n)
 
-    def _provided(self, state: State, work: Work, why: int, n: int) -> Work:
-        """The work with what the walk lacked."""
+    def _provide(self, state: State, work: Work, why: int) -> None:
+        """Get what the walk lacked."""
         if why == COLUMN:
-            self._fetched(state, state.model, int(work.cursor[4]))
+            self._fetched(state, state.model, int(work.cursor[LACKED]))
         if why == ROOM:
             state.model = state.model._replace(memory=with_rows(state.model.memory))
-        return self._with_oldest(state.model, work, n) if why == OLDEST else work
-
-    def _with_oldest(self, model: Expansion, work: Work, n: int) -> Work:
-        """The work with kernel values of those that leave the queue next."""
-        size, gone = int(model.support.counts[SIZE]), int(model.support.counts[EVICTED])
-        most = min(size, OLD_AT_ONCE, max(n - int(work.cursor[0]), 1))
-        slots = (gone + np.arange(most)) % size
-        held = self.hypothesis.points(model)
-        oldest = np.zeros((most, size))
-        self.hypothesis.kernel.values(_chosen(held, slots), held, oldest)
-        work.cursor[2:4] = most, gone
-        return work._replace(oldest=oldest)
 
     def _keep(self, state: State, block: Points, work: Work) -> None:
         """Put the records of the block that have become support vectors where they belong."""
-        slots = np.flatnonzero(work.holder >= 0)
-        if len(slots):
-            places = work.holder[slots]
-            lengths = work.values[places, work.width + places]
-            store = state.model.store.put(slots, _chosen(block, places), lengths)
+        if work.cursor[CHANGES]:
+            store = state.model.store.put(work.holder, block, work.among.diagonal())
             state.model = state.model._replace(store=store)
 
     def _shares(self, state: State) -> NDArray[np.float64]:
@@ -229,31 +216,33 @@ class KernelLearner(BoundLearner):
 
 
 class _Room:
-    """Memory for the kernel values of a block, used again for the next: fresh memory would cost as much as the values.
+    """Memory for a block, used again for the next: fresh memory would cost as much as the kernel values.
 
     What is not written before it is read is nothing that is read.
     """
 
     def __init__(self) -> None:
-        self.held = np.zeros(0)
+        self.held, self.beside = np.zeros(0), _NONE
 
-    def take(self, n: int, m: int) -> NDArray[np.float64]:
-        """An (n, m) array of whatever there was."""
-        if self.held.size < n * m:
-            self.held = np.zeros(n * m)
-        return self.held[: n * m].reshape(n, m)
+    def rows(self, m: int) -> NDArray[np.float64]:
+        """A (3, m) array of whatever there was."""
+        if self.beside.shape[1] != m:
+            self.beside = np.zeros((3, m))
+        return self.beside
+
+    def take(self, n: int, m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """An (n, m) and an (n, n) array of whatever there was."""
+        first, both = n * m, n * (m + n)
+        if self.held.size < both:
+            self.held = np.zeros(both)
+        return self.held[:first].reshape(n, m), self.held[first:both].reshape(n, n)
 
 
-def _work(values: Any, told: Any, width: int, slots: int, n: int) -> Work:
-    notes = np.zeros(max(n, 1), np.int64)
-    holder = np.full(slots, -1, np.int64)
-    shares, weights, along = np.zeros((3, slots))
-    none, cursor = np.zeros((0, 0)), np.zeros(6, np.int64)
-    return Work(values, told, width, holder, notes, notes.copy(), none, shares, weights, along, cursor)
-
-
-def _chosen(given: Points, places: NDArray[np.int64]) -> Points:
-    return Points(take(given.rows, places), given.squares[places], given.rounds[places], given.features)
+def _work(made: Sequence[Any], told: Sequence[Any], rows: NDArray[np.float64], n: int) -> Work:
+    (values, among), (later, told_among), (shares, weights, along) = made, told, rows
+    holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
+    cursor = np.zeros(4, np.int64)
+    return Work(values, among, later, told_among, holder, slots, places, shares, weights, along, cursor)
 
 
 def _require_learnable(hypothesis: Dual, relation: Any) -> None:

@@ -15,16 +15,15 @@ SLACK = 1e-6
 
 
 def check_values(
-    kernel: Any, model: Expansion, values: NDArray[np.float64], width: int, size: int, block: Points
+    kernel: Any, model: Expansion, values: NDArray[np.float64], among: NDArray[np.float64], block: Points
 ) -> None:
     """Refuse kernel values that no kernel has: ValueError naming two rounds.
 
-    ``values`` holds those of a block of records with the ``size`` support vectors, and from column ``width`` on with
-    each other.
+    ``values`` holds those of a block of records with the support vectors, ``among`` those with each other.
     """
+    size, own = values.shape[1], among.diagonal()
     rounds = np.concatenate([model.support.births[:size], block.rounds])
-    among, own = values[:, width:], values[:, width:].diagonal()
-    found = np.concatenate([values[:, :size], among], axis=1)
+    found = np.concatenate([values, among], axis=1)
     lengths = np.concatenate([model.store.lengths[:size], own])
     for what, wrong in (
         ("is not finite", ~np.isfinite(found)),

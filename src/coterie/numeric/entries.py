@@ -30,14 +30,19 @@ class Entry:
         self._calls = 0
 
     def __call__(self, model: Any, *rest: Any) -> Any:
+        return self.of(model)(model, *rest)
+
+    def of(self, model: Any) -> Any:
+        """What to call with this model, now."""
         if model is self._model:
-            return self._enter(model, *rest)
+            return self._enter
         if model is not self._seen:
             self.forget()
             self._seen = model
         self._calls += 1
-        if self._calls < self.PATIENCE:
-            return self._function(model, *rest)
+        return self._function if self._calls < self.PATIENCE else self._note
+
+    def _note(self, model: Any, *rest: Any) -> Any:
         self._enter = self._function.compile(tuple(map(typeof, (model, *rest))))
         self._model = model
         return self._enter(model, *rest)

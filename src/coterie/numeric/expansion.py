@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import apart, generic, generic_apart, when
+from .generic import generic_lent, lent, when
 from .models import Columns, Levels, SparseColumns
 
 #: Places in ``counts`` of a support.
 SIZE, EVICTED, PROJECTED, REPAIRED, SINCE = range(5)
-#: What a walk ends with: all done; a column of M is missing; kernel values of the oldest are; the inverse is worn out;
-#: there is no room for the coefficients of one more task.
-DONE, COLUMN, OLDEST, WORN, ROOM = range(5)
+#: What a walk ends with: all done; a column of M is missing; the inverse is worn out; there is no room for the
+#: coefficients of one more task.
+DONE, COLUMN, WORN, ROOM = range(4)
+#: Places in a cursor: records done, changes of slots, the task that a column is wanted of, the first record's round.
+AT, CHANGES, LACKED, BORN = range(4)
 
 
 class Support(NamedTuple):
@@ -46,67 +48,70 @@ class Expansion(NamedTuple):
 class Work(NamedTuple):
     """Kernel values and notes of the block that is being walked through.
 
-    ``values`` has for every record its kernel values with the slots, then with the records of the block; ``told`` the
-    same for the records predicted where labels come late. ``holder`` says which record of the block a slot holds, -1
-    for none; ``slots`` and ``places`` list who was put where. ``oldest`` has kernel values between slots for the next
-    to be evicted from a queue. ``cursor`` counts the records done, the changes, the rows of ``oldest`` and the
-    evictions before the first of them, and names the task that a column is wanted of.
+    ``values`` has for every record its kernel values with the slots, ``among`` with the records of the block; ``told``
+    and ``told_among`` the same for the records predicted where labels come late. ``holder`` says which record of the
+    block a slot holds, -1 for none; ``slots`` and ``places`` list who was put where. ``cursor`` says how far it is.
     """
 
     values: Any
+    among: Any
     told: Any
-    width: int
+    told_among: Any
     holder: Any
     slots: Any
     places: Any
-    oldest: Any
     shares: Any
     weights: Any
     along: Any
     cursor: Any
 
 
-@generic
+@generic_lent
 def at_hand(sharing: Any, i: Any) -> Any:
     """Whether M's entries for task i can be read."""
 
 
-@generic
+@generic_lent
 def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
     """M_(i_j i) for the tasks i_j of the first n support vectors."""
 
 
-@generic
+@generic_lent
 def enter(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     """Note how the tasks share in record t of the block, of task i, which is about to be put into a slot."""
 
 
-@generic
+@generic_lent
 def turn_over(sharing: Any) -> None:
     """End a round."""
 
 
-@generic
+@generic_lent
 def own_share(sharing: Any, i: Any) -> Any:
     """M_ii."""
 
 
-@generic
+@generic_lent
 def weigh(memory: Any, model: Any, i: Any, work: Any) -> None:
     """Put into ``work.weights`` what the kernel values with the support vectors count for task i."""
 
 
-@generic
+@generic_lent
 def scale(memory: Any) -> Any:
     """What all coefficients are to be multiplied with."""
 
 
-@generic
+@generic_lent
 def wanted(memory: Any, agreement: Any) -> Any:
     """Whether a record is to be learned at y·margin = ``agreement``."""
 
 
-@generic_apart
+@generic_lent
+def settle(memory: Any) -> None:
+    """Make what the memory has put off while a block is gone through."""
+
+
+@generic_lent
 def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agreement: Any, turns: Any, s: Any) -> Any:
     """Learn record t of the block, which is the s-th of the turns; what it lacks, in which case nothing has changed."""
 
@@ -172,7 +177,7 @@ def _own_of_sparse_columns(sharing: Any, i: Any) -> Any:
     return sharing.values[first + np.searchsorted(sharing.rows[first:last], i)]
 
 
-@apart
+@lent
 def margin(weights: Any, values: Any, n: Any) -> Any:
     """Σ_j weights_j values_j; a sum that is nothing but rounding is zero, so that ties are ties in every order."""
     total = np.dot(weights[:n], values[:n])
@@ -185,21 +190,21 @@ def margin(weights: Any, values: Any, n: Any) -> Any:
     return total
 
 
-@apart
-def patch(values: Any, work: Any) -> None:
+@lent
+def patch(values: Any, among: Any, work: Any) -> None:
     """Bring one record's kernel values up to the slots that have changed hands in this block."""
-    for each in range(work.cursor[1]):
-        values[work.slots[each]] = values[work.width + work.places[each]]
+    for each in range(work.cursor[CHANGES]):
+        values[work.slots[each]] = among[work.places[each]]
 
 
-@apart
+@lent
 def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     """Put record t of the block, of task i, into a slot."""
     support, cursor = model.support, work.cursor
     enter(model.sharing, model, work, slot, t, i, coefficient)
     support.tasks[slot] = i
-    support.births[slot] = cursor[5] + t
+    support.births[slot] = cursor[BORN] + t
     support.coefficients[slot] = coefficient
     work.holder[slot] = t
-    work.slots[cursor[1]], work.places[cursor[1]] = slot, t
-    cursor[1] += 1
+    work.slots[cursor[CHANGES]], work.places[cursor[CHANGES]] = slot, t
+    cursor[CHANGES] += 1

@@ -19,9 +19,10 @@ F = TypeVar("F", bound=Body)
 #: A whole loop becomes one machine function: between functions a model's arrays are counted in and out, which takes
 #: longer than a short record (so does a conditional expression around a call that is given a model).
 #: Division by zero is for the bodies to exclude: a test for it keeps loops from working on several numbers at once.
-_OPTIONS: Any = {"forceinline": True, "error_model": "numpy"}
+_OPTIONS: Any = {"forceinline": True, "error_model": "numpy", "_nrt": True}
 #: Said in as many words, for a function takes over what it does not say from whoever calls it first.
 _APART: Any = _OPTIONS | {"forceinline": False}
+_LENT: Any = _OPTIONS | {"_nrt": False}
 
 #: Python never calls bodies of generic functions: what would let it is not compiled.
 _INNER: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -47,13 +48,26 @@ def compiled(function: F) -> F:
     return _cached(function, **_OPTIONS)
 
 
+def locked(function: F) -> F:
+    """As :func:`compiled`, for what looks at Python's objects: nobody else may change them meanwhile."""
+    return _cached(function, **_OPTIONS, nogil=False)
+
+
 def apart(function: F) -> F:
     """As :func:`compiled`, for what is long and seldom called: it stays a function of its own, compiled once."""
     return _cached(function, **_APART)
 
 
+def lent(function: F) -> F:
+    """As :func:`compiled`, for what makes no arrays and returns none, which numba sees to: nothing is counted in it.
+
+    Counting takes several times as long as all else where a model of thirty arrays passes through loops in loops.
+    """
+    return _cached(function, **_LENT)
+
+
 def _cached(function: F, **options: Any) -> F:
-    made: Any = njit(cache=True, nogil=True, **options)(function)
+    made: Any = njit(**{"cache": True, "nogil": True} | options)(function)
     made._cache._cache_file._source_stamp = _STAMP
     return cast(F, made)
 
@@ -66,6 +80,11 @@ def generic(function: F) -> F:
 def generic_apart(function: F) -> F:
     """As :func:`generic`, for bodies that are long and seldom called: see :func:`apart`."""
     return _overloaded(function, _APART | _INNER)
+
+
+def generic_lent(function: F) -> F:
+    """As :func:`generic`, for bodies that make no arrays: see :func:`lent`."""
+    return _overloaded(function, _LENT | _INNER)
 
 
 def _overloaded(function: F, options: Any) -> F:

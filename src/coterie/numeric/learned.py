@@ -14,7 +14,8 @@ import numpy as np
 
 from .generic import apart, compiled, generic_apart, when
 from .models import adapt, add, add_timed, diagonal, foresee, mean, ready, report, score, skip, tick
-from .records import begin, end, feature, value
+from .prefetch import weights_of
+from .records import begin, end, value
 from .tables import dot
 
 #: M may grow to so many times its start where moves are spread by M itself: beyond that one move outweighs all before.
@@ -263,9 +264,7 @@ def _spread(table: Any, move: Any, rows: Any, t: Any) -> None:
     along[:] = 0.0
     length = total = 0.0
     for k in range(begin(rows, t), end(rows, t)):
-        first = feature(rows, t, k) * table.stride
-        weights = table.values[first : first + column.size]
-        x = value(rows, t, k)
+        weights, x = weights_of(table, rows, t, k, column.size), value(rows, t, k)
         length += x * x
         total += x
         for j in range(column.size):
@@ -278,9 +277,7 @@ def _spread(table: Any, move: Any, rows: Any, t: Any) -> None:
 def _add_timed_learned(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
     column = model.relation.move.column
     for k in range(begin(rows, t), end(rows, t)):
-        first = feature(rows, t, k) * model.table.stride
-        weights = model.table.values[first : first + column.size]
-        x = value(rows, t, k) * clock
+        weights, x = weights_of(model.table, rows, t, k, column.size), value(rows, t, k) * clock
         for j in range(column.size):
             weights[j] += x * column[j]
 

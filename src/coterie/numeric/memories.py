@@ -6,19 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .expansion import (
-    COLUMN,
-    EVICTED,
-    OLDEST,
-    SIZE,
-    absorb,
-    at_hand,
-    place,
-    scale,
-    shares,
-)
-from .generic import apart, generic, when
+from .expansion import EVICTED, SIZE, absorb, own_share, place, scale
+from .generic import apart, generic_lent, lent, when
+from .models import Levels
 from .randomness import uniform
+
+#: Places in the sums of a queue.
+SPENT, MISTAKES, FACTOR, TOP = range(4)
+#: A factor below this goes into the coefficients.
+TINY = 1e-100
 
 
 class Everything(NamedTuple):
@@ -38,12 +34,14 @@ class Queue(NamedTuple):
     """The self-tuned Forgetron on K / c², c² being ``top`` times the longest k(x, x).
 
     ``sums`` holds Q, the mistakes M, the factor that all coefficients share, and the longest k(x, x) so far; ``top``
-    is max_i M_ii.
+    is max_i M_ii. ``later`` has for every slot the sum of c k(x_j, x) over itself and all that came after it, which are
+    all there are once it is the oldest: so what f says of the oldest is at hand, without kernel values between slots.
     """
 
     size: int
     sums: Any
     top: Any
+    later: Any
 
 
 class PrintedQueue(NamedTuple):
@@ -52,9 +50,10 @@ class PrintedQueue(NamedTuple):
     size: int
     sums: Any
     top: Any
+    later: Any
 
 
-@generic
+@generic_lent
 def penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
     """The coefficients of chi² and chi in what removing and shrinking by chi costs."""
 
@@ -75,8 +74,8 @@ def shrinking(a: Any, b: Any, room: Any) -> Any:
     return 2.0 * room / (b + np.sqrt(max(b * b + 4.0 * a * room, 0.0)))
 
 
-when(scale, Queue)(lambda memory: memory.sums[2])
-when(scale, PrintedQueue)(lambda memory: memory.sums[2])
+when(scale, Queue)(lambda memory: memory.sums[FACTOR])
+when(scale, PrintedQueue)(lambda memory: memory.sums[FACTOR])
 when(scale, object)(lambda memory: 1.0)
 
 
@@ -114,71 +113,95 @@ def _absorb_in_printed(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
     return _queue(m, model, work, t, i, y, turns, s)
 
 
-@apart
+@lent
 def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
-    support, sums = model.support, memory.sums
-    kappa = work.values[t, work.width + t]
-    slot, coefficient = support.counts[SIZE], y / sums[2]
-    if slot == memory.size:
-        slot = support.counts[EVICTED] % memory.size
-        with_new = work.shares[slot] * work.values[t, slot] * y  # as `weigh` left it: M is symmetric
-        lacking = _old_values(model, work, slot)
-        if lacking != 0:
-            return lacking
-        shares(model.sharing, support, memory.size, support.tasks[slot], work.shares)
-        _shrink(memory, support, work, slot, with_new, max(sums[3], kappa))
+    support, sums, later = model.support, memory.sums, memory.later
+    n, values, kappa = support.counts[SIZE], work.values[t], work.among[t, t]
+    slot, coefficient = n, y / sums[FACTOR]
+    gather(model.sharing, support, work.shares, i, coefficient, values, 0, n, later)
+    sums[MISTAKES] += 1.0
+    if n == memory.size:
+        slot = support.counts[EVICTED] % n
+        f = gathered(model.sharing, support, slot, later)
+        _shrink(memory, support.coefficients[slot], f, max(sums[TOP], kappa))
         turns.evicted[s] = support.tasks[slot]
         support.counts[EVICTED] += 1
     else:
-        sums[1] += 1.0
         support.counts[SIZE] += 1
-    sums[3] = max(sums[3], kappa)
+    sums[TOP] = max(sums[TOP], kappa)
     place(model, work, slot, t, i, coefficient)
-    _rescale(support, sums)
+    values[slot], later[:, slot], work.shares[slot] = kappa, 0.0, own_share(model.sharing, i)
+    gather(model.sharing, support, work.shares, i, coefficient, values, slot, slot + 1, later)
+    if sums[FACTOR] < TINY:
+        _rescale(support, memory)
     turns.stored[s] = True
     return 0
 
 
-@apart
-def _old_values(model: Any, work: Any, r: Any) -> Any:
-    """Put the kernel values of the oldest with all slots into ``work.along``, or say what is missing."""
-    support, cursor = model.support, work.cursor
-    if not at_hand(model.sharing, support.tasks[r]):
-        cursor[4] = support.tasks[r]
-        return COLUMN
-    row, held = support.counts[EVICTED] - cursor[3], work.holder[r]
-    if held < 0 and not 0 <= row < cursor[2]:
-        return OLDEST
-    for j in range(support.counts[SIZE]):
-        if work.holder[j] < 0:
-            work.along[j] = work.oldest[row, j]
-        else:  # the later of the two came when the earlier was there
-            work.along[j] = work.values[work.holder[j], r] if j != r else work.values[held, work.width + held]
-    return 0
-
-
-@apart
-def _shrink(memory: Any, support: Any, work: Any, r: Any, with_new: Any, longest: Any) -> None:
+@lent
+def _shrink(memory: Any, coefficient: Any, f: Any, longest: Any) -> None:
     """Choose phi with the new vector in and the oldest not yet out, and shrink all."""
     sums = memory.sums
-    sums[1] += 1.0
-    f = 0.0
-    for j in range(support.counts[SIZE]):
-        f += support.coefficients[j] * work.shares[j] * work.along[j]
-    f = f * sums[2] + with_new
-    sigma = abs(support.coefficients[r]) * sums[2]
-    mu = f if support.coefficients[r] > 0.0 else -f
+    sigma = abs(coefficient) * sums[FACTOR]
+    mu = f * sums[FACTOR] if coefficient > 0.0 else -f * sums[FACTOR]
     squared = longest * memory.top[0]
     a, b = penalty(memory, squared, sigma, mu)
-    phi = shrinking(a, b, 15.0 * squared * sums[1] / 32.0 - sums[0])
-    sums[0] += a * phi * phi + b * phi
-    sums[2] *= phi
+    phi = shrinking(a, b, 15.0 * squared * sums[MISTAKES] / 32.0 - sums[SPENT])
+    sums[SPENT] += a * phi * phi + b * phi
+    sums[FACTOR] *= phi
 
 
 @apart
-def _rescale(support: Any, sums: Any) -> None:
-    """Bring a factor that has become tiny into the coefficients."""
-    if sums[2] < 1e-100:
-        for j in range(support.counts[SIZE]):
-            support.coefficients[j] *= sums[2]
-        sums[2] = 1.0
+def _rescale(support: Any, memory: Any) -> None:
+    """Bring the factor into the coefficients."""
+    support.coefficients[:] *= memory.sums[FACTOR]
+    memory.later[:] *= memory.sums[FACTOR]
+    memory.sums[FACTOR] = 1.0
+
+
+@generic_lent
+def gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any) -> None:
+    """Add a move of c times a record of task i to what the slots ``first`` to ``last`` (not included) have seen.
+
+    ``values`` are its kernel values with the slots, ``shares`` M's entries; M itself may change as tasks arrive, so
+    under nested groups the moves of each are kept apart.
+    """
+
+
+@generic_lent
+def gathered(sharing: Any, support: Any, r: Any, later: Any) -> Any:
+    """What f_i(x) is of the moves since slot r was filled, x and i being its record and task."""
+
+
+@when(gather, Levels)
+def _gather_levels(
+    s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any
+) -> None:
+    own = later[0]
+    for j in range(first, last):
+        own[j] += c * values[j] if support.tasks[j] == i else 0.0
+    for level in range(s.paths.shape[1]):
+        group, groups, row = s.paths[i, level], support.groups[level], later[1 + level]
+        if group >= 0:
+            for j in range(first, last):
+                row[j] += c * values[j] if groups[j] == group else 0.0
+
+
+@when(gather, object)
+def _gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any) -> None:
+    row = later[0]
+    for j in range(first, last):
+        row[j] += c * shares[j] * values[j]
+
+
+@when(gathered, Levels)
+def _gathered_levels(sharing: Any, support: Any, r: Any, later: Any) -> Any:
+    total = sharing.own[support.tasks[r]] * later[0, r]
+    for level in range(sharing.paths.shape[1]):
+        group = support.groups[level, r]
+        if group >= 0:
+            total += sharing.weight[group] * later[1 + level, r]
+    return total
+
+
+when(gathered, object)(lambda sharing, support, r, later: later[0, r])

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .generic import compiled, generic, when
-from .prefetch import fetch
-from .records import begin, end, feature, value
+from .prefetch import fetch, weights_of
+from .records import begin, end, value
 from .tables import FeatureMajor, axpy, dot, reserve
 
 
@@ -298,10 +298,9 @@ def add_column(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> A
 def _add_eager(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     column = columns.values[columns.slot[i]]
     for k in range(begin(rows, t), end(rows, t)):
-        first = feature(rows, t, k) * table.stride
-        move = c * value(rows, t, k)
+        weights, move = weights_of(table, rows, t, k, column.size), c * value(rows, t, k)
         for j in range(column.size):
-            table.values[first + j] += move * column[j]
+            weights[j] += move * column[j]
 
 
 @when(add_column, object, Columns)

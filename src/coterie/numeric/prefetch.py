@@ -10,7 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .generic import compiled, generic, when
-from .records import Csr, begin, end, feature
+from .records import Csr, Dense, begin, end, feature
 from .tables import (
     FeatureMajor,
     Hashed,
@@ -77,3 +77,31 @@ for _kind in (Sparse, SparsePairs):
     when(fetch, _kind)(lambda table, row, rows, t: _fetch_buckets(table, row, rows, t))
 for _kind in (RowMajor, Hashed, RowMajorPairs, HashedPairs, FeatureMajor, Second):
     when(fetch, _kind)(lambda table, row, rows, t: None)
+
+
+#: Of how many entries later the weights of all rows are asked for, how many of them, and how many lie in a cache line.
+_LATER, _FIRST, _LINE = 8, 128, 8
+
+
+@generic
+def fetch_rows(rows: Any, t: Any, k: Any, table: Any, n: Any) -> None:
+    """Ask for the first weights that n rows hold of the feature some entries after k; the rest is foreseen."""
+
+
+@when(fetch_rows, Csr)
+def _fetch_rows(rows: Any, t: Any, k: Any, table: Any, n: Any) -> None:
+    if k + _LATER < end(rows, t):
+        first = feature(rows, t, k + _LATER) * table.stride
+        for place in range(first, first + min(n, _FIRST), _LINE):
+            prefetch(table.values, place)
+
+
+when(fetch_rows, Dense)(lambda rows, t, k, table, n: None)
+
+
+@compiled
+def weights_of(table: Any, rows: Any, t: Any, k: Any, n: Any) -> Any:
+    """The weights that n rows hold of the feature of entry k, in one piece."""
+    fetch_rows(rows, t, k, table, n)
+    first = feature(rows, t, k) * table.stride
+    return table.values[first : first + n]

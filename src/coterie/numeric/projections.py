@@ -20,11 +20,12 @@ from .expansion import (
     absorb,
     own_share,
     place,
+    settle,
     wanted,
     weigh,
 )
 from .generic import apart, generic, when
-from .inverses import border, cheapest, project, replace
+from .inverses import border, cheapest, project, replace, settled
 from .models import Columns, Levels, SparseColumns
 
 #: Instead of a slot: the vector is not to be stored; the inverse is worn out.
@@ -34,12 +35,14 @@ NOWHERE, WORN_OUT = -1, -2
 class Projected(NamedTuple):
     """mtbprj (CC12 Algorithm 1): H is that of the multitask kernel.
 
-    ``limit`` is eta², ``inverse`` is C, ``spare`` has room for four vectors.
+    ``limit`` is eta², ``inverse`` is C, ``waiting`` a change of it while a block is gone through, ``spare`` has room
+    for four vectors.
     """
 
     size: int
     limit: float
     inverse: Any
+    waiting: Any
     spare: Any
 
 
@@ -49,6 +52,7 @@ class Projectron(NamedTuple):
     size: int
     limit: float
     inverse: Any
+    waiting: Any
     spare: Any
 
 
@@ -64,6 +68,7 @@ class SharedByGroups(NamedTuple):
     size: int
     limit: float
     inverse: Any
+    waiting: Any
     spare: Any
     raw: Any
     row: Any
@@ -81,6 +86,7 @@ class SharedByTasks(NamedTuple):
     size: int
     limit: float
     inverse: Any
+    waiting: Any
     spare: Any
     beta: Any
 
@@ -108,6 +114,11 @@ def roomy(memory: Any, sharing: Any, i: Any) -> Any:
 when(wanted, Projectron)(lambda memory, agreement: agreement < 1.0)
 when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
 
+_kind: Any
+for _kind in (Projected, Projectron, SharedByGroups, SharedByTasks):
+    when(settle, _kind)(lambda memory: settled(memory.inverse, memory.waiting))
+when(settle, object)(lambda memory: None)
+
 
 # -- one coefficient a support vector ---------------------------------------------------------------------------------
 
@@ -115,14 +126,14 @@ when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
 @when(absorb, Projected)
 def _absorb_projected(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
     left = _residual(m, model, work, t, i)
-    if _worn(model.support, left, work.values[t, work.width + t] * own_share(model.sharing, i)):
+    if _worn(model.support, left, work.among[t, t] * own_share(model.sharing, i)):
         return WORN
     return _mistake(m, model, work, t, i, y, left, turns, s)
 
 
 @when(absorb, Projectron)
 def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
-    left, whole = _residual(m, model, work, t, i), work.values[t, work.width + t] * own_share(model.sharing, i)
+    left, whole = _residual(m, model, work, t, i), work.among[t, t] * own_share(model.sharing, i)
     if _worn(model.support, left, whole):
         return WORN
     if agree <= 0.0:
@@ -143,8 +154,8 @@ def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
     n, k = model.support.counts[SIZE], memory.spare[0]
     for j in range(n):
         k[j] = work.shares[j] * work.values[t, j]
-    whole = work.values[t, work.width + t] * own_share(model.sharing, i)
-    return whole - project(memory.inverse, k, n, work.along)
+    whole = work.among[t, t] * own_share(model.sharing, i)
+    return whole - project(memory.inverse, memory.waiting, k, n, work.along)
 
 
 @apart
@@ -170,7 +181,7 @@ def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: A
         coefficient = y
     else:
         gamma, given = memory.spare[2], beta[r]
-        last = replace(memory.inverse, n, r, work.along[:n], left, gamma)
+        last = replace(memory.inverse, memory.waiting, n, r, work.along[:n], left, gamma)
         for j in range(n):
             beta[j] += given * gamma[j]
         coefficient = y + given * last
@@ -216,8 +227,8 @@ def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, t
     support, sharing = model.support, model.sharing
     if not roomy(memory, sharing, i):
         return ROOM
-    n, whole, gamma = support.counts[SIZE], work.values[t, work.width + t], memory.spare[2]
-    left = whole - project(memory.inverse, work.values[t], n, work.along)
+    n, whole, gamma = support.counts[SIZE], work.among[t, t], memory.spare[2]
+    left = whole - project(memory.inverse, memory.waiting, work.values[t], n, work.along)
     if _worn(support, left, whole):
         return WORN
     if n == memory.size and left > memory.limit:
@@ -240,7 +251,7 @@ def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, t
         gather(memory, sharing, i, y, n + 1, gamma)
     else:
         support.counts[EVICTED] += 1
-        last = replace(memory.inverse, n, r, work.along[:n], left, gamma)
+        last = replace(memory.inverse, memory.waiting, n, r, work.along[:n], left, gamma)
         hand_over(memory, sharing, n, r, gamma, last, i, y)
     support.counts[SINCE] += 1
     turns.stored[s] = True
@@ -340,7 +351,8 @@ def _hand_over_by_groups(memory: Any, sharing: Any, n: Any, r: Any, along: Any, 
 @when(weigh, SharedByTasks)
 def _weigh_by_tasks(memory: Any, model: Any, i: Any, work: Any) -> None:
     n = model.support.counts[SIZE]
-    work.weights[:n] = memory.beta[i, :n]
+    for j in range(n):
+        work.weights[j] = memory.beta[i, j]
 
 
 @generic

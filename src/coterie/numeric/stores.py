@@ -36,9 +36,9 @@ class DenseStore(NamedTuple):
         """With room for so many features."""
         return self._replace(values=np.pad(self.values, ((0, 0), (0, features - self.values.shape[1]))))
 
-    def put(self, slots: Places, points: Points, lengths: NDArray[np.float64]) -> Self:
-        """With the records given in these slots."""
-        self.values[slots], self.squares[slots], self.lengths[slots] = points.rows.values, points.squares, lengths
+    def put(self, holder: Places, points: Points, lengths: NDArray[np.float64]) -> Self:
+        """With record ``holder[slot]`` of those given in every slot where that is not negative."""
+        _copy(holder, points.rows.values, points.squares, lengths, *self)
         return self
 
     def rows(self, n: int) -> Dense:
@@ -80,17 +80,16 @@ class SparseStore(NamedTuple):
         """With room for so many features."""
         return self._replace(width=np.array([features]))
 
-    def put(self, slots: Places, points: Points, lengths: NDArray[np.float64]) -> Self:
-        """With the records given in these slots: all rows are laid out anew, O(entries)."""
-        self.squares[slots], self.lengths[slots] = points.squares, lengths
-        source = np.full(len(self.squares), -1, np.int64)
-        source[slots] = np.arange(len(slots))
-        rows = points.rows
+    def put(self, holder: Places, points: Points, lengths: NDArray[np.float64]) -> Self:
+        """With record ``holder[slot]`` of those given in every slot where that is not negative: O(all entries)."""
+        slots, rows = holder >= 0, points.rows
+        places = holder[slots]
+        self.squares[slots], self.lengths[slots] = points.squares[places], lengths[places]
         sizes = np.diff(self.starts)
-        sizes[slots] = np.diff(rows.starts)
+        sizes[slots] = np.diff(rows.starts)[places]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         values, entries = np.zeros(starts[-1], self.values.dtype), np.zeros(starts[-1], np.int32)
-        _lay_out(source, self.values, self.entries, self.starts, rows, starts, values, entries)
+        _lay_out(holder, self.values, self.entries, self.starts, rows, starts, values, entries)
         return self._replace(values=values, entries=entries, starts=starts)
 
     def rows(self, n: int) -> Csr:
@@ -112,6 +111,15 @@ def _taller(array: NDArray[Any], rows: int) -> NDArray[Any]:
     larger = np.zeros((rows, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+@compiled
+def _copy(holder: Any, rows: Any, sq: Any, own: Any, values: Any, squares: Any, lengths: Any) -> None:
+    for slot in range(holder.size):
+        if holder[slot] >= 0:
+            squares[slot], lengths[slot] = sq[holder[slot]], own[holder[slot]]
+            for k in range(rows.shape[1]):
+                values[slot, k] = rows[holder[slot], k]
 
 
 @compiled

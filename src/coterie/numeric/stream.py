@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import laws  # noqa: F401 - it gives the functions below bodies for learned relations
 from .asking import decide, pass_by, wanted
-from .generic import compiled
+from .dictionaries import taken
+from .generic import compiled, locked
 from .models import adapt, add, foresee, ready, report, score, tick
+from .records import end
 from .rules import calls, direction, evidence, step
 
 
@@ -70,24 +74,34 @@ def learn(
     return last
 
 
-@compiled
-def predict_one(model: Any, rows: Any, i: int) -> float:
-    """Margin of the only record, nothing learned."""
+@locked
+def predict_one(model: Any, rows: Any, record: int, numbers: int, plain: int, i: int) -> float:
+    """Margin of the only record, or of the dictionary at an address, nothing learned; NaN if that cannot be read."""
+    rows = taken(rows, record, numbers, plain, False)
+    if end(rows, 0) < 0:
+        return np.nan
     return report(model, i, rows, 0, score(model, i, rows, 0))  # type: ignore[no-any-return]
 
 
-@compiled
-def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
-    """The round of the only record: returns the step, or -1.0 if the model needs room or a column of M first.
+#: What keeps :func:`learn_one` from learning: the model needs room or a column of M; the record cannot be read.
+UNPROVIDED, UNREAD = -1.0, -2.0
+
+
+@locked
+def learn_one(model: Any, rule: Any, rows: Any, record: int, numbers: int, plain: int, i: int, y: float) -> float:
+    """The round of the only record, or of the dictionary at an address: returns the step, or what it lacks.
 
     The lines of :func:`learn` once more: in a function that both would call, a model's arrays are counted in and out.
     """
+    rows = taken(rows, record, numbers, plain, True)
+    if end(rows, 0) < 0:
+        return UNREAD
     margin = score(model, i, rows, 0)
     agreement = evidence(rule, y, margin)
     tau = 0.0
     if calls(rule, agreement):
         if not ready(model, i, rows, 0):
-            return -1.0
+            return UNPROVIDED
         tau = step(rule, model, i, rows, 0, agreement)
     if tau > 0.0:
         add(model, i, tau * direction(rule, y, agreement), rows, 0)

@@ -190,7 +190,7 @@ def _locate_row_major(table: Any, row: Any, feature: Any) -> Any:
 
 @when(locate, FeatureMajor)
 def _locate_feature_major(table: Any, row: Any, feature: Any) -> Any:
-    return feature * table.stride + row
+    return np.uint64(feature * table.stride + row)
 
 
 @when(locate, Hashed)

@@ -49,7 +49,7 @@ def _enter_taught(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any
     support = model.support
     if sharing.taken[slot]:
         _leave(sharing, support, slot)
-    _come(sharing, support, work.values[t], work.values[t, work.width + t], slot, i, coefficient)
+    _come(sharing, support, work.values[t], work.among[t, t], slot, i, coefficient)
 
 
 @apart

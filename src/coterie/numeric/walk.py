@@ -5,8 +5,24 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from . import memories, projections, taught  # noqa: F401 - they give the functions below bodies for every budget
-from .expansion import COLUMN, DONE, SIZE, absorb, at_hand, margin, patch, scale, shares, turn_over, wanted, weigh
-from .generic import apart, when
+from .expansion import (
+    AT,
+    COLUMN,
+    DONE,
+    LACKED,
+    SIZE,
+    absorb,
+    at_hand,
+    margin,
+    patch,
+    scale,
+    settle,
+    shares,
+    turn_over,
+    wanted,
+    weigh,
+)
+from .generic import lent, when
 
 
 class Turns(NamedTuple):
@@ -31,23 +47,24 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
         work.weights[j] = support.coefficients[j] * work.shares[j] * factor
 
 
-@apart
+@lent
 def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     """Learn the n records of a block that begins at ``first``, from where the cursor stands; why it stopped."""
     memory, support, cursor = model.memory, model.support, work.cursor
-    for t in range(cursor[0], n):
+    lacking = DONE
+    for t in range(cursor[AT], n):
         s, i = first + t, tasks[first + t]
-        cursor[0] = t
+        cursor[AT] = t
         if not at_hand(model.sharing, i):
-            cursor[4] = i
-            return COLUMN
-        patch(work.values[t], work)
+            lacking, cursor[LACKED] = COLUMN, i
+            break
+        patch(work.values[t], work.among[t], work)
         if delay > 0 and s + delay < tasks.size:
             other = tasks[s + delay]
             if not at_hand(model.sharing, other):
-                cursor[4] = other
-                return COLUMN
-            patch(work.told[t], work)
+                lacking, cursor[LACKED] = COLUMN, other
+                break
+            patch(work.told[t], work.told_among[t], work)
             weigh(memory, model, other, work)
             turns.margins[s + delay] = margin(work.weights, work.told[t], support.counts[SIZE])
         weigh(memory, model, i, work)
@@ -56,22 +73,24 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: i
             turns.margins[s] = turns.own[s]
         if wanted(memory, y[s] * turns.own[s]):
             lacking = absorb(memory, model, work, t, i, y[s], y[s] * turns.own[s], turns, s)
-            if lacking != 0:
-                return lacking
+            if lacking != DONE:
+                break
             if y[s] * turns.own[s] <= 0.0:
                 turns.taus[s] = 1.0
         turn_over(model.sharing)
-    cursor[0] = n
-    return DONE
+    if lacking == DONE:
+        cursor[AT] = n
+    settle(memory)
+    return lacking
 
 
-@apart
+@lent
 def tell(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> Any:
     """Margins of records of which the kernel values are at hand, from where the cursor stands; nothing is learned."""
-    for t in range(work.cursor[0], tasks.size):
-        work.cursor[0] = t
+    for t in range(work.cursor[AT], tasks.size):
+        work.cursor[AT] = t
         if not at_hand(model.sharing, tasks[t]):
-            work.cursor[4] = tasks[t]
+            work.cursor[LACKED] = tasks[t]
             return COLUMN
         weigh(model.memory, model, tasks[t], work)
         margins[t] = margin(work.weights, values[t], model.support.counts[SIZE])

@@ -1,5 +1,7 @@
 """The named online algorithms as estimators."""
 
+from coterie.streams.view_input import PartialBlock
+
 from .cues import MultiCueClassifier
 from .heterogeneous import HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron
@@ -12,7 +14,6 @@ from .second_order import SecondOrderMultitaskPerceptron
 from .selective import SelectiveSampling
 from .sharing import AdaptiveSharingClassifier
 from .view_baselines import view_baselines
-from .view_input import PartialBlock
 from .views import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 
 __all__ = [

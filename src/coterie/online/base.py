@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from coterie.numeric.records import Csr
 from coterie.state import State
+from coterie.streams import tabular
 from coterie.streams.block import Block
 from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 
-from . import tabular
 from .compared import Compared
 from .guard import exclusive
 from .refusal import all_or_nothing
@@ -232,22 +232,29 @@ class OnlineModel(Compared):
         self._check_parameters()
         x, task = self._split_record(x, task)
         labels = (self.labels_ if self.fitted else self._labels()).with_one(y)
+        known, inside = self._known(x, task), labels.value(y)
+        if known and self._learner().update_named(self.state_, *known, inside):
+            self.labels_ = labels
+            return
         with all_or_nothing(self):
             rows, features = self._record(x, learning=True)
             if not self.fitted or features > self.state_.features or task not in self.state_.tasks.numbers:
                 self._state_with([task], features, dense=False)
         self.labels_ = labels
-        state = self.state_
-        self._learner().update_one(state, rows, state.tasks.numbers[task], labels.value(y))
+        self._learner().update_one(self.state_, rows, self.state_.tasks.numbers[task], inside)
 
     def _decide_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The margin of one record as it is outside; something has been learned."""
         x, task = self._split_record(x, task)
-        rows, _ = self._record(x, learning=False)
-        number = self.state_.tasks.numbers.get(task)
-        if number is None:
-            return self._margins(rows, [task], np.zeros(1, np.int64))[0]
-        return self.labels_.shift + self.labels_.factor * self._learner().score_one(self.state_, rows, number)
+        known = self._known(x, task)
+        margin = self._learner().score_named(self.state_, *known) if known else None
+        if margin is None:
+            rows, _ = self._record(x, learning=False)
+            number = self.state_.tasks.numbers.get(task)
+            if number is None:
+                return self._margins(rows, [task], np.zeros(1, np.int64))[0]
+            margin = self._learner().score_one(self.state_, rows, number)
+        return self.labels_.shift + self.labels_.factor * margin
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
@@ -344,7 +351,7 @@ class OnlineModel(Compared):
         return np.asarray(self.labels_.shift + self.labels_.factor * margins)
 
     def _split_record(self, x: Mapping[Any, Any], task: Hashable) -> tuple[Mapping[Any, Any], Hashable]:
-        if not isinstance(x, Mapping):
+        if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(f"one record is a dictionary of features, got {type(x).__name__}; arrays hold several")
         if self.task_column is None:
             return x, tabular.only_task(self._tasks_known()) if task is None else tabular.one_task(task)
@@ -354,6 +361,14 @@ class OnlineModel(Compared):
             raise ValueError(f"the record has no task_column {self.task_column!r}; it has {list(x)[:10]}")
         rest = {name: held for name, held in x.items() if name != self.task_column}
         return rest, tabular.one_task(x[self.task_column])
+
+    def _known(self, x: Any, task: Hashable) -> tuple[dict[Any, Any], dict[str, int], int] | None:
+        """A dictionary, the numbers of names and the number of its task, where it may do without being read first."""
+        held = self.__dict__
+        if type(x) is not dict or "view_" not in held or "encoder_" in held or self.dtype != "float64":
+            return None
+        numbers, i = held["view_"].numbers, held["state_"].tasks.numbers.get(task)
+        return None if numbers is None or i is None else (x, numbers, i)
 
     def _record(self, x: Mapping[str, Any], learning: bool) -> tuple[Csr, int]:
         """A dictionary as a block of one record, and how many features there are."""

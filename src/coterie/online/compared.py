@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.streams.block import Block
 
-from .learned import Learned
+from .fitted import Fitted
 from .rounds import Margins
 
 
-class Compared(Learned):
+class Compared(Fitted):
     """An online model as progressive validation, comparisons and commands see it."""
 
     new_task: str

@@ -8,7 +8,7 @@ from functools import wraps
 from threading import RLock
 from typing import Any, Self, TypeVar, cast
 
-from .parameters import Parameters
+from coterie.parameters import Parameters
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import tabular
+from coterie.streams import tabular
 
 
 class Spaces(NamedTuple):

@@ -14,7 +14,9 @@ from coterie import persistence
 from coterie.numeric.trees import below
 from coterie.streams.block import Block
 from coterie.streams.progressive import Trace
+from coterie.streams.tabular import is_records
 from coterie.streams.view_encoding import ViewEncoder, require_one_space
+from coterie.streams.view_input import read, read_only
 from coterie.streams.view_weights import ViewWeights
 from coterie.views import ViewRecords, Views, view_from_json
 
@@ -22,8 +24,6 @@ from .classifier import two_class_trace
 from .guard import Guarded, exclusive
 from .labels import TwoLabels
 from .rounds import Margins, Rounds
-from .tabular import is_records
-from .view_input import read, read_only
 
 #: What a comparison calls a Perceptron on a view by itself, after the view's name, and one on all of them.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"

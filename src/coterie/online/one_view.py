@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from coterie.streams.block import Block
-
-from .tabular import is_records
+from coterie.streams.tabular import is_records
 
 
 class OneView:

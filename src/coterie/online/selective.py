@@ -16,11 +16,11 @@ from coterie.asking import Margin
 from coterie.numeric.asking import settle
 from coterie.numeric.trees import below
 from coterie.streams.block import Block
+from coterie.streams.tabular import split_task, task_labels
 
 from .guard import Guarded, exclusive
 from .questions import Budget, Questions
 from .rounds import Rounds
-from .tabular import split_task, task_labels
 
 Flags = NDArray[np.bool_]
 

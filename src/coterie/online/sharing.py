@@ -37,10 +37,12 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
     shared. Their margins f_a are mixed by their 0/1 losses so far, L_a over all tasks and L_ia on task i (a zero margin
     counts half; S members):
 
-        eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    margin = Σ_a p_a f_a.
+        eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    mixed = Σ_a p_a f_a.
 
-    It is about as good as the best of its members in hindsight, falls back to independent models or to a single one
-    where these are best, and may choose differently for each task.
+    The margin is c · mixed + Σ_a u_a f_a, with c = 1 and u = 0 in the beginning: a logistic regression, learned online
+    over all tasks, that makes log-odds of what members of different scales say together. It is about as good as the
+    best of its members in hindsight, falls back to independent models or to a single one where these are best, and may
+    choose differently for each task.
 
     Parameters
     ----------
@@ -54,8 +56,9 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
         ``signed``    ``shares`` and a pool that tasks may see with all signs turned, for tasks that mirror others
         ============  ==========================================================================================
 
-        Or any sequence of online classifiers and of :class:`coterie.mixture.Member`. Those whose margins are no
-        log-odds, such as Perceptrons, are mixed by margins as they are, and there are no probabilities then.
+        Or any sequence of online classifiers and of :class:`coterie.mixture.Member`. If margins of one are no
+        log-odds, such as a Perceptron's, all are mixed by margins as they are, c and u stay, and there are no
+        probabilities.
     local : float >= 0
         lambda: how fast a task's own losses speak against a member, 0 for one mixture for all tasks.
     step : float > 0
@@ -76,8 +79,8 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
 
     Notes
     -----
-    O(nnz) a record and member, whatever the number of tasks. Where labels come late, members are charged for the
-    margin they have when the label comes.
+    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks. Where labels come late, members are
+    charged for the margin they have when the label comes.
 
     Examples
     --------

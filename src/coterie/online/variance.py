@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.streams import tabular
 from coterie.streams.block import Block
 from coterie.views import distinct_labels
 
-from . import tabular
 from .base import OnlineModel
 from .guard import exclusive
 from .probabilistic import ProbabilisticClassifier

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from coterie.learners.views import by_view
+from coterie.streams.view_input import names_of
 
-from .view_input import names_of
 from .views import OrthogonalMultiviewPerceptron, kernels_of
 
 

@@ -13,11 +13,11 @@ from coterie.hypotheses.norms import GroupNorm, SchattenNorm
 from coterie.kernels import Precomputed, as_kernel
 from coterie.learners.views import KernelViewLearner, ViewLearner, by_view
 from coterie.rules import Perceptron
+from coterie.streams.view_input import names_of, present_in
 
 from .guard import exclusive
 from .multiview import ALONE, SIDE_BY_SIDE, MultiviewClassifier
 from .one_view import OneView
-from .view_input import names_of, present_in
 
 
 class OneLearner(MultiviewClassifier):

@@ -27,13 +27,13 @@ PAPERS = {
         Paper("cc12", "Cavallanti et al. 2012, Memory Constraint Online Multitask Classification", cc12.ITEMS),
         Paper("srdv11", "Saha et al. 2011, Online Learning of Multiple Tasks and Their Relationships", srdv11.ITEMS),
         Paper("for09", "Fornoni 2009, Multi-View Learning", for09.ITEMS),
-        Paper("ros11", "Rosasco et al. 2011, Multi-Output Learning", ros11.ITEMS),
+        Paper("ros11", "Rosasco et al. 2011, Regularization Methods for Multi-Output Learning", ros11.ITEMS),
     )
 }
 
 
 def find(wanted: str) -> list[tuple[Paper, Item]]:
-    """Return the items that ``PAPER`` or ``PAPER/ITEM`` names.
+    """Return the items that ``PAPER`` or ``PAPER/ITEM`` names, in small letters or large.
 
     Raises
     ------
@@ -44,13 +44,15 @@ def find(wanted: str) -> list[tuple[Paper, Item]]:
     --------
     >>> [item.name for _, item in find("cc12")]
     ['table1']
+    >>> [item.name for _, item in find("CC12/Table1")]
+    ['table1']
     >>> find("cc12/table7")
     Traceback (most recent call last):
     ValueError: the item of cc12 is 'table7'; expected one of table1; did you mean 'table1'?
     """
-    from coterie.streams.choices import require_one_of
+    from coterie.jobs.choices import require_one_of
 
-    name, slash, item = wanted.partition("/")
+    name, slash, item = wanted.lower().partition("/")
     require_one_of("the paper", name, tuple(PAPERS))
     paper = PAPERS[name]
     if not slash:

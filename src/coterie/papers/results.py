@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from math import sqrt
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie.datasets.dataset import Entry
 
-Floats = NDArray[np.float64]
-#: A difference counts where it is above so many standard errors of the shuffles' differences.
-ERRORS = 2.0
+from .claims import Claim, Floats
 
 
 @dataclass(frozen=True)
@@ -60,20 +57,6 @@ class Table:
         held = {(cell.what, cell.of): cell.shown for cell in self.cells}
         whats = dict.fromkeys(cell.what for cell in self.cells)
         return [self.title, *columns], [[what, *(held.get((what, of), "") for of in columns)] for what in whats]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What the paper says in a sentence that can be checked, what was seen, and whether it holds; None: not tested."""
-
-    said: str
-    seen: str
-    holds: bool | None
-
-    @property
-    def verdict(self) -> str:
-        """In words."""
-        return "not tested" if self.holds is None else "holds" if self.holds else "does not hold"
 
 
 @dataclass(frozen=True)
@@ -145,7 +128,7 @@ class Item:
     ----------
     name, what : str
         Its name on the command line, and one line on what it shows.
-    run : callable
+    make : callable
         From a :class:`Run` to the :class:`Result`.
     shuffles, quick_shuffles : int
         How many runs, where nothing else is asked for.
@@ -159,12 +142,17 @@ class Item:
 
     name: str
     what: str
-    run: Callable[[Run], Result]
+    make: Callable[[Run], Result]
     shuffles: int
     takes: str
     needs: Sequence[Entry] = ()
     also: Sequence[str] = ()
     quick_shuffles: int = 2
+
+    def run(self, run: Run) -> Result:
+        """What it gives; of few records claims on means are not tested."""
+        found = self.make(run)
+        return replace(found, claims=[claim.quick() for claim in found.claims]) if run.quick else found
 
 
 def cell(what: str, of: str, values: ArrayLike, printed: float | None = None, digits: int = 1) -> Cell:
@@ -177,62 +165,3 @@ def cell(what: str, of: str, values: ArrayLike, printed: float | None = None, di
     """
     held = np.asarray(values, np.float64)
     return Cell(what, of, float(held.mean()), float(held.std()) if held.size > 1 else None, printed, f".{digits}f")
-
-
-def above(
-    said: str, first: ArrayLike, second: ArrayLike, by: float = 0.0, unit: str = " points", digits: int = 1
-) -> Claim:
-    """The claim that the first is above the second, by more than `by`, over the same shuffles.
-
-    It holds where the mean difference is more than two standard errors above `by`.
-
-    Examples
-    --------
-    >>> above("IPL is better than STL", [75.0, 77.0, 76.0], [57.0, 58.0, 56.5])
-    Claim(said='IPL is better than STL', seen='+18.8±0.6 points', holds=True)
-    """
-    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    return Claim(
-        said, f"{gaps.mean():+.{digits}f}±{gaps.std():.{digits}f}{unit}", bool(gaps.mean() - by > _error(gaps))
-    )
-
-
-def together(said: str, claims: Sequence[Claim], names: Sequence[str]) -> Claim:
-    """A claim of several parts: it holds where all do.
-
-    Examples
-    --------
-    >>> both = [Claim("", "+1.0 points", True), Claim("", "-0.2 points", False)]
-    >>> together("sharing helps", both, ["school", "text"])
-    Claim(said='sharing helps', seen='school: +1.0 points; text: -0.2 points', holds=False)
-    """
-    seen = "; ".join(f"{name}: {each.seen}" for name, each in zip(names, claims, strict=True))
-    return Claim(said, seen, all(each.holds for each in claims))
-
-
-def within(said: str, first: ArrayLike, second: ArrayLike, most: float) -> Claim:
-    """The claim that two are alike: the mean difference is at most `most` points, either way.
-
-    Examples
-    --------
-    >>> within("p does not matter", [20.0, 21.0], [20.1, 20.8], 0.5).holds
-    True
-    """
-    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    return Claim(said, f"{gaps.mean():+.2f}±{gaps.std():.2f} points", bool(abs(gaps.mean()) <= most))
-
-
-def at_most(said: str, first: ArrayLike, second: ArrayLike, most: float) -> Claim:
-    """The claim that the first is above the second by no more than `most` points in the mean, if at all.
-
-    Examples
-    --------
-    >>> at_most("four views hardly help", [10.0, 11.0], [9.8, 11.0], 0.25)
-    Claim(said='four views hardly help', seen='+0.10±0.10 points', holds=True)
-    """
-    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    return Claim(said, f"{gaps.mean():+.2f}±{gaps.std():.2f} points", bool(gaps.mean() <= most))
-
-
-def _error(gaps: Floats) -> float:
-    return ERRORS * float(gaps.std(ddof=1)) / sqrt(gaps.size) if gaps.size > 1 else 0.0

@@ -35,10 +35,11 @@ from coterie.relations import (
 )
 from coterie.streams.progressive import progressive_validation
 
+from .claims import Claim, Floats, above, at_most, together, within
 from .printed import SRDV11 as PRINTED
 from .printed import SRDV11_ASKING as PRINTED_ASKING
 from .printed import SRDV11_CORRELATIONS as PRINTED_CORRELATIONS
-from .results import Cell, Claim, Floats, Item, Picture, Result, Run, Table, above, at_most, cell, together, within
+from .results import Cell, Item, Picture, Result, Run, Table, cell
 
 PLACES = {"newsgroups_pairs": 0, "amazon4": 1}
 ENTRIES = (NEWSGROUPS_PAIRS, AMAZON4)
@@ -208,17 +209,20 @@ def table_2(run: Run) -> Result:
 
 def _claims_2(found: dict[str, Outcome]) -> list[Claim]:
     pair = {name: each.correlations[:, 0, 1] for name, each in found.items()}
-    third = {name: each.correlations[:, :2, 2].mean(axis=1) for name, each in found.items()}
+    third = {name: np.abs(each.correlations[:, :2, 2]) for name, each in found.items()}
+    nearer = {name: each.mean(axis=1) for name, each in third.items()}
     adaptive = ("OMTLLOG", "OMTLVON")
-    opposite = [Claim("", f"{each:.3f}", each < -0.7) for each in (float(pair[name].mean()) for name in adaptive)]
-    apart = [Claim("", f"{each:+.3f}", abs(each) < 0.15) for each in (float(third[name].mean()) for name in adaptive)]
+    opposite = [at_most("", pair[name], 0.0, -0.7, unit="", digits=3) for name in adaptive]
+    either = [(name, which) for name in adaptive for which in range(2)]
+    apart = [at_most("", third[name][:, which], 0.0, 0.15, unit="", digits=3) for name, which in either]
     off = [above("", pair[name], pair["OMTLLOG"], unit="", digits=2) for name in ("OMTLCOV", "BATCHOPT")]
     kept = [above("", pair["IPL"], pair[f"{name}, step kept"], unit="", digits=2) for name in adaptive]
     return [
         together("OMTLLOG and OMTLVON find tasks 1 and 2 opposite: correlation below -0.7", opposite, adaptive),
-        together("and that task 3 is related to neither: mean correlation within 0.15 of 0", apart, adaptive),
-        above("CMTL relates task 3 to the others where OMTLLOG does not",
-              third["CMTL"], third["OMTLLOG"], unit="", digits=2),
+        together("and that task 3 is related to neither: both correlations below 0.15, whatever their sign", apart,
+                 [f"{name} {which + 1}3" for name, which in either]),
+        above("CMTL relates task 3 to the others more than OMTLLOG does, whatever the sign",
+              nearer["CMTL"], nearer["OMTLLOG"], unit="", digits=2),
         above("under CMTL tasks 1 and 2 look less opposite than under OMTLLOG",
               pair["CMTL"], pair["OMTLLOG"], unit="", digits=2),
         together("OMTLCOV and BATCHOPT are further off than OMTLLOG", off, ("OMTLCOV", "BATCHOPT")),
@@ -318,8 +322,7 @@ def _asking(parts: tuple[Any, Any], split: Callable[[int], Split], run: Run) -> 
 def _claims_4(name: str, asked: dict[str, Asked]) -> list[Claim]:
     adaptive, pair = ("BATCHOPT", "OMTLCOV", "OMTLLOG", "OMTLVON"), ("OMTLCOV", "OMTLLOG")
     alike = [within("", asked[each][0], asked[each][2], 1.5) for each in PRINTED_ASKING]
-    labels = {each: float(asked[each][1].mean()) for each in PRINTED_ASKING}
-    fewer = [Claim("", f"{share:.1f} %", share <= 91.0) for share in labels.values()]
+    fewer = [at_most("", asked[each][1], 0.0, 91.0, unit=" %", digits=1) for each in PRINTED_ASKING]
     than_fixed = [above("", asked["CMTL"][1], asked[each][1]) for each in pair]
     same = [above("", asked["CMTL, asks as IPL"][1], asked[f"{each}, asks as IPL"][1]) for each in pair]
     lost = [within("", asked[each][0], asked[each][2], 1.5) for each in adaptive]

@@ -10,7 +10,8 @@ from typing import Any
 
 from coterie.persistence import replacing
 
-from .results import Cell, Claim, Picture, Result
+from .claims import Claim
+from .results import Cell, Picture, Result
 
 INCHES = (8.0, 5.0)
 
@@ -41,7 +42,8 @@ def markdown(heading: str, result: Result) -> Iterator[str]:
 
     Examples
     --------
-    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", True)])), sep="\n")
+    >>> from coterie.papers.claims import Verdict
+    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", Verdict.HOLDS)])), sep="\n")
     ### Table 1
     <BLANKLINE>
     | claim | here | |
@@ -55,7 +57,7 @@ def markdown(heading: str, result: Result) -> Iterator[str]:
         yield from _grid(heads, rows)
     if result.claims:
         yield ""
-        yield from _grid(["claim", "here", ""], [[each.said, each.seen, each.verdict] for each in result.claims])
+        yield from _grid(["claim", "here", ""], [[each.said, each.seen, each.shown] for each in result.claims])
     for note in result.notes:
         yield from ("", note)
 
@@ -65,7 +67,8 @@ def comma_separated(result: Result) -> str:
 
     Examples
     --------
-    >>> print(comma_separated(Result([], [Claim("it is so", "+1.0", True)])), end="")
+    >>> from coterie.papers.claims import Verdict
+    >>> print(comma_separated(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS)])), end="")
     table,what,of,paper,ours,deviation,holds
     claim,it is so,+1.0,,,,holds
     """
@@ -78,12 +81,32 @@ def comma_separated(result: Result) -> str:
     return text.getvalue()
 
 
+def plain(result: Result) -> dict[str, Any]:
+    """Tables, claims and notes as what JSON has forms for; pictures are left out.
+
+    Examples
+    --------
+    >>> from coterie.papers.claims import Verdict
+    >>> plain(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS)]))["claims"]
+    [{'said': 'it is so', 'seen': '+1.0', 'verdict': 'holds'}]
+    """
+    fields = ("what", "of", "ours", "deviation", "printed")
+    return {
+        "tables": [
+            {"title": table.title, "cells": [{name: getattr(cell, name) for name in fields} for cell in table.cells]}
+            for table in result.tables
+        ],
+        "claims": [{"said": each.said, "seen": each.seen, "verdict": each.verdict.value} for each in result.claims],
+        "notes": list(result.notes),
+    }
+
+
 def _numbers(title: str, cell: Cell) -> list[Any]:
     return [title, cell.what, cell.of, cell.printed, cell.ours, cell.deviation, ""]
 
 
 def _words(claim: Claim) -> list[str]:
-    return ["claim", claim.said, claim.seen, "", "", "", claim.verdict]
+    return ["claim", claim.said, claim.seen, "", "", "", claim.verdict.value]
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

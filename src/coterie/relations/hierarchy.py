@@ -7,7 +7,7 @@ from functools import cached_property
 
 from coterie import spec
 
-from .levels import Group, LevelRelation, check_b, check_share
+from .levels import Group, LevelRelation, check_b, check_share, choose_strength
 
 
 @spec.part
@@ -27,7 +27,7 @@ class Hierarchy(LevelRelation):
         Strength, one for all levels or one for each, the root's first.
     share : float or tuple of float, each in [0, 1], summing to at most 1
         The same on a scale that keeps its meaning as tasks arrive: M = (1 - Σ s_l) I + Σ_l s_l (blocks of ones). A
-        single number is divided evenly over the levels.
+        single number is divided evenly over the levels; one half where neither is given.
 
     Raises
     ------
@@ -50,8 +50,7 @@ class Hierarchy(LevelRelation):
     def __post_init__(self) -> None:
         if not isinstance(self.parents, (Mapping, str)) or not self.parents:
             raise ValueError(f"parents must map nodes to parents or be a separator, got {self.parents!r}")
-        if (self.b is None) == (self.share is None):
-            raise ValueError(f"give either b or share, got b={self.b!r} and share={self.share!r}")
+        choose_strength(self, self.b, self.share)
         for b in self._strengths() if self.b is not None else ():
             check_b(b)
         if self.share is not None:

@@ -11,6 +11,7 @@ change that a move makes, and never a weight. A task that comes later is one tha
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Literal
@@ -25,6 +26,19 @@ from .recursion import Matrix
 
 #: A learned relation keeps matrices with a row and a column for every task.
 MOST_TASKS = 4000
+#: From so many on somebody should know what that costs.
+MANY_TASKS = 1000
+
+
+class TooManyTasksError(ValueError):
+    """More tasks than a learned relation keeps a matrix of."""
+
+    def __init__(self, relation: Any, n_tasks: int) -> None:
+        super().__init__(
+            f"{type(relation).__name__} keeps a matrix of all pairs of tasks and takes at most {MOST_TASKS} tasks, got "
+            f"{n_tasks}: for more take a relation of groups (MeanRegularized, Clusters, Hierarchy)"
+        )
+        self.most = MOST_TASKS
 
 
 class LearnedRelation(ABC):
@@ -43,6 +57,7 @@ class LearnedRelation(ABC):
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
         """The state for these tasks before the first round; ``length`` rounds are expected, None if nobody knows."""
         check_size(self, len(tasks))
+        tell_many(self, 0, len(tasks))
         return self.begin_at(tasks, features, recursion.from_round(1.0))
 
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
@@ -54,6 +69,7 @@ class LearnedRelation(ABC):
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
         check_size(self, len(tasks))
+        tell_many(self, len(state.inverse), len(tasks))
         return recursion.grown_to(state, len(tasks), features)
 
     def _check(self, name: str) -> None:
@@ -65,9 +81,18 @@ class LearnedRelation(ABC):
 def check_size(relation: Any, n_tasks: int) -> None:
     """Refuse more tasks than a matrix of them can be kept for."""
     if n_tasks > MOST_TASKS:
-        raise ValueError(
-            f"{type(relation).__name__} keeps a matrix of all pairs of tasks and takes at most {MOST_TASKS} tasks, got "
-            f"{n_tasks}: for more take a relation of groups (MeanRegularized, Clusters, Hierarchy)"
+        raise TooManyTasksError(relation, n_tasks)
+
+
+def tell_many(relation: Any, before: int, n_tasks: int) -> None:
+    """Warn, once a model, where tasks have become many: UserWarning."""
+    if before < MANY_TASKS <= n_tasks:
+        warnings.warn(
+            f"{type(relation).__name__} revises a matrix of all pairs of tasks at each mistake, {n_tasks**2:,} numbers "
+            f"for the {n_tasks:,} tasks there are now, and refuses more than {MOST_TASKS:,}: a relation of groups "
+            "(MeanRegularized, Clusters, Hierarchy) costs the same for any number of tasks",
+            UserWarning,
+            stacklevel=2,
         )
 
 
@@ -111,6 +136,8 @@ class LogDet(LearnedRelation):
 
     Warns
     -----
+    UserWarning
+        When there are 1000 tasks, of what a mistake costs then.
     RuntimeWarning
         Once, if A⁻¹ outgrows a million times its start: it is then kept as it was.
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -172,6 +173,14 @@ def check_share(share: float) -> None:
         raise ValueError(f"share must lie between 0 (independent) and 1 (pooled), got {share!r}")
 
 
+def choose_strength(relation: LevelRelation, b: Any, share: Any) -> None:
+    """Let a share of one half be the strength where none is given, and refuse two."""
+    if b is not None and share is not None:
+        raise ValueError(f"give either b or share, got b={b!r} and share={share!r}")
+    if b is None and share is None:
+        object.__setattr__(relation, "share", 0.5)
+
+
 class _OneGroup(LevelRelation):
     """Every task in one group of all."""
 
@@ -270,8 +279,7 @@ class _BOrShare(LevelRelation):
         return 1
 
     def _check(self) -> None:
-        if (self.b is None) == (self.share is None):
-            raise ValueError(f"give either b or share, got b={self.b!r} and share={self.share!r}")
+        choose_strength(self, self.b, self.share)
         if self.b is not None:
             check_b(self.b)
         if self.share is not None:
@@ -301,12 +309,12 @@ class MeanRegularized(_BOrShare):
         Strength: 0 is :class:`Independent`, K is :class:`HalfUpdate`, and as it grows all tasks become one.
     share : float in [0, 1]
         The same on a scale that keeps its meaning as tasks arrive, s = b / (b + K): 0 independent, 1/2 half-update,
-        1 pooled. Streams with M = (1 - s) I + s 11'.
+        1 pooled. Streams with M = (1 - s) I + s 11'. One half where neither is given.
 
     Raises
     ------
     ValueError
-        Unless exactly one of the two is given and lies in its range.
+        If both are given, or one out of its range.
 
     Examples
     --------
@@ -336,12 +344,12 @@ class Clusters(_BOrShare):
     b : float > -1
         Strength inside a group; b = m gives the clique of the papers.
     share : float in [0, 1]
-        The same as s = b / (b + m).
+        The same as s = b / (b + m); one half where neither is given.
 
     Raises
     ------
     ValueError
-        If ``groups`` is no mapping, unless exactly one of b and share is given, or for a task without a group.
+        If ``groups`` is no mapping, if both b and share are given, or for a task without a group.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from coterie import spec
 from coterie.numeric import learned as compiled
 
 from . import recursion
-from .learned import LearnedRelation, check_size
+from .learned import LearnedRelation, check_size, tell_many
 
 #: Priming that decides itself looks first when there were so many moves a task, and then at each doubling,
 FIRST_LOOK = 4
@@ -66,6 +66,7 @@ class Primed:
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
         """The state before the first round; ``length`` rounds are expected, None if nobody knows."""
         check_size(self._inner, len(tasks))
+        tell_many(self._inner, 0, len(tasks))
         state: compiled.Relation = self._inner.begin_at(tasks, features, self._start(len(tasks), length))
         return state
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from coterie.jobs.summary import conclusions
 from coterie.report import figures, markup
 from coterie.report.clustering import clustered
-from coterie.streams.costs import AMOUNTS, RATES, measured, words_of, written
-from coterie.streams.metrics import evaluate
-from coterie.streams.summary import conclusions
+from coterie.streams.costs import AMOUNTS, RATES, words_of
+from coterie.streams.metrics import evaluate, measured, written
 from coterie.streams.verdict import verdict
 from coterie.streams.wording import NONE, counted, digits_of, listed, percent, spoken
 

@@ -7,7 +7,7 @@ model on labels drawn by lot. So costs look at predictions only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,6 @@ from coterie.streams.wording import NONE, percent, points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from coterie.streams.metrics import Metrics
-
 
 #: Head, name and format of a measure.
 Measure = tuple[str, str, str]
@@ -77,19 +74,6 @@ RATES = Words(
     (("F1", "f1", ".3f"), ("AUC", "auc", ".3f"), ("log loss", "log_loss", ".3f")),
 )
 AMOUNTS = Words("mean absolute error", number, number, "", 1.0, "", (("RMSE", "rmse", ".4g"), ("R²", "r2", ".3f")))
-
-
-def measured(found: Iterable[Metrics]) -> list[Measure]:
-    """What there is to show of some learners beside their error; log loss only where one of them has probabilities."""
-    every = list(found)
-    losses = any(metrics.defined.get("log_loss") for metrics in every)
-    return [each for each in every[0].words.measures if each[1] != "log_loss" or losses]
-
-
-def written(metrics: Metrics, measures: Iterable[Measure]) -> list[str]:
-    """Measures over all rounds as text, a dash where they have no meaning."""
-    values = ((metrics.micro[name], form) for _, name, form in measures)
-    return [NONE if value != value else format(value, form) for value, form in values]
 
 
 @singledispatch

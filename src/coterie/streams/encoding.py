@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.numeric.hashing import feature_hash
 from coterie.numeric.rows import merge_repeats, place_column, standardise, unit_rows
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 from coterie.streams.faults import require_column
 from coterie.streams.keys import CONSTANT_KEY, keyed
 
@@ -32,7 +32,7 @@ _MOST_BITS = 30
 
 def _require(name: str, value: object, allowed: Sequence[object]) -> None:
     if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(map(repr, allowed))}")
+        raise FieldError("{} is {value!r}; expected one of {all}", name, value=value, all=", ".join(map(repr, allowed)))
 
 
 class Encoder:
@@ -116,9 +116,11 @@ class Encoder:
         for name, kind in self.columns:
             _require(f"the kind of column {name!r}", kind, KINDS)
         if not 1 <= self.bits <= _MOST_BITS:
-            raise ValueError(f"bits is {self.bits!r}; expected a whole number from 1 to {_MOST_BITS}")
+            message = "{} is {value!r}; expected a whole number from 1 to {most}"
+            raise FieldError(message, "bits", value=self.bits, most=_MOST_BITS)
         if self.source != "columns" and self.scale == "standard":
-            raise ValueError(f"scale='standard' needs columns of numbers, which {self.source} rows do not have")
+            message = "{}='standard' needs columns of numbers, which {source} rows do not have"
+            raise FieldError(message, "scale", source=self.source)
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:

@@ -2,6 +2,52 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+class FieldError(ValueError):
+    """Arguments that are out of range or do not go together; who shows it may call them by names of their own.
+
+    Parameters
+    ----------
+    message : str
+        One sentence with ``{}`` for each argument, and ``{name}`` for each value.
+    fields : str
+        Names of the arguments.
+    values
+        What else the sentence holds.
+
+    Examples
+    --------
+    >>> error = FieldError("{} cannot be given with relation {kind!r}", "storage_bits", kind="half")
+    >>> print(error)
+    storage_bits cannot be given with relation 'half'
+    >>> error.worded(lambda field: "--" + field.replace("_", "-"))
+    "--storage-bits cannot be given with relation 'half'"
+    """
+
+    def __init__(self, message: str, *fields: str, **values: Any) -> None:
+        self.message, self.fields, self.values = message, fields, values
+        super().__init__(self.worded(str))
+
+    @classmethod
+    def of(cls, error: Exception, names: Mapping[str, str]) -> ValueError:
+        """The error of a part, which begins with an argument's name, as one of the field that the argument came from.
+
+        >>> FieldError.of(ValueError("bits must lie between 1 and 40, got 0"), {"bits": "storage_bits"}).fields
+        ('storage_bits',)
+        """
+        found = re.match(r"(\w+)\b(.*)", str(error), re.DOTALL)
+        if found is None or found[1] not in names:
+            return ValueError(str(error))
+        return cls("{}{rest}", names[found[1]], rest=found[2])
+
+    def worded(self, word: Callable[[str], str]) -> str:
+        """The sentence with another word for each argument."""
+        return self.message.format(*map(word, self.fields), **self.values)
+
 
 class InputError(ValueError):
     """A record, a column or a file that cannot be read; the message begins with its place.
@@ -16,6 +62,8 @@ class InputError(ValueError):
         1-based line (text formats) or row (Parquet, Arrow).
     column : str, optional
         The column's name.
+    hint : FieldError, optional
+        What to say otherwise, in names of arguments.
 
     Examples
     --------
@@ -24,9 +72,28 @@ class InputError(ValueError):
     """
 
     def __init__(
-        self, message: str, path: str | None = None, line: int | None = None, column: str | None = None
+        self,
+        message: str,
+        path: str | None = None,
+        line: int | None = None,
+        column: str | None = None,
+        hint: FieldError | None = None,
     ) -> None:
         place = ":".join(str(part) for part in (path, line) if part is not None)
         parts = [place or None, f"column {column!r}" if column is not None else None, message]
-        super().__init__(": ".join(part for part in parts if part))
         self.path, self.line, self.column = path, line, column
+        self.said, self.hint = ": ".join(part for part in parts if part), hint
+        super().__init__(self.worded(str))
+
+    def worded(self, word: Callable[[str], str]) -> str:
+        """The message with another word for each argument that the hint names."""
+        return self.said if self.hint is None else f"{self.said}; {self.hint.worded(word)}"
+
+
+def places(fields: Mapping[str, Any] | tuple[str, ...] | list[str], between: str = " and ") -> str:
+    """Room for the names of so many arguments in the message of a `FieldError`.
+
+    >>> places(["groups", "graph"])
+    '{} and {}'
+    """
+    return between.join("{}" for _ in fields)

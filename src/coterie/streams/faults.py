@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ class Faults:
 
     def __init__(self, on_error: str) -> None:
         if on_error not in ON_ERROR:
-            raise ValueError(f"on_error is {on_error!r}; expected 'stop' or 'skip'")
+            raise FieldError("{} is {value!r}; expected 'stop' or 'skip'", "on_error", value=on_error)
         self.stop = on_error == "stop"
         self.skipped = 0
         self.examples: list[str] = []

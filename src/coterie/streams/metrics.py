@@ -14,15 +14,15 @@ the tasks on which the measure has a meaning.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.streams.costs import RATES, Words, costs
-from coterie.streams.wording import none_for_nan
+from coterie.streams.costs import RATES, Measure, Words, costs
+from coterie.streams.wording import NONE, none_for_nan
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -72,6 +72,19 @@ class Metrics:
     def to_json(self) -> dict[str, Any]:
         """Micro and macro values for JSON, None where a measure has no meaning; O(1)."""
         return {"micro": _none_for_nan(self.micro), "macro": _none_for_nan(self.macro), "tasks_defined": self.defined}
+
+
+def measured(found: Iterable[Metrics]) -> list[Measure]:
+    """What there is to show of some learners beside their error; log loss only where one of them has probabilities."""
+    every = list(found)
+    losses = any(metrics.defined.get("log_loss") for metrics in every)
+    return [each for each in every[0].words.measures if each[1] != "log_loss" or losses]
+
+
+def written(metrics: Metrics, measures: Iterable[Measure]) -> list[str]:
+    """Measures over all rounds as text, a dash where they have no meaning."""
+    values = ((metrics.micro[name], form) for _, name, form in measures)
+    return [NONE if value != value else format(value, form) for value, form in values]
 
 
 class ErrorCurve(NamedTuple):

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.streams.block import Block
 from coterie.streams.encoding import Encoder
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 from coterie.streams.faults import Fault, Faults, reading, require_column, require_distinct
-from coterie.streams.schema import Wishes, decide, require_row_wishes
+from coterie.streams.schema import QUERY, decide, require_row_wishes
 from coterie.streams.sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 from coterie.streams.view_schema import decide_namespaces
+from coterie.streams.wishes import Wishes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from coterie.streams.formats.rows import Habits, RowParser
@@ -53,6 +54,10 @@ _EXPECTED = {
 }
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
 def detect_format(path: str, given: str | None) -> str:
     """Format of a file: the one given, or what its extension says.
 
@@ -63,12 +68,12 @@ def detect_format(path: str, given: str | None) -> str:
     """
     if given is not None:
         if given not in FORMATS:
-            raise ValueError(f"format is {given!r}; expected one of {', '.join(map(repr, FORMATS))}")
+            raise FieldError("{} is {given!r}; expected one of {all}", "format", given=given, all=_listed(FORMATS))
         return given
     found = _SUFFIXES.get(format_suffix(path))
     if found is None:
         place = "standard input has no extension" if path == STDIN else f"the extension of {path!r} names no format"
-        raise ValueError(f"{place}; expected format= one of {', '.join(map(repr, FORMATS))}")
+        raise FieldError("{place}; give {}, one of {all}", "format", place=place, all=_listed(FORMATS))
     return found
 
 
@@ -284,7 +289,7 @@ class Reader:
         return VowpalParser(encoder.bits, self._wishes.task or encoder.task, self._habits)
 
     def _row_columns(self, kind: str, encoder: Encoder) -> dict[str, str]:
-        task = "qid" if kind == "svmlight" else self._wishes.task or encoder.task
+        task = QUERY if kind == "svmlight" else self._wishes.task or encoder.task
         used = {"label": "label"} if self._habits.label else {}
         return used | ({str(task): "task"} if self._habits.task else {})
 

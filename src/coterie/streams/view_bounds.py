@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.hypotheses.norms import check_p
 from coterie.numeric.points import as_matrix
 from coterie.numeric.view_forms import pick, points_of
-from coterie.online.view_input import read
+from coterie.streams.view_input import read
 from coterie.views import ViewRecords
 
 from .progressive import Trace

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coterie.streams.encoding import Encoder
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 from coterie.streams.faults import require_column
 from coterie.streams.view_encoding import ViewColumns, ViewEncoder, require_one_space
 
 if TYPE_CHECKING:
-    from coterie.streams.schema import Kinds, Wishes
+    from coterie.streams.wishes import Kinds, Wishes
 
 _MAGIC = re.compile(r"[*?\[]")
 NO_VIEW = "it is in no view"
@@ -37,36 +37,11 @@ def named_views(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name, equals, columns = word.partition("=")
         given = tuple(filter(None, columns.split(","))) if equals else (name,)
         if not name or not given:
-            raise ValueError(f"view is {word!r}; expected NAME=COLUMN,COLUMN,... or one column")
+            raise FieldError("{} is {word!r}; expected NAME=COLUMN,COLUMN,... or one column", "view", word=word)
         if name in found:
             raise ValueError(f"the view {name!r} is given twice: name all of its columns together, with commas between")
         found[name] = given
     return found
-
-
-def check_views(
-    views: Mapping[str, Sequence[str]], label: str | None, task: str | None, features: Any, ignored: Sequence[str]
-) -> None:
-    """Refuse, before a file is opened, what does not go with views or with each other.
-
-    Raises
-    ------
-    ValueError
-        For a task, for features named beside views, for a label or an ignored column in a view, for a column in two.
-    """
-    if task is not None:
-        raise ValueError(f"task={task!r} does not go with views: records of several views have no tasks")
-    if features is not None:
-        raise ValueError(f"features={features!r} does not go with views, which name their columns themselves")
-    owner: dict[str, str] = {}
-    for view, columns in views.items():
-        for name in columns:
-            if name == label:
-                raise ValueError(f"the column {name!r} is named both as label and in the view {view!r}")
-            if name in ignored:
-                raise ValueError(f"the column {name!r} is to be ignored, and is named in the view {view!r}")
-            if owner.setdefault(name, view) != view:
-                raise ValueError(f"the column {name!r} is in two views, {owner[name]!r} and {view!r}")
 
 
 def decide_views(kinds: Kinds, wishes: Wishes, path: str | None = None) -> tuple[ViewEncoder, dict[str, str]]:

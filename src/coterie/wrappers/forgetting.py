@@ -56,7 +56,7 @@ class Forgetting:
     def __post_init__(self) -> None:
         for name in ("shared", "own"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"the half-life {name} must be positive, got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be a positive half-life, got {getattr(self, name)!r}")
         if not getattr(self.hypothesis, "fades", False):
             raise TypeError(f"Forgetting needs Linear, AdaptiveGradient or DiagonalAROW, got {self.hypothesis!r}")
 
@@ -99,6 +99,8 @@ def forgetting(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> 
         raise ValueError(
             f"half_life must be one number or two, of what is shared and of a task's own, got {half_life!r}"
         )
+    if not all(each > 0 for each in both):
+        raise ValueError(f"half_life must be positive, got {half_life!r}")
     return Forgetting(hypothesis, *both)
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from coterie.streams.faults import Faults
-    from coterie.streams.schema import Kinds
     from coterie.streams.sources import Source
+    from coterie.streams.wishes import Kinds
 
 _BLOCK_BYTES = 1 << 25
 _PIECE_BYTES = 1 << 20

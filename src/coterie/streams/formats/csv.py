@@ -26,8 +26,8 @@ from coterie.streams.lines import Records, text_records
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from coterie.streams.schema import Kinds
     from coterie.streams.sources import Source
+    from coterie.streams.wishes import Kinds
 
 DELIMITERS = ",\t;|"
 # What stands for no value in a column of numbers; "nan" does not: it is refused as a number.

@@ -21,8 +21,8 @@ from coterie.streams.lines import Records, split_lines, text_records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from coterie.streams.schema import Kinds
     from coterie.streams.sources import Source
+    from coterie.streams.wishes import Kinds
 
 _TYPES = {
     "bool": pa.bool_(),

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from coterie.streams.sources import Source
     from coterie.streams.view_encoding import ViewEncoder
 
-QUERY = "qid"
 _NAMESPACE = re.compile(rb"\|([^\s|:]*)")
 
 _MESSAGES = {

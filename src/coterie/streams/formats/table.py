@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from coterie.streams.schema import Kinds
+    from coterie.streams.wishes import Kinds
 
 LABEL = "label"
 TASK = "task"

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.numeric.view_forms import emptied, side_by_side
+from coterie.streams import tabular
 from coterie.streams.view_encoding import require_one_space
 from coterie.views import ViewRecords, Views, Vocabulary
-
-from . import tabular
 
 
 @dataclass(frozen=True, eq=False)

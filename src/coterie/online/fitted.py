@@ -20,7 +20,7 @@ from coterie.views import View, view_from_json
 from .guard import Guarded, exclusive
 
 
-class Learned(Guarded):
+class Fitted(Guarded):
     """The learned side of an online model; absent attributes say that nothing has been learned."""
 
     state_: State

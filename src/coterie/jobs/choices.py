@@ -8,34 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from coterie import relations
 from coterie.hypotheses import Linear
-from coterie.streams import kernel_choice, view_choice
-from coterie.streams.kinds import (
-    ADAPTIVE,
-    FILES,
-    LEARNING,
-    LOSSES,
-    RELATIONS,
-    RULES,
-    STRENGTHS,
-    Strength,
-    make_estimator,
-    strength,
-)
+from coterie.jobs import kernel_choice, view_choice
+from coterie.jobs.named_parts import ADAPTIVE, LOSSES, RELATIONS, RULES, make_estimator, strength
+from coterie.jobs.said import FILES, STRENGTHS, Said, Strength
+from coterie.streams.errors import FieldError, places
 from coterie.wrappers import forgetting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coterie.streams.related import Naming
+    from coterie.jobs.related import Naming
 
 __all__ = ["FILES", "LOSSES", "RELATIONS", "RULES", "Choice", "Strength", "require_one_of"]
 
-_OF_RELATIONS = (*FILES, *STRENGTHS, "members", *LEARNING)
 OF_RULES = ("C", "step", "r", "epsilon", "average")
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Said):
     """A learner, not yet made: its relation may need to know whether tasks are numbers or words.
 
     Left alone it is the default of the command line, `coterie.AdaptiveSharingClassifier`.
@@ -48,7 +38,7 @@ class Choice:
     share, b : number, or for a hierarchy one number a level, optional
         How much is shared, for ``"mean"``, ``"clusters"`` and ``"hierarchy"``; share 0.5 where neither is given.
     groups, parents, graph, matrix : str, optional
-        The file that says how tasks are related, see `coterie.streams.related`; `parents` may be a separator instead.
+        The file that says how tasks are related, see `coterie.jobs.related`; `parents` may be a separator instead.
     members : str, optional
         What the adaptive relation mixes, see `coterie.AdaptiveSharingClassifier`.
     eta, ridge, epoch : number, optional
@@ -100,36 +90,6 @@ class Choice:
     MultitaskPerceptron(relation=MeanRegularized(share=0.25), rule=PassiveAggressive(C=1.0, variant='I'), average=True)
     """
 
-    relation: str | None = None
-    share: Strength | None = None
-    b: Strength | None = None
-    groups: str | None = None
-    parents: str | None = None
-    graph: str | None = None
-    matrix: str | None = None
-    members: str | None = None
-    eta: float | None = None
-    ridge: float | None = None
-    epoch: int | str | None = None
-    rule: str | None = None
-    C: float | None = None
-    step: float | None = None
-    r: float | None = None
-    average: bool | None = None
-    epsilon: float | None = None
-    half_life: Strength | None = None
-    regression: bool = False
-    many_classes: bool = False
-    storage: str = "auto"
-    storage_bits: int = 22
-    kernel: str | None = None
-    sigma: float | None = None
-    degree: int | None = None
-    budget: str | None = None
-    budget_size: int | None = None
-    multiview: str | None = None
-    p: float | None = None
-
     def __post_init__(self) -> None:
         require_one_of("relation", self.relation, tuple(RELATIONS))
         require_one_of("multiview", self.multiview, view_choice.MULTIVIEWS)
@@ -140,7 +100,7 @@ class Choice:
         _check_outputs(self)
         _check_relation(self)
         _check_rule(self)
-        Linear(self.storage, bits=self.storage_bits)  # type: ignore[arg-type]
+        _check_storage(self)
         require_one_of("budget", self.budget, tuple(kernel_choice.BUDGETS))
         kernel_choice.check(self)
         _check_values(self)
@@ -163,22 +123,13 @@ class Choice:
         usual = RELATIONS[self.kind].rule
         if self.regression:
             usual = {"logistic": "squared"}.get(usual, "epsilon")
-        fitting = (name for name in (usual, *self.rules) if set(self._said(OF_RULES)) <= set(RULES[name].arguments))
+        fitting = (name for name in (usual, *self.rules) if set(self.said(OF_RULES)) <= set(RULES[name].arguments))
         return self.rule or next(fitting, usual)
 
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules for labels of this kind."""
         return LOSSES if self.regression else tuple(name for name in RULES if name not in LOSSES)
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """What was said of the relation but its name."""
-        return self._said(_OF_RELATIONS)
-
-    def changed(self) -> list[str]:
-        """Names of the fields that were chosen otherwise than the default."""
-        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
     def make(self, naming: Naming = str) -> Any:
         """The learner, ready for its first record.
@@ -201,9 +152,6 @@ class Choice:
         """Whether kernel learners, of which this is one, lack the relation."""
         return self.kernel is not None and relation == ADAPTIVE
 
-    def _said(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {name: held for name in names if (held := getattr(self, name)) is not None}
-
 
 def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
     """Refuse a word that is not among those allowed, with the nearest of them.
@@ -212,50 +160,61 @@ def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None
     --------
     >>> require_one_of("rule", "perceptorn", ("perceptron", "pa1"))
     Traceback (most recent call last):
-    ValueError: rule is 'perceptorn'; expected one of perceptron, pa1; did you mean 'perceptron'?
+    coterie.streams.errors.FieldError: rule is 'perceptorn'; expected one of perceptron, pa1; did you mean 'perceptron'?
     """
     if value is None or value in allowed:
         return
     near = difflib.get_close_matches(value, allowed, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{name} is {value!r}; expected one of {', '.join(allowed)}{hint}")
+    message = "{} is {value!r}; expected one of {allowed}{hint}"
+    raise FieldError(message, name, value=value, allowed=", ".join(allowed), hint=hint)
 
 
 def _check_relation(choice: Choice) -> None:
     kind, given = RELATIONS[choice.kind], choice.given
     if kind.file is not None and kind.file not in given:
-        raise ValueError(f"relation {choice.kind!r} needs {kind.file}")
+        raise FieldError("relation {kind!r} needs {} (a file)", kind.file, kind=choice.kind)
     if choice._lacks(choice.kind):
         raise ValueError(f"relation {ADAPTIVE!r} cannot be given with a kernel: name another one, such as 'half'")
     if not kind.takes(given):
-        names = " and ".join(given)
-        raise ValueError(
-            f"{names} cannot be given with relation {choice.relation!r}"
-            if choice.relation
-            else f"{names} cannot be given together: no relation takes them all"
-        )
+        why = "with relation {kind!r}" if choice.relation else "together: no relation takes them all"
+        raise FieldError(f"{places(given)} cannot be given {why}", *given, kind=choice.relation)
+    if set(STRENGTHS) <= set(given):
+        raise FieldError("give either {} or {}, not both", *STRENGTHS)
 
 
 def _check_outputs(choice: Choice) -> None:
     if choice.regression and choice.many_classes:
-        raise ValueError("regression and many_classes exclude each other: labels are numbers or classes")
+        message = "{} and {} exclude each other: labels are numbers or classes"
+        raise FieldError(message, "regression", "many_classes")
     if choice.regression and choice.relation == ADAPTIVE:
         raise ValueError(f"relation {ADAPTIVE!r} mixes classifiers: give another one for numbers")
     if choice.rule in RULES and choice.rule not in choice.rules:
         what = "labels that are numbers" if choice.rule in LOSSES else "classes"
         raise ValueError(f"rule {choice.rule!r} is for {what}; expected one of {', '.join(choice.rules)}")
     require_one_of("rule", choice.rule, choice.rules)
-    forgetting(Linear(), choice.half_life)
+    try:
+        forgetting(Linear(), choice.half_life)
+    except ValueError as error:
+        raise FieldError.of(error, {"half_life": "half_life"}) from None
+
+
+def _check_storage(choice: Choice) -> None:
+    try:
+        Linear(choice.storage, bits=choice.storage_bits)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise FieldError.of(error, {"storage": "storage", "bits": "storage_bits"}) from None
 
 
 def _check_rule(choice: Choice) -> None:
-    for name in choice._said(OF_RULES):
+    for name in choice.said(OF_RULES):
         if name not in RULES[choice.by].arguments:
-            raise ValueError(f"{name} does not apply to the rule {choice.by!r}")
+            raise FieldError("{} does not apply to the rule {rule!r}", name, rule=choice.by)
     if choice.members is not None and choice.by != "logistic":
-        raise ValueError(f"members {choice.members!r} have rules of their own: leave out the rule {choice.by!r}")
+        message = "{} {members!r} have rules of their own: leave out the rule {rule!r}"
+        raise FieldError(message, "members", members=choice.members, rule=choice.by)
     if choice.members is not None and choice.half_life is not None:
-        raise ValueError(f"half_life does not apply to members {choice.members!r}")
+        raise FieldError("{} does not apply to {} {held!r}", "half_life", "members", held=choice.members)
 
 
 def _check_values(choice: Choice) -> None:
@@ -263,11 +222,13 @@ def _check_values(choice: Choice) -> None:
     several = {name: held for name, held in strength(choice).items() if isinstance(held, tuple)}
     for name, held in several.items():
         if choice.kind != "hierarchy":
-            raise ValueError(f"{name} has {len(held)} numbers, and relation {choice.kind!r} takes one")
+            message = "{} has {n} numbers, and relation {kind!r} takes one"
+            raise FieldError(message, name, n=len(held), kind=choice.kind)
     try:
         make_estimator(choice, relations.HalfUpdate() if several else _stand_in(choice)).learner()
-    except TypeError as error:  # parts that do not go together
-        raise ValueError(str(error)) from None
+    except (TypeError, ValueError) as error:  # parts that do not go together, or numbers out of range
+        names = {field.name: field.name for field in fields(choice)} | {"size": "budget_size"}
+        raise FieldError.of(error, names) from None
 
 
 def _stand_in(choice: Choice) -> Any:

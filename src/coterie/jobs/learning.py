@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.jobs.shares import Sharing, sharing
+from coterie.relations.learned import TooManyTasksError
 from coterie.streams.comparison import Comparison, compare
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 from coterie.streams.progressive import Trace, progressive_validation
 from coterie.streams.reading import Reading
-from coterie.streams.sharing import Sharing, sharing
 from coterie.views import distinct_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coterie.jobs.choices import Choice
+    from coterie.jobs.querying import Questioning
     from coterie.streams.block import Block
-    from coterie.streams.choices import Choice
-    from coterie.streams.querying import Questioning
     from coterie.streams.readers import Reader
 
 #: Name of the learner that is not one of the baselines.
@@ -34,7 +35,8 @@ BASELINES = ("independent", "pooled")
 VIEWS = "views"
 
 #: What to do about a third label, and where records have several views.
-MORE, NO_MORE = "--many-classes learns more, --regression numbers", "learners of several views know two"
+MORE = FieldError("{} learns more, {} numbers", "many_classes", "regression")
+NO_MORE = FieldError("learners of several views know two")
 
 OnRound = Callable[[Mapping[str, Trace]], None]
 
@@ -148,10 +150,11 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
     started = time.perf_counter()
     stream.guard(models.values())
     fresh = not any(model.fitted for model in models.values())
-    if alone:
-        comparison = _alone(models, stream, delay, on_round)
-    else:
-        comparison = compare(models, stream, delay=delay, on_round=on_round)
+    try:
+        run = _alone if alone else _compared
+        comparison = run(models, stream, delay, on_round)
+    except TooManyTasksError as error:
+        raise stream.placed(error) from None
     stream.require_two_labels()
     if fresh:
         stream.require_labels_in_time(delay)
@@ -159,6 +162,10 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
         model.encoder_ = stream.reader.encoder
     best = min(models, key=lambda name: comparison.traces[name].error)
     return Outcome(comparison, best, Reading.of(stream.reader), time.perf_counter() - started)
+
+
+def _compared(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
+    return compare(models, stream, delay=delay, on_round=on_round)
 
 
 def _alone(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
@@ -182,7 +189,9 @@ class _Stream:
         self._blocks: Any = iter(reader)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
-        self._tasks: set[Hashable] = set()
+        self._tasks: dict[Hashable, None] = {}
+        self._before: set[Hashable] = set()
+        self._now: Any = None
         self._allowed: list[Callable[[Hashable], Any]] = []
         self.seconds = 0.0
 
@@ -211,6 +220,7 @@ class _Stream:
             if model.fitted and not self._kind.numeric:
                 self._labels.update(dict.fromkeys(model.labels_.inside))
             self._allowed += model.task_checks()
+            self._before.update(getattr(model, "tasks_", ()) if model.fitted else ())
 
     def __iter__(self) -> Iterator[Block]:
         before = time.process_time()
@@ -218,6 +228,7 @@ class _Stream:
             self._check_labels(block)
             self._check_tasks(block)
             self.seconds += time.process_time() - before
+            self._now = block
             yield block
             before = time.process_time()
 
@@ -234,6 +245,14 @@ class _Stream:
             message = f"labels come {delay:,} records late, and there are {self.reader.rows:,}: none comes in time"
             raise InputError(message, self.reader.path)
 
+    def placed(self, error: TooManyTasksError) -> InputError:
+        """The refusal of one task too many, with its record."""
+        new = [task for task in self._tasks if task not in self._before]
+        over = set(new[max(error.most - len(self._before), 0) :])
+        distinct, codes = distinct_labels(self._now.tasks)
+        rows = np.array([task in over for task in distinct])[codes]
+        return self._error(f"one task too many: {error}", "task", self._now, rows)
+
     def _check_labels(self, block: Block) -> None:
         if block.y is None:
             raise InputError("has no labels to learn from: name their column as the label", self.reader.path)
@@ -245,8 +264,8 @@ class _Stream:
             if label not in self._labels and len(self._labels) == self._kind.most:
                 known = " and ".join(map(repr, self._labels))
                 what = NO_MORE if hasattr(block.X, "present") else MORE
-                message = f"{label!r} is a third label, after {known}; {what}"
-                raise self._error(message, "label", block, codes == code)
+                message = f"{label!r} is a third label, after {known}"
+                raise self._error(message, "label", block, codes == code, what)
             self._labels[label] = None
 
     def _check_numbers(self, block: Block) -> None:
@@ -266,11 +285,13 @@ class _Stream:
                         allow(task)
                 except ValueError as error:
                     raise self._error(str(error), "task", block, codes == code) from None
-                self._tasks.add(task)
+                self._tasks[task] = None
 
-    def _error(self, message: str, role: str, block: Block, rows: NDArray[np.bool_]) -> InputError:
+    def _error(
+        self, message: str, role: str, block: Block, rows: NDArray[np.bool_], hint: FieldError | None = None
+    ) -> InputError:
         line = int(block.place[np.argmax(rows)])
-        return InputError(message, self.reader.path, line, _role(self.reader, role))
+        return InputError(message, self.reader.path, line, _role(self.reader, role), hint)
 
 
 def _role(reader: Reader, role: str) -> str | None:

@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import relations
+from coterie.batch.classifier import MultitaskKernelClassifier
+from coterie.batch.coding import Labels, labels_of
+from coterie.batch.linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
+from coterie.batch.output_kernel import OptimalOutputKernel
+from coterie.batch.path import RidgePath, predicted_left_out, ridge_path
+from coterie.batch.ridge import MultitaskKernelRidge
+from coterie.batch.svm import MultitaskSVC, MultitaskSVR
+from coterie.jobs.choices import Choice, require_one_of
+from coterie.jobs.named_parts import RELATIONS
 from coterie.kernels import Gaussian, Linear, Polynomial, median_distance
-from coterie.streams.choices import Choice, require_one_of
-from coterie.streams.errors import InputError
-from coterie.streams.kinds import RELATIONS
+from coterie.streams.errors import FieldError, InputError
 from coterie.streams.reading import Reading
-
-from .classifier import MultitaskKernelClassifier
-from .coding import Labels, labels_of
-from .linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
-from .output_kernel import OptimalOutputKernel
-from .path import RidgePath, predicted_left_out, ridge_path
-from .ridge import MultitaskKernelRidge
-from .svm import MultitaskSVC, MultitaskSVR
 
 if TYPE_CHECKING:
     from coterie.streams.readers import Reader
@@ -76,7 +75,7 @@ class Fitting:
         ``"mixed"`` (`MixedEffect`, its omega the ``share`` or chosen by rows left out), ``"optimal"``
         (`OptimalOutputKernel`), or one of `FIXED`; without, what else is given implies, else ``"mixed"``.
     share, b, groups, parents, graph, matrix
-        As in `coterie.streams.choices.Choice`.
+        As in `coterie.jobs.choices.Choice`.
     choose_on : int, optional
         On so many records at most, 2000 without, drawn at random, alpha and the relation are chosen: the time of it
         grows with their third power, and the model is fitted on all records.
@@ -114,22 +113,25 @@ class Fitting:
         self._check_pairs()
         self._check_relation()
         if self.choose_on is not None and self.choose_on < 2:
-            raise ValueError(f"choose_on must be two records at least, got {self.choose_on!r}")
+            raise FieldError("{} must be two records at least, got {n!r}", "choose_on", n=self.choose_on)
 
     def _check_pairs(self) -> None:
         used = {"method": self.method or "ridge", "kernel": self.kernel or "gaussian"}
         for name, of, allowed in _ONLY_WITH:
             if getattr(self, name) is not None and used[of] not in allowed:
                 default = ", the default" if getattr(self, of) is None else ""
-                raise ValueError(f"{name} goes with {of} {' or '.join(allowed)}, not with {of} {used[of]!r}{default}")
+                takes = f"{of} {' or '.join(allowed)}, not with {of} {used[of]!r}{default}"
+                raise FieldError("{} goes with {takes}", name, takes=takes)
 
     def _check_relation(self) -> None:
         if self.relation == LEARNED and self._said(_OF_RELATIONS):
             raise ValueError("relation 'optimal' is learned: nothing else is said of it")
         if self.relation == LEARNED and self.choose_on is not None:
-            raise ValueError("choose_on does not go with relation 'optimal', which is learned from all records")
+            message = "{} does not go with relation 'optimal', which is learned from all records"
+            raise FieldError(message, "choose_on")
         if self.relation == CHOSEN and (more := self._said(_OF_RELATIONS[1:])):
-            raise ValueError(f"{next(iter(more))} does not go with relation 'mixed', which takes share alone")
+            message = "{} does not go with relation 'mixed', which takes {} alone"
+            raise FieldError(message, next(iter(more)), "share")
         if self.relation not in (CHOSEN, LEARNED):
             self._choice()
 
@@ -261,7 +263,8 @@ def _chosen(
     """The relation and alpha with the least error on rows left out, beside one model a task and one for all."""
     if getattr(ridge.relation, "form", None) == "alternated":
         if alpha is None:
-            raise ValueError("alpha is chosen by rows left out, which a relation that is learned has not: give alpha")
+            message = "{0} is chosen by rows left out, which a relation that is learned has not: give {0}"
+            raise FieldError(message, "alpha")
         return Chosen(ridge.relation, alpha)
     drawn = np.sort(np.random.default_rng(0).permutation(len(Y))[:rows])
     known, values = list(dict.fromkeys(task.tolist())), None if alpha is None else [alpha]

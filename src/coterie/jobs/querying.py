@@ -14,7 +14,7 @@ import numpy as np
 
 from coterie.asking import Always, Below, Margin, Randomly, RelationRow
 from coterie.online import SelectiveSampling
-from coterie.streams.errors import InputError
+from coterie.streams.errors import FieldError, InputError
 
 if TYPE_CHECKING:
     from typing import IO
@@ -31,6 +31,8 @@ ASKS: dict[str, tuple[Any, str | None]] = {
     "randomly": (Randomly, "rate"),
     "always": (Always, None),
 }
+#: What limits and chance are called there, and here.
+_OF_LABELS = {"budget": "label_budget", "window": "label_window", "per_task": "label_per_task", "seed": "ask_seed"}
 _KEY = "place"
 
 
@@ -42,10 +44,10 @@ class Questioning:
     ----------
     ask : str
         One of `ASKS`.
-    number : float, optional
+    ask_c : float, optional
         The c of ``"margin"`` (0.3 where it is not given), the threshold of ``"below"``, the rate of ``"randomly"``.
-    budget, window, per_task, seed
-        As in `coterie.SelectiveSampling`.
+    label_budget, label_window, label_per_task, ask_seed
+        As budget, window, per_task and seed in `coterie.SelectiveSampling`.
 
     Raises
     ------
@@ -54,33 +56,36 @@ class Questioning:
 
     Examples
     --------
-    >>> Questioning("margin", 0.5, budget=100).part
+    >>> Questioning("margin", 0.5, label_budget=100).part
     Margin(c=0.5)
     """
 
     ask: str = "margin"
-    number: float | None = None
-    budget: int | None = None
-    window: int | None = None
-    per_task: int | float | None = None
-    seed: int = 0
+    ask_c: float | None = None
+    label_budget: int | None = None
+    label_window: int | None = None
+    label_per_task: int | float | None = None
+    ask_seed: int = 0
 
     def __post_init__(self) -> None:
-        from coterie.streams.choices import require_one_of
+        from coterie.jobs.choices import require_one_of
 
         require_one_of("ask", self.ask, tuple(ASKS))
         name = ASKS[self.ask][1]
-        if name is None and self.number is not None:
-            raise ValueError(f"ask {self.ask!r} takes no number, got {self.number!r}")
-        if name not in (None, "c") and self.number is None:
-            raise ValueError(f"ask {self.ask!r} needs a number, its {name}")
-        self.part  # noqa: B018 - refuses a number out of range
+        if name is None and self.ask_c is not None:
+            raise FieldError("ask {ask!r} takes no number {}, got {n!r}", "ask_c", ask=self.ask, n=self.ask_c)
+        if name not in (None, "c") and self.ask_c is None:
+            raise FieldError("ask {ask!r} needs a number {}, its {called}", "ask_c", ask=self.ask, called=name)
+        try:
+            self.part  # noqa: B018 - refuses a number out of range
+        except ValueError as error:
+            raise FieldError.of(error, {str(name): "ask_c"}) from None
 
     @property
     def part(self) -> Any:
         """How likely a label is asked for."""
         kind, name = ASKS[self.ask]
-        return kind() if name is None or self.number is None else kind(**{name: self.number})
+        return kind() if name is None or self.ask_c is None else kind(**{name: self.ask_c})
 
     def around(self, model: Any) -> SelectiveSampling:
         """The model, made to ask; one that asks already is asked anew, what it has learned being kept.
@@ -90,11 +95,13 @@ class Questioning:
         ValueError
             If the model cannot be asked so.
         """
-        made = SelectiveSampling(model.passive, self.part, self.budget, self.window, self.per_task, self.seed)
+        made = SelectiveSampling(
+            model.passive, self.part, self.label_budget, self.label_window, self.label_per_task, self.ask_seed
+        )
         try:
             made.check()
-        except TypeError as error:
-            raise ValueError(str(error)) from None
+        except (TypeError, ValueError) as error:
+            raise FieldError.of(error, _OF_LABELS) from None
         return made
 
 
@@ -133,7 +140,7 @@ def wanted_records(model: SelectiveSampling, reader: Reader) -> Wanted:
     InputError
         With file and line, for a record that has a label, cannot be read, or has a task that the model refuses.
     """
-    from coterie.streams.predicting import placed
+    from coterie.jobs.predicting import placed
 
     found: dict[str, list[NDArray[np.int64]]] = {}
     examples = 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from coterie.jobs import kernel_choice
 from coterie.online import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 from coterie.rules import PassiveAggressive, Perceptron
-from coterie.streams import kernel_choice
+from coterie.streams.errors import FieldError, places
 
 if TYPE_CHECKING:
-    from coterie.streams.choices import Choice
+    from coterie.jobs.said import Said
 
 #: Whether views lie in spaces of their own or all in one.
 MULTIVIEWS = ("orthogonal", "matrix")
@@ -19,7 +20,7 @@ _RULES: dict[str, Any] = {"perceptron": None, "pa": "0", "pa1": "I", "pa2": "II"
 _APPLY = (*OF_VIEWS, "rule", "C", "average", "kernel", "sigma", "degree")
 
 
-def check(choice: Choice) -> None:
+def check(choice: Said) -> None:
     """Refuse what does not go with views, or is about views where there are none.
 
     Raises
@@ -29,24 +30,27 @@ def check(choice: Choice) -> None:
     """
     if choice.multiview is None:
         if choice.p is not None:
-            raise ValueError("p cannot be given without views")
+            raise FieldError("{} cannot be given without views", "p")
         return
     other = [name for name in choice.changed() if name not in _APPLY]
     if other:
-        raise ValueError(f"{' and '.join(other)} cannot be given with views; what can is {', '.join(_APPLY)}")
+        message = f"{places(other)} cannot be given with views; what can is {places(_APPLY, ', ')}"
+        raise FieldError(message, *other, *_APPLY)
     if choice.by not in _RULES:
         raise ValueError(f"rule {choice.by!r} does not apply to views; expected one of {', '.join(_RULES)}")
     kernel_choice.check_kernel(choice)
-    made = make(choice)
-    made.learner()
+    try:
+        make(choice).learner()
+    except ValueError as error:
+        raise FieldError.of(error, {name: name for name in _APPLY}) from None
 
 
-def rule_of(choice: Choice) -> str:
+def rule_of(choice: Said) -> str:
     """The rule's name: the one given, or the first that takes what else was given."""
     return choice.rule or ("perceptron" if choice.C is None else "pa1")
 
 
-def make(choice: Choice) -> MultiviewPerceptron | OrthogonalMultiviewPerceptron:
+def make(choice: Said) -> MultiviewPerceptron | OrthogonalMultiviewPerceptron:
     """The learner, ready for its first record."""
     variant = _RULES[choice.by]
     given = {} if choice.C is None else {"C": choice.C}

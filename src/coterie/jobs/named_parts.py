@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coterie import relations
+from coterie.jobs import kernel_choice
+from coterie.jobs.related import Naming, read_edges, read_groups, read_matrix, read_parents
+from coterie.jobs.said import STRENGTHS
 from coterie.online import (
     AdaptiveSharingClassifier,
     MultitaskAROW,
@@ -15,22 +18,13 @@ from coterie.online import (
 )
 from coterie.online.sharing import relation_at
 from coterie.rules import Absolute, EpsilonInsensitive, PassiveAggressive, Perceptron, Squared
-from coterie.streams import kernel_choice
 from coterie.streams.errors import InputError
-from coterie.streams.related import Naming, read_edges, read_groups, read_matrix, read_parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from coterie.streams.choices import Choice
+    from coterie.jobs.said import Said
 
-Strength = float | tuple[float, ...]
-
-#: Files that say how tasks are related, each for one relation.
-FILES = ("groups", "parents", "graph", "matrix")
-STRENGTHS = ("share", "b")
-#: Said of a relation that is learned.
-LEARNING = ("eta", "ridge", "epoch")
 #: Shares among which the adaptive relation chooses.
 SHARES = (0.0, 0.5, 1.0)
 
@@ -41,7 +35,7 @@ class Kind(NamedTuple):
     arguments: tuple[str, ...]
     file: str | None
     rule: str
-    make: Callable[[Choice, Naming], Any]
+    make: Callable[[Said, Naming], Any]
 
     def takes(self, given: Mapping[str, Any]) -> bool:
         """Whether these are arguments of this relation, and the file it needs is among them."""
@@ -52,27 +46,27 @@ class RuleKind(NamedTuple):
     """A rule by name: what may be said of it, and how a learner by it is made under a relation."""
 
     arguments: tuple[str, ...]
-    make: Callable[[Choice, Any], Any]
+    make: Callable[[Said, Any], Any]
 
 
-def strength(choice: Choice) -> dict[str, Any]:
+def strength(choice: Said) -> dict[str, Any]:
     """How much is shared, as the relations take it."""
     return {name: choice.given[name] for name in STRENGTHS if name in choice.given} or {"share": 0.5}
 
 
-def make_estimator(choice: Choice, relation: Any) -> Any:
+def make_estimator(choice: Said, relation: Any) -> Any:
     """The learner that was chosen, under this relation."""
     made = _of_two(choice, relation)
     return OneVsRest(made) if choice.many_classes else made
 
 
-def _of_two(choice: Choice, relation: Any) -> Any:
+def _of_two(choice: Said, relation: Any) -> Any:
     if choice.kernel is not None:
         return kernel_choice.make(choice, relation)
     return _adaptive(choice) if choice.kind == ADAPTIVE else RULES[choice.by].make(choice, relation)
 
 
-def _adaptive(choice: Choice) -> AdaptiveSharingClassifier:
+def _adaptive(choice: Said) -> AdaptiveSharingClassifier:
     """A mixture over how much is shared: of the rule's learners, or one of the named sets."""
     held: Any = _stored(choice)
     if choice.by == "logistic" and choice.half_life is None:
@@ -80,28 +74,28 @@ def _adaptive(choice: Choice) -> AdaptiveSharingClassifier:
     return AdaptiveSharingClassifier([RULES[choice.by].make(choice, relation_at(share)) for share in SHARES], **held)
 
 
-def _logistic(choice: Choice, relation: Any) -> MultitaskLogistic:
+def _logistic(choice: Said, relation: Any) -> MultitaskLogistic:
     return MultitaskLogistic(relation, **_said(choice, "step"), **_held(choice))
 
 
-def _arow(choice: Choice, relation: Any) -> MultitaskAROW:
+def _arow(choice: Said, relation: Any) -> MultitaskAROW:
     return MultitaskAROW(relation, **_said(choice, "r"), **_held(choice))
 
 
-def _mistaken(choice: Choice, relation: Any) -> MultitaskPerceptron:
+def _mistaken(choice: Said, relation: Any) -> MultitaskPerceptron:
     return MultitaskPerceptron(relation, Perceptron(), _averaged(choice), **_held(choice))
 
 
-def _aggressive(variant: Any) -> Callable[[Choice, Any], MultitaskPerceptron]:
-    def make(choice: Choice, relation: Any) -> MultitaskPerceptron:
+def _aggressive(variant: Any) -> Callable[[Said, Any], MultitaskPerceptron]:
+    def make(choice: Said, relation: Any) -> MultitaskPerceptron:
         rule = PassiveAggressive(**_said(choice, "C"), variant=variant)
         return MultitaskPerceptron(relation, rule, _averaged(choice), **_held(choice))
 
     return make
 
 
-def _number(loss: Callable[..., Any], *names: str) -> Callable[[Choice, Any], MultitaskRegressor]:
-    def make(choice: Choice, relation: Any) -> MultitaskRegressor:
+def _number(loss: Callable[..., Any], *names: str) -> Callable[[Said, Any], MultitaskRegressor]:
+    def make(choice: Said, relation: Any) -> MultitaskRegressor:
         part = loss(**_said(choice, *names))
         average = part.move == "shortest" and _averaged(choice)
         return MultitaskRegressor(relation, part, **_said(choice, "step"), average=average, **_held(choice))
@@ -109,27 +103,27 @@ def _number(loss: Callable[..., Any], *names: str) -> Callable[[Choice, Any], Mu
     return make
 
 
-def _held(choice: Choice) -> Any:
+def _held(choice: Said) -> Any:
     return _stored(choice) | {"half_life": choice.half_life}
 
 
-def _stored(choice: Choice) -> Any:
+def _stored(choice: Said) -> Any:
     return {"storage": choice.storage, "bits": choice.storage_bits}
 
 
-def _said(choice: Choice, *names: str) -> dict[str, Any]:
+def _said(choice: Said, *names: str) -> dict[str, Any]:
     return {name: held for name in names if (held := getattr(choice, name)) is not None}
 
 
-def _averaged(choice: Choice) -> bool:
+def _averaged(choice: Said) -> bool:
     return choice.average or (choice.average is None and choice.half_life is None)
 
 
-def _clusters(choice: Choice, naming: Naming) -> Any:
+def _clusters(choice: Said, naming: Naming) -> Any:
     return relations.Clusters(read_groups(str(choice.groups), naming), **strength(choice))
 
 
-def _hierarchy(choice: Choice, naming: Naming) -> Any:
+def _hierarchy(choice: Said, naming: Naming) -> Any:
     given = str(choice.parents)
     if len(given) == 1:
         return relations.Hierarchy(given, **strength(choice))
@@ -137,12 +131,12 @@ def _hierarchy(choice: Choice, naming: Naming) -> Any:
     return _placed(given, lambda: relations.Hierarchy(parents, **strength(choice)))
 
 
-def _graph(choice: Choice, naming: Naming) -> Any:
+def _graph(choice: Said, naming: Naming) -> Any:
     edges = read_edges(str(choice.graph), naming)
     return _placed(str(choice.graph), lambda: relations.TaskGraph(edges))
 
 
-def _matrix(choice: Choice, naming: Naming) -> Any:
+def _matrix(choice: Said, naming: Naming) -> Any:
     matrix, tasks = read_matrix(str(choice.matrix), naming)
     return _placed(str(choice.matrix), lambda: relations.Interaction(matrix, tasks=tasks))
 
@@ -159,24 +153,24 @@ def _or(said: float | None, usual: float) -> float:
     return usual if said is None else said
 
 
-def _primed(relation: Any, choice: Choice) -> Any:
+def _primed(relation: Any, choice: Said) -> Any:
     epoch: Any = "auto" if choice.epoch is None else choice.epoch
     return relations.Primed(relation, epoch)
 
 
-def _logdet(choice: Choice, naming: Naming) -> Any:
+def _logdet(choice: Said, naming: Naming) -> Any:
     return _primed(relations.LogDet(_or(choice.eta, 1e-3), step_norm=True), choice)
 
 
-def _vonneumann(choice: Choice, naming: Naming) -> Any:
+def _vonneumann(choice: Said, naming: Naming) -> Any:
     return _primed(relations.VonNeumann(_or(choice.eta, 1e-4), step_norm=True), choice)
 
 
-def _covariance(choice: Choice, naming: Naming) -> Any:
+def _covariance(choice: Said, naming: Naming) -> Any:
     return _primed(relations.Covariance(_or(choice.ridge, 0.01), step_norm=True, role="Ainv"), choice)
 
 
-def _batch_optimal(choice: Choice, naming: Naming) -> Any:
+def _batch_optimal(choice: Said, naming: Naming) -> Any:
     return _primed(relations.BatchOptimal(_or(choice.ridge, 0.1), step_norm=True, role="Ainv"), choice)
 
 

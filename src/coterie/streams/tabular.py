@@ -51,11 +51,15 @@ def named(model: Any, X: Any) -> Any:
     """
     if not hasattr(X, "columns") or not len(X):
         return X
-    if "encoder_" in model.__dict__ or "view_" in model.__dict__ or _text_column(X) is not None:
-        if "feature_names_in_" in model.__dict__:
-            raise ValueError(f"X has strings in column {_text_column(X)!r}, and the model learned from numbers alone")
+    learned = model.__dict__
+    if "feature_names_in_" not in learned and ("encoder_" in learned or "view_" in learned):
         return _frame_records(X)
-    return X
+    text = _text_column(X)
+    if text is None:
+        return X
+    if "feature_names_in_" in learned:
+        raise ValueError(f"X has strings in column {text!r}, and the model learned from numbers alone")
+    return _frame_records(X)
 
 
 def _text_column(X: Any) -> Hashable | None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from coterie import budgets, kernels
 from coterie.online import MultitaskKernelPerceptron
+from coterie.streams.errors import FieldError, places
 
 if TYPE_CHECKING:
-    from coterie.streams.choices import Choice
+    from coterie.jobs.said import Said
 
 KERNELS = ("linear", "polynomial", "gaussian")
 BUDGETS: dict[str, Callable[[int], Any]] = {
@@ -22,7 +23,7 @@ BUDGETS: dict[str, Callable[[int], Any]] = {
 OF_KERNELS = ("sigma", "degree", "budget", "budget_size")
 
 
-def check(choice: Choice) -> None:
+def check(choice: Said) -> None:
     """Refuse what does not go together.
 
     Raises
@@ -33,32 +34,34 @@ def check(choice: Choice) -> None:
     said = [name for name in OF_KERNELS if getattr(choice, name) is not None]
     if choice.kernel is None:
         if said:
-            raise ValueError(f"{' and '.join(said)} cannot be given without a kernel")
+            raise FieldError(f"{places(said)} cannot be given without a kernel: add {{}}", *said, "kernel")
         return
     for name in ("regression", "half_life"):
         if getattr(choice, name):
-            raise ValueError(f"{name} cannot be given with a kernel")
+            raise FieldError("{} cannot be given with a kernel", name)
     if choice.by != "perceptron" or choice.storage != "auto":
-        raise ValueError("rule and storage cannot be given with a kernel: it learns by the Perceptron's rule")
+        message = "{} and {} cannot be given with a kernel: it learns by the Perceptron's rule"
+        raise FieldError(message, "rule", "storage")
     check_kernel(choice)
     if (choice.budget is None) != (choice.budget_size is None):
-        raise ValueError("budget and budget_size must be given together")
+        raise FieldError("{} and {} must be given together", "budget", "budget_size")
 
 
-def check_kernel(choice: Choice) -> None:
+def check_kernel(choice: Said) -> None:
     """Refuse what is said of another kernel: ValueError."""
     for name, needed in (("sigma", "gaussian"), ("degree", "polynomial")):
         if getattr(choice, name) is not None and choice.kernel != needed:
-            raise ValueError(f"{name} goes with the kernel {needed!r}, not with {choice.kernel!r}")
+            message = "{} goes with the kernel {needed!r}, not with {kernel!r}"
+            raise FieldError(message, name, needed=needed, kernel=choice.kernel)
 
 
-def make(choice: Choice, relation: Any) -> MultitaskKernelPerceptron:
+def make(choice: Said, relation: Any) -> MultitaskKernelPerceptron:
     """The learner, ready for its first record."""
     budget = None if choice.budget is None else BUDGETS[choice.budget](choice.budget_size)  # type: ignore[arg-type]
     return MultitaskKernelPerceptron(kernel(choice), relation, budget)
 
 
-def kernel(choice: Choice) -> Any:
+def kernel(choice: Said) -> Any:
     """The kernel that was chosen."""
     if choice.kernel == "gaussian":
         return kernels.Gaussian(1.0 if choice.sigma is None else choice.sigma)

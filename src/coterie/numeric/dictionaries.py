@@ -1,0 +1,95 @@
+"""Records given as dictionaries, read by compiled code: a walk in Python takes longer than learning what was read.
+
+The functions of Python's stable interface are called by name. Objects are given by their addresses (``id``), and the
+interpreter is locked meanwhile.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import typeof, types
+
+from .fields import LARGEST_VALUE
+from .generic import locked
+from .records import Csr
+
+_OBJECT, _FOUND = types.intp, types.intc
+
+
+def _python(name: str, result: Any, *arguments: Any) -> Any:
+    return types.ExternalFunction(name, result(*arguments))
+
+
+_size = _python("PyDict_Size", types.intp, _OBJECT)
+_next_item = _python("PyDict_Next", _FOUND, _OBJECT, types.intp, types.intp, types.intp)
+_get_item = _python("PyDict_GetItemWithError", _OBJECT, _OBJECT, _OBJECT)
+_contains = _python("PySet_Contains", _FOUND, _OBJECT, _OBJECT)
+_type_of = _python("PyObject_Type", _OBJECT, _OBJECT)
+_release = _python("Py_DecRef", types.void, _OBJECT)
+_as_float = _python("PyFloat_AsDouble", types.float64, _OBJECT)
+_as_integer = _python("PyLong_AsLongLong", types.int64, _OBJECT)
+_error = _python("PyErr_Occurred", _OBJECT)
+_forget_error = _python("PyErr_Clear", types.void)
+
+#: Types of values that are read without any code of Python being run.
+PLAIN = frozenset({float, int, bool, np.float64, np.float32})
+AT_PLAIN = id(PLAIN)
+
+#: What stands for the block where a record is a dictionary, and for the dictionary where it is a block: see `taken`.
+NO_BLOCK = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
+NO_DICTIONARY = (0, 0, 0)
+
+
+@locked
+def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
+    """Write the values of a dictionary, and the numbers of its names, to arrays of its length.
+
+    Returns how many there are: all, or if it need not be ``whole`` those whose names have a number. -1 if a name lacks
+    one that must not, or values are not finite, too large in sum, or not of a :data:`PLAIN` type; what was written means nothing then.
+    """
+    item = np.zeros(3, np.int64)  # how far the walk is, and the name and the value there
+    at = item.ctypes.data
+    k, kind, total = np.uint64(0), 0, 0.0
+    while _next_item(record, at, at + 8, at + 16) != 0:
+        before, kind = kind, _type_of(item[2])
+        _release(kind)
+        if k == values.size or (kind != before and _contains(plain, kind) != 1):
+            return -1
+        number = _as_float(item[2])
+        total += abs(number)
+        if not total <= LARGEST_VALUE or (number == -1.0 and _error() != 0):
+            _forget_error()  # an integer that no float can hold
+            return -1
+        column = _get_item(numbers, item[1])
+        if column != 0:
+            values[k], columns[k] = number, _as_integer(column)
+            k += np.uint64(1)
+        elif whole or _error() != 0:
+            _forget_error()
+            return -1
+    return np.int64(k)
+
+
+@locked
+def taken(rows: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
+    """The record at this address as a block of one, ending before it begins if it cannot be read; ``rows`` if at 0."""
+    if record == 0:
+        return rows
+    n = _size(record)
+    values, columns, starts = np.empty(n, rows.values.dtype), np.empty(n, np.int32), np.zeros(2, np.int64)
+    starts[1] = fill(values, columns, record, numbers, plain, whole)
+    return Csr(values, columns, starts)
+
+
+@cache
+def _entry() -> Any:
+    function: Any = fill
+    return function.compile(tuple(map(typeof, (np.zeros(0), np.zeros(0, np.int32), 0, 0, 0, True))))
+
+
+def read(record: dict[Any, Any], numbers: dict[Any, int], values: Any, columns: Any) -> bool:
+    """Fill arrays of the record's length with its values and the numbers of its names; False if it is not so plain."""
+    return _entry()(values, columns, id(record), id(numbers), AT_PLAIN, True) == len(values)  # type: ignore[no-any-return]

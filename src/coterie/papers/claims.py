@@ -1,0 +1,202 @@
+"""What a paper claims, and when that holds: one rule for claims on means, one for those without exceptions.
+
+A claim on means says that some number of a run, mostly the difference of two methods over the same shuffle, lies above
+a limit. It holds where the mean over the runs is more than two standard errors above the limit, does not hold where it
+is more than two below, and is a tie else. Below two runs there is no error, and with few records (``--quick``) nothing
+that is worth one: it is not tested.
+
+A bound, a formula or an identity holds where no case that was tried breaks it, and one that does refutes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+#: A mean is told from a limit where it is more than so many standard errors away.
+ERRORS = 2.0
+#: Of numbers that are equal but for rounding.
+ROUNDING = 1e-9
+
+
+class Verdict(StrEnum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    TIE = "tie"
+    UNTESTED = "not tested"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says in a sentence that can be checked, what was seen, and what became of it.
+
+    Attributes
+    ----------
+    said, seen : str
+        The sentence, and the numbers.
+    verdict : Verdict
+        By the rule of this module.
+    parts : sequence of Verdict
+        Of the cells or the methods that it is about, where it is about several.
+    exact : bool
+        Whether it allows no exception, so that no error is needed.
+    """
+
+    said: str
+    seen: str
+    verdict: Verdict
+    parts: Sequence[Verdict] = ()
+    exact: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether it does."""
+        return self.verdict is Verdict.HOLDS
+
+    @property
+    def shown(self) -> str:
+        """The verdict, and how many of the parts hold where not all are alike.
+
+        Examples
+        --------
+        >>> Claim("it is so", "", Verdict.TIE, [Verdict.HOLDS, Verdict.HOLDS, Verdict.TIE]).shown
+        'tie (2 × holds, 1 × tie)'
+        """
+        found = Counter(self.parts)
+        if self.verdict is Verdict.UNTESTED or len(found) < 2:
+            return str(self.verdict)
+        counted = ", ".join(f"{found[each]} × {each}" for each in Verdict if each in found)
+        return f"{self.verdict} ({counted})"
+
+    def quick(self) -> Claim:
+        """The claim where a rerun was quick: means of few records say nothing, an exception does."""
+        return self if self.exact else replace(self, verdict=Verdict.UNTESTED)
+
+
+def above(
+    said: str, first: ArrayLike, second: ArrayLike, by: float = 0.0, unit: str = " points", digits: int = 1
+) -> Claim:
+    """The claim that the first is above the second, by more than `by`, in the mean over the same runs.
+
+    Examples
+    --------
+    >>> above("IPL is better than STL", [75.0, 77.0, 76.0], [57.0, 58.0, 56.5]).verdict
+    <Verdict.HOLDS: 'holds'>
+    >>> above("IPL is better than itself", [75.0, 77.0], [75.0, 77.0]).shown
+    'tie'
+    """
+    gaps = _gaps(first, second)
+    return Claim(said, in_mean(gaps, unit, digits), judge(gaps, gaps.mean() - by))
+
+
+def at_most(
+    said: str, first: ArrayLike, second: ArrayLike, most: float, unit: str = " points", digits: int = 2
+) -> Claim:
+    """The claim that the first is above the second by less than `most` in the mean, if at all.
+
+    Examples
+    --------
+    >>> found = at_most("four views hardly help", [10.0, 11.0, 12.0], [9.9, 11.0, 11.9], 0.25)
+    >>> found.seen, found.shown
+    ('+0.07±0.05 points', 'holds')
+    """
+    gaps = _gaps(first, second)
+    return Claim(said, in_mean(gaps, unit, digits), judge(gaps, most - gaps.mean()))
+
+
+def within(said: str, first: ArrayLike, second: ArrayLike, most: float, unit: str = " points") -> Claim:
+    """The claim that two are alike: in the mean they differ by less than `most`, either way.
+
+    Examples
+    --------
+    >>> within("p does not matter", [20.0, 21.0], [20.1, 20.8], 0.5).shown
+    'holds'
+    """
+    gaps = _gaps(first, second)
+    return Claim(said, in_mean(gaps, unit, 2), judge(gaps, most - abs(gaps.mean())))
+
+
+def together(said: str, claims: Sequence[Claim], names: Sequence[str]) -> Claim:
+    """A claim of several parts: it holds where all do, and does not where one does not.
+
+    Examples
+    --------
+    >>> both = [above("", [1.0, 1.2], [0.0, 0.2]), above("", [0.0, 0.2], [1.0, 1.2])]
+    >>> found = together("sharing helps", both, ["school", "text"])
+    >>> found.seen, found.shown
+    ('school: +1.0±0.0 points; text: -1.0±0.0 points', 'does not hold (1 × holds, 1 × does not hold)')
+    """
+    seen = "; ".join(f"{name}: {each.seen}" for name, each in zip(names, claims, strict=True))
+    parts = [each.verdict for each in claims]
+    return Claim(said, seen, overall(parts), parts)
+
+
+def exact(said: str, seen: str, holds: bool) -> Claim:
+    """The claim that something is so in every case: what was tried has an exception, or has none.
+
+    Examples
+    --------
+    >>> exact("the bound is kept", "mistakes / bound at most 0.9 over 10 streams", True).quick().shown
+    'holds'
+    """
+    return Claim(said, seen, Verdict.HOLDS if holds else Verdict.FAILS, exact=True)
+
+
+def judge(runs: Floats, distance: float) -> Verdict:
+    """The rule: by how much the mean of the runs is on the right side of the limit, beside two of its standard errors.
+
+    Parameters
+    ----------
+    runs : ndarray
+        A number for each run, as a paired difference.
+    distance : float
+        From the limit to their mean; negative on the wrong side.
+
+    Examples
+    --------
+    >>> [judge(np.array([0.9, 1.1, 1.0]), 1.0 - limit).value for limit in (0.5, 1.0, 1.5)]
+    ['holds', 'tie', 'does not hold']
+    >>> judge(np.array([5.0]), 5.0).value
+    'not tested'
+    """
+    if runs.size < 2:
+        return Verdict.UNTESTED
+    error = max(ERRORS * float(runs.std(ddof=1)) / sqrt(runs.size), ROUNDING)
+    return Verdict.HOLDS if distance > error else Verdict.FAILS if distance < -error else Verdict.TIE
+
+
+def overall(parts: Iterable[Verdict]) -> Verdict:
+    """Of several: the worst, where a part that fails is worse than one not tested, and that worse than a tie.
+
+    Examples
+    --------
+    >>> overall([Verdict.HOLDS, Verdict.TIE]).value
+    'tie'
+    """
+    found = set(parts)
+    return next((each for each in (Verdict.FAILS, Verdict.UNTESTED, Verdict.TIE) if each in found), Verdict.HOLDS)
+
+
+def in_mean(runs: Floats, unit: str = "", digits: int = 1) -> str:
+    """The mean with its sign and, of several runs, their deviation.
+
+    Examples
+    --------
+    >>> in_mean(np.array([1.0, 2.0]), " points"), in_mean(np.array([1.0]), " points")
+    ('+1.5±0.5 points', '+1.0 points')
+    """
+    spread = f"±{runs.std():.{digits}f}" if runs.size > 1 else ""
+    return f"{runs.mean():+.{digits}f}{spread}{unit}"
+
+
+def _gaps(first: ArrayLike, second: ArrayLike) -> Floats:
+    return np.asarray(first, np.float64) - np.asarray(second, np.float64)
