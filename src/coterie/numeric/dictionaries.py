@@ -48,7 +48,8 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
     """Write the values of a dictionary, and the numbers of its names, to arrays of its length.
 
     Returns how many there are: all, or if it need not be ``whole`` those whose names have a number. -1 if a name lacks
-    one that must not, or values are not finite, too large in sum, or not of a :data:`PLAIN` type; what was written means nothing then.
+    one that must not, or values are not finite, too large in sum, or not of a :data:`PLAIN` type;
+    what was written means nothing then.
     """
     item = np.zeros(3, np.int64)  # how far the walk is, and the name and the value there
     at = item.ctypes.data
