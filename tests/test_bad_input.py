@@ -18,6 +18,8 @@ STREAM = linear_stream(81, n=20)
 X, Y, TASK = STREAM.X, STREAM.y, STREAM.task.tolist()
 NAN, INFINITE = X.copy(), X.copy()
 NAN[3, 2], INFINITE[5, 1] = np.nan, -np.inf
+HUGE = X * 1e98
+HUGE[4, 3] = -1e155
 RECORDS = [{f"f{j}": float(value) for j, value in enumerate(x)} for x in X]
 FRAME = pd.DataFrame(X, columns=[f"f{j}" for j in range(D)])
 
@@ -51,9 +53,11 @@ def refused(model, message, learn, error=ValueError):
 
 
 ARRAYS = {
-    "NaN": ((NAN, Y, TASK), "NaN"),
-    "infinity": ((INFINITE, Y, TASK), "infinity"),
-    "NaN in a sparse matrix": ((sp.csr_array(NAN), Y, TASK), "NaN"),
+    "NaN": ((NAN, Y, TASK), r"X contains NaN, in column 2 of record 3 \(from 0\): leave such records out"),
+    "infinity": ((INFINITE, Y, TASK), r"X contains infinity, in column 1 of record 5 \(from 0\)"),
+    "NaN in a sparse matrix": ((sp.csr_array(NAN), Y, TASK), r"X contains NaN, in column 2 of record 3 \(from 0\)"),
+    "squares that overflow": ((HUGE, Y, TASK), r"X contains -1e\+155, beyond the limit of 1e\+100, in column 3 of rec"),
+    "the same, sparse": ((sp.csr_array(HUGE), Y, TASK), r"X contains -1e\+155, .* in column 3 of record 4 \(from 0\)"),
     "one record alone": ((X[0], Y[:1], TASK[:1]), "Expected 2D array, got 1D array"),
     "three dimensions": ((X[None], Y[:1], TASK[:1]), "dim 3"),
     "words": ((np.full(X.shape, "word"), Y, TASK), "could not convert string to float"),
@@ -109,6 +113,10 @@ def test_streams_that_cannot_be_validated(given, message):
 DICTIONARIES = {
     "NaN": (([{"f0": 1.0}, {"f1": np.nan}], [1, -1]), "feature 'f1' must be a finite number or a string, got nan"),
     "infinity": (([{"f0": np.inf}], [1]), "feature 'f0' must be a finite number or a string, got inf"),
+    "squares that overflow": (
+        ([{"f0": 0.5, "f1": -2e100}], [1]),
+        r"feature 'f1': -2e\+100 is beyond the limit of 1e\+100",
+    ),
     "a number beyond floats": (([{"f0": 10**400}], [1]), "feature 'f0' must be a finite number or a string"),
     "nothing": (([{"f0": None}], [1]), "feature 'f0' must be a finite number or a string, got None"),
     "a list": (([{"new": 1.0}, {"f0": [1, 2]}], [1, -1]), r"feature 'f0' must be .*, got \[1, 2\]"),
@@ -117,7 +125,7 @@ DICTIONARIES = {
     "fewer labels": (([{"new": 1.0}] * 3, [1]), "y must hold one label a record: got 1 for 3 records"),
     "fewer tasks": (([{"new": 1.0}], [1], [1, 2]), r"got shape \(2,\) for 1 records"),
     "missing task": (([{"new": 1.0}], [1], [None]), r"task of record 0 \(from 0\) is missing"),
-    "an array": ((X, Y), "learned from dictionaries: give a list of dictionaries, not an array"),
+    "an array": ((X, Y), "learned from dictionaries: give a list of dictionaries, or a frame, not an array"),
 }
 
 
@@ -130,11 +138,13 @@ def test_dictionaries_that_cannot_be_learned(given, message, storage):
 
 SINGLE = {
     "NaN": (({"new": np.nan}, 1.0, 1), ValueError, "feature 'new' must be a finite number"),
+    "squares that overflow": (({"new": 2e100}, 1.0, 1), ValueError, r"feature 'new': 2e\+100 is beyond the limit"),
+    "a whole number of 200 digits": (({"new": 10**199}, 1.0, 1), ValueError, "feature 'new': .* is beyond the limit"),
     "another label": (({"new": 1.0}, "ham", 1), ValueError, "expected two labels, got -1.0, 1.0, 'ham'"),
     "missing label": (({"new": 1.0}, None, 1), ValueError, "label of record 0 .* is missing"),
     "NaN as task": (({"new": 1.0}, 1.0, float("nan")), ValueError, "the task of the record is missing: nan"),
     "an array": ((np.ones(3), 1.0, 1), TypeError, "one record is a dictionary of features, got ndarray"),
-    "a list as task": (({"new": 1.0}, 1.0, [1]), TypeError, "unhashable"),
+    "a list as task": (({"new": 1.0}, 1.0, [1]), TypeError, r"task must be a label such as .*, got \[1\]"),
 }
 
 
@@ -331,3 +341,39 @@ def test_a_task_that_is_known_as_another_type_is_not_taken_for_a_new_one(names, 
         live.predict_one({"x": 1.0}, task=other)
     with pytest.raises(ValueError, match="task is missing"):
         live.predict_one({"x": 1.0})
+
+
+A, B = [[1.0], [-1.0]], [True, False]
+SLIPS = {
+    "no labels": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), X), "y is missing: .* got ndarray"),
+    "no labels, many models": (lambda: ct.compare({"a": ct.MultitaskPerceptron()}, X), "y is missing: .* got ndarray"),
+    "a path": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), "file.csv"), "y is missing: .* got str"),
+    "one number": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), 3), "y is missing: .* got int"),
+    "a list of models": (
+        lambda: ct.compare([ct.MultitaskPerceptron()], X, Y),
+        "models must be a dictionary from names to models, got list",
+    ),
+    "a class along a stream": (
+        lambda: ct.progressive_validation(ct.MultitaskPerceptron, X, Y),
+        r"model is the class MultitaskPerceptron; give one made of it: MultitaskPerceptron\(...\)",
+    ),
+    "a class beside others": (lambda: ct.compare({"a": ct.MultitaskPerceptron}, X, Y), r"models\['a'\] is the class"),
+    "a class that asks": (lambda: ct.SelectiveSampling(ct.MultitaskLogistic).partial_fit(A, B), "model is the class"),
+    "a class of many": (lambda: ct.OneVsRest(ct.MultitaskLogistic).partial_fit(A, B), "model is the class"),
+    "a class of sets": (lambda: ct.MultiLabel(ct.MultitaskLogistic).partial_fit(A, [{1}, {2}]), "model is the class"),
+    "a class among members": (
+        lambda: ct.AdaptiveSharingClassifier([ct.MultitaskLogistic]).partial_fit(A, B),
+        r"members\[0\] is the class MultitaskLogistic",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), SLIPS.values(), ids=SLIPS)
+def test_slips_of_the_pen(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_a_share_that_is_a_text():
+    with pytest.raises(ValueError, match=r"share must lie between 0 .* got '0.5'"):
+        ct.MeanRegularized(share="0.5")

@@ -338,9 +338,13 @@ def test_sparse_input_and_late_tasks():
 
 REFUSED = {
     "words": (["a"] * 3, r"label of record 0 \(from 0\) must be a number, got 'a'"),
-    "nan": ([1.0, float("nan"), 2.0], r"label of record 1 \(from 0\) must be finite, got nan"),
-    "infinity": ([1.0, 2.0, float("inf")], r"label of record 2 \(from 0\) must be finite, got inf"),
-    "None": ([1.0, None, 2.0], r"label of record 1 \(from 0\) must be a number, got None|must be finite"),
+    "nan": ([1.0, float("nan"), 2.0], r"label of record 1 \(from 0\): nan is not a finite number"),
+    "infinity": ([1.0, 2.0, float("inf")], r"label of record 2 \(from 0\): inf is not a finite number"),
+    "squares that overflow": (
+        [1.0, -1e155, 2.0],
+        r"label of record 1 \(from 0\): -1e\+155 is beyond the limit of 1e\+100",
+    ),
+    "None": ([1.0, None, 2.0], r"label of record 1 \(from 0\) must be a number, got None|nan is not a finite number"),
     "two columns": ([[1.0, 2.0]] * 3, "one number a record"),
 }
 
@@ -433,3 +437,11 @@ def test_every_loss_by_name(houses, rule):
 )
 def test_refusals_of_the_command_line(houses, options, message):
     assert message in refused("learn", "houses.csv", "--task", "rooms", *options.split())
+
+
+@pytest.mark.parametrize("large", [1e100, -1e100])
+def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    model = ct.MultitaskRegressor().fit(X, X[:, 0])
+    model.partial_fit([[large, 0.0, 0.0]], [1.0]).partial_fit([[1.0, 0.0, 0.0]], [large])
+    assert np.isfinite(model.partial_fit(X, X[:, 0]).predict(X)).all()

@@ -49,10 +49,15 @@ def require_part(role: str, given: Any, such: str) -> None:
     TypeError
         Telling what to write instead.
     """
-    if isinstance(given, type) and given.__name__ in _PARTS:
-        raise TypeError(f"{role} is the class {given.__name__}; give one made of it: {given.__name__}(...)")
+    require_instance(role, given)
     if type(given).__name__ not in _PARTS:
         raise TypeError(f"{role} must be a part such as {such}, got {given!r}")
+
+
+def require_instance(role: str, given: Any) -> None:
+    """Refuse a class where something made of it is needed: TypeError telling what to write instead."""
+    if isinstance(given, type):
+        raise TypeError(f"{role} is the class {given.__name__}; give one made of it: {given.__name__}(...)")
 
 
 def check_positive(name: str, value: Any) -> None:

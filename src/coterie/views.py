@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .numeric.dictionaries import PLAIN, read
+from .numeric.fields import LARGEST_VALUE
 from .numeric.hashing import feature_hash
 from .numeric.records import Csr
 from .numeric.view_forms import alone, cut, stack
@@ -224,7 +225,7 @@ def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.flo
     """Names and finite values of a dictionary's features."""
     held = features.values()
     try:
-        if PLAIN.issuperset(map(type, held)) and math.isfinite(sum(held)):
+        if PLAIN.issuperset(map(type, held)) and sum(map(abs, held)) <= LARGEST_VALUE:
             return features, _floats(held, len(held))
     except OverflowError:  # an integer that no float can hold, which is named below
         pass
@@ -235,8 +236,16 @@ def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[
     for name, held in features.items():
         if not _is_usable(held):
             raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
+        if not (isinstance(held, str) or abs(held) <= LARGEST_VALUE):
+            raise ValueError(f"feature {name!r}: {unusable(float(held))}")
     pairs = [(f"{name}={held}", 1.0) if isinstance(held, str) else (name, held) for name, held in features.items()]
     return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
+
+
+def unusable(number: float) -> str:
+    """Why a number cannot be learned from: it is not finite, or its square may overflow."""
+    reason = f"beyond the limit of {LARGEST_VALUE:g}" if math.isfinite(number) else "not a finite number"
+    return f"{number!r} is {reason}"
 
 
 def _is_usable(held: Any) -> bool:

@@ -166,6 +166,7 @@ class BatchEstimator(BatchParameters):
 
     def _points(self, X: Any, learning: bool) -> Points:
         """X validated, with what kernels ask of it."""
+        X = tabular.named(self, X)
         rows, features = self._dictionaries(X, learning) if tabular.is_records(X) else self._rows(X, learning)
         n = tabular.length(rows)
         if learning and features == 0:
@@ -182,7 +183,9 @@ class BatchEstimator(BatchParameters):
 
     def _rows(self, X: Any, learning: bool) -> tuple[Any, int]:
         if "view_" in self.__dict__:
-            raise ValueError("the model learned from dictionaries: give a list of dictionaries, not an array")
+            raise ValueError(
+                "the model learned from dictionaries: give a list of dictionaries, or a frame, not an array"
+            )
         rows, features, _ = tabular.validated(self, X, "no_validation", reset=learning)
         return rows, features
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import typeof, types
 
+from .fields import LARGEST_VALUE
 from .generic import locked
 from .records import Csr
 
@@ -47,7 +48,8 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
     """Write the values of a dictionary, and the numbers of its names, to arrays of its length.
 
     Returns how many there are: all, or if it need not be ``whole`` those whose names have a number. -1 if a name lacks
-    one that must not, or a value is not finite or not of a :data:`PLAIN` type; what was written means nothing then.
+    one that must not, or values are not finite, too large in sum, or not of a :data:`PLAIN` type;
+    what was written means nothing then.
     """
     item = np.zeros(3, np.int64)  # how far the walk is, and the name and the value there
     at = item.ctypes.data
@@ -58,8 +60,8 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
         if k == values.size or (kind != before and _contains(plain, kind) != 1):
             return -1
         number = _as_float(item[2])
-        total += number
-        if not np.isfinite(total) or (number == -1.0 and _error() != 0):
+        total += abs(number)
+        if not total <= LARGEST_VALUE or (number == -1.0 and _error() != 0):
             _forget_error()  # an integer that no float can hold
             return -1
         column = _get_item(numbers, item[1])

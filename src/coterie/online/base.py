@@ -15,6 +15,7 @@ from coterie.streams.block import Block
 from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 
 from .compared import Compared
+from .guard import exclusive
 from .refusal import all_or_nothing
 from .rounds import Asking, Margins, Rounds
 
@@ -74,10 +75,12 @@ class OnlineModel(Compared):
         fresh.learn_rounds(X, y, task, whole=True, passes=n_passes)
         for _ in range(n_passes - 1):
             fresh.learn_rounds(X, y, task)
-        self._forget()
-        self.__dict__.update(fresh.__dict__)
+        with self._lock:
+            self._forget()
+            self.__dict__.update(fresh.__dict__)
         return self
 
+    @exclusive
     def learn_rounds(
         self,
         X: Any,
@@ -115,6 +118,7 @@ class OnlineModel(Compared):
             task = tabular.task_labels(task, len(values), self._tasks_known())
             return self._learn(rows, features, labels, values, task, tasks or (), late, length)
 
+    @exclusive
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
         """Records given in any form as a validated block, for :meth:`learn_block`."""
         self._check_parameters()
@@ -138,6 +142,7 @@ class OnlineModel(Compared):
         """What is kept of predictions: margins with the sign of the inside, for labels may yet turn round."""
         return np.asarray(margin * self.orientation)
 
+    @exclusive
     def learn_block(
         self,
         block: Block,
@@ -162,16 +167,19 @@ class OnlineModel(Compared):
             self.n_features_in_ = features
         return made
 
+    @exclusive
     def meet_block(self, block: Block) -> Rounds:
         """Predict a validated block whose labels come later; margins are 0 before anything is learned."""
         margin = self.decide_block(block) if self.fitted else np.zeros(len(block))
         return Rounds(margin, np.zeros(len(block), bool), np.ones(len(block), bool))
 
+    @exclusive
     def pass_by(self, rounds: int = 1) -> None:
         """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
         if self.fitted:
             self._learner().pass_by(self.state_, rounds)
 
+    @exclusive
     def inform(self, chance: Any) -> None:
         """Bring what an asker's chance holds of a learned relation up to date."""
         self._learner().inform(self.state_, chance)
@@ -192,6 +200,7 @@ class OnlineModel(Compared):
         rows, _, _ = self._rows(X)
         return rows, tabular.task_labels(task, tabular.length(rows), self._tasks_known())
 
+    @exclusive
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.
 
@@ -204,6 +213,7 @@ class OnlineModel(Compared):
         margins = self._decide(X, task)
         return np.asarray(self.labels_.labels(margins))
 
+    @exclusive
     def decide_block(self, block: Block) -> Margins:
         """The margin of each record of a block that has been validated."""
         self._check_fitted()
@@ -215,6 +225,10 @@ class OnlineModel(Compared):
 
     def learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable = None) -> None:
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
+        with self._lock:  # said here, for a decorator would take longer than the rest of some records
+            self._learn_one(x, y, task)
+
+    def _learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable) -> None:
         self._check_parameters()
         x, task = self._split_record(x, task)
         labels = (self.labels_ if self.fitted else self._labels()).with_one(y)
@@ -244,7 +258,8 @@ class OnlineModel(Compared):
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
-        return self.labels_.label(self._decide_one(x, task)) if self.fitted else self.unlearned
+        with self._lock:
+            return self.labels_.label(self._decide_one(x, task)) if self.fitted else self.unlearned
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -382,11 +397,13 @@ class OnlineModel(Compared):
 
     def _rows(self, X: Any, y: Any = "no_validation") -> tuple[Any, int, Any]:
         """X validated, as compiled code takes it, its width, and y where there is one to learn from."""
-        learning = not isinstance(y, str)
+        learning, X = not isinstance(y, str), tabular.named(self, X)
         if tabular.is_records(X):
             return *self._dictionary_rows(X, y, learning), y
         if self.fitted and self._dictionaries:
-            raise ValueError("the model learned from dictionaries: give a list of dictionaries, not an array")
+            raise ValueError(
+                "the model learned from dictionaries: give a list of dictionaries, or a frame, not an array"
+            )
         return tabular.validated(self, X, y, learning and not self.fitted, self._labels())
 
     def _dictionary_rows(self, X: Sequence[Mapping[str, Any]], y: Any, learning: bool) -> tuple[Any, int]:

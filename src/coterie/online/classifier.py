@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from coterie.streams.progressive import Trace
 
 from .base import OnlineModel
+from .guard import exclusive
 from .labels import TwoLabels
 from .rounds import Margins
 
@@ -60,6 +61,7 @@ class OnlineClassifier(OnlineModel):
         self.learn_rounds(X, y, task, tasks=tasks, classes=classes)
         return self
 
+    @exclusive
     def decision_function(self, X: Any, task: Any = None) -> Margins:
         """The margin of each record, positive for ``classes_[1]``: w_task · x. Nothing is learned.
 
@@ -73,7 +75,8 @@ class OnlineClassifier(OnlineModel):
 
     def decision_function_one(self, x: Mapping[str, Any], task: Hashable = None) -> float:
         """The margin of one record given as a dictionary; 0.0 before anything is learned."""
-        return float(self._decide_one(x, task)) if self.fitted else 0.0
+        with self._lock:
+            return float(self._decide_one(x, task)) if self.fitted else 0.0
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The share of records predicted right, weighted where weights are given."""

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.learner import Learner
 from coterie.numeric.trees import below
-from coterie.parameters import Parameters
 from coterie.state import State
 from coterie.streams.encoding import Encoder
 from coterie.views import View, view_from_json
 
+from .guard import Guarded, exclusive
 
-class Fitted(Parameters):
+
+class Fitted(Guarded):
     """The learned side of an online model; absent attributes say that nothing has been learned."""
 
     state_: State
@@ -67,17 +68,20 @@ class Fitted(Parameters):
         return len(self.tasks_), "task"
 
     @property
+    @exclusive
     def coef_(self) -> NDArray[Any]:
         """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
         self._check_fitted(AttributeError)
         return np.asarray(self.labels_.factor * self._learner().weights(self.state_))
 
     @property
+    @exclusive
     def relation_matrix_(self) -> NDArray[np.float64]:
         """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks)."""
         self._check_fitted(AttributeError)
         return self._learner().relation_matrix(self.state_)
 
+    @exclusive
     def relation_among(self, tasks: Sequence[Hashable]) -> NDArray[np.float64]:
         """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
 
@@ -109,10 +113,12 @@ class Fitted(Parameters):
         self._check_fitted(AttributeError)
         return self.state_.nbytes
 
+    @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
         persistence.save(self, path)
 
+    @exclusive
     def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
         if not self.fitted:
@@ -131,6 +137,7 @@ class Fitted(Parameters):
             arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
         return {"state": state} | held, arrays
 
+    @exclusive
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`dump`."""
         if data:

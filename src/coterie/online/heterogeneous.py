@@ -17,6 +17,7 @@ from coterie.streams.block import Block
 
 from . import instances
 from .classifier import OnlineClassifier
+from .guard import exclusive
 from .rounds import Margins, Rounds
 
 
@@ -123,10 +124,12 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
+    @exclusive
     def learn_rounds(self, X: Any, y: Any, task: Any = None, **options: Any) -> Rounds:
         """As :meth:`MultitaskPerceptron.learn_rounds`, X and y in the forms that the class names."""
         return super().learn_rounds(*self._joined(X, y, task), **options)
 
+    @exclusive
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
         """As :meth:`MultitaskPerceptron.as_block`, X and y in the forms that the class names."""
         return super().as_block(*self._joined(X, y, task))
@@ -148,6 +151,7 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
         rows, _, every = instances.every_task(given, np.zeros((n, K)), None)
         return super()._decide(rows, every).reshape(n, K)
 
+    @exclusive
     def learn_one(self, x: Mapping[Any, Any], y: Hashable, task: Hashable = None) -> None:
         """Learn one round given as a dictionary from task to features, or of a single task as its features."""
         given = instances.read([x], self._spaces())

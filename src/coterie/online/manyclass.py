@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.reductions import ManyLearners
 from coterie.streams.many import ManyClassTrace, SetTrace
 
 from .base import OnlineModel
 from .classes import LabelSets, ManyLabels
+from .guard import exclusive
 from .logistic import MultitaskLogistic
 
 Margins = NDArray[np.float64]
@@ -114,6 +115,7 @@ class _Reduced(OnlineModel):
         self.learn_rounds(X, y, task, tasks=tasks, classes=classes)
         return self
 
+    @exclusive
     def predict_proba_one(self, x: Mapping[str, Any], task: Hashable = None) -> dict[Any, float]:
         """The probability of each label of one record; empty before anything is learned, or without probabilities."""
         if not self.fitted or self._learner().log_odds is None:
@@ -134,6 +136,7 @@ class _Reduced(OnlineModel):
             raise AttributeError(f"{self!r} has no probabilities: the margins of its model are no log-odds")
         return self._predict_proba
 
+    @exclusive
     def _predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         return self._probabilities(self._decide(X, task))
 
@@ -145,6 +148,10 @@ class _Reduced(OnlineModel):
         """Logarithms of the probabilities, in order of appearance; None where margins say nothing of them."""
         factor = self._learner().log_odds
         return None if factor is None else -np.logaddexp(0.0, -factor * margins)
+
+    def _check_parameters(self) -> None:
+        spec.require_instance("model", self.model)
+        super()._check_parameters()
 
     def _make_learner(self) -> Any:
         binary = self.binary
@@ -197,6 +204,7 @@ class OneVsRest(_Reduced):
     def _labels(self, inside: Any = None) -> ManyLabels:
         return ManyLabels(inside)
 
+    @exclusive
     def decision_function(self, X: Any, task: Any = None) -> Margins:
         """The margins, shape (n, n_classes), columns in the order of ``classes_``; of two classes their difference."""
         margins = self._decide(X, task)[:, self.labels_.columns]
@@ -288,6 +296,7 @@ class MultiLabel(_Reduced):
     def _labels(self, inside: Any = None) -> LabelSets:
         return LabelSets(inside)
 
+    @exclusive
     def decision_function(self, X: Any, task: Any = None) -> Margins:
         """The margins, shape (n, n_classes), columns in the order of ``classes_``."""
         return self._decide(X, task)[:, self.labels_.columns]

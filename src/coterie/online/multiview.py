@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.numeric.trees import below
-from coterie.parameters import Parameters
 from coterie.streams.block import Block
 from coterie.streams.progressive import Trace
 from coterie.streams.tabular import is_records
@@ -22,6 +21,7 @@ from coterie.streams.view_weights import ViewWeights
 from coterie.views import ViewRecords, Views, view_from_json
 
 from .classifier import two_class_trace
+from .guard import Guarded, exclusive
 from .labels import TwoLabels
 from .rounds import Margins, Rounds
 
@@ -29,7 +29,7 @@ from .rounds import Margins, Rounds
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
 
 
-class MultiviewClassifier(Parameters):
+class MultiviewClassifier(Guarded):
     """Base of the online classifiers of records that have several views; a subclass says which learner it is.
 
     Records come as a list of blocks, one a view (None for a view that is absent from all of them), or a dictionary
@@ -91,10 +91,12 @@ class MultiviewClassifier(Parameters):
         for _ in range(n_passes):
             fresh.partial_fit(X, y)
             fresh.labels_.require_whole()
-        self._forget()
-        self.__dict__.update(fresh.__dict__)
+        with self._lock:
+            self._forget()
+            self.__dict__.update(fresh.__dict__)
         return self
 
+    @exclusive
     def partial_fit(self, X: Any, y: Any, classes: Sequence[Hashable] | None = None) -> Self:
         """Go on learning from X, y in order; ``classes`` are the two labels there will be, where that is known."""
         labels = TwoLabels(self.labels_.inside if self.fitted else None)
@@ -104,6 +106,7 @@ class MultiviewClassifier(Parameters):
         self._learn(records, labels, values)
         return self
 
+    @exclusive
     def decision_function(self, X: Any) -> Margins:
         """The margin of each record, positive for ``classes_[1]``. Nothing is learned."""
         self._check_fitted()
@@ -113,6 +116,7 @@ class MultiviewClassifier(Parameters):
             records = read_only(X, self.view_, self.views, self.one_space)
         return np.asarray(self.labels_.factor * self._learner().score(self.state_, records))
 
+    @exclusive
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted label of each record; a zero margin is ``classes_[1]``. Nothing is learned."""
         return self.labels_.labels(self.decision_function(X))
@@ -123,6 +127,7 @@ class MultiviewClassifier(Parameters):
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
+    @exclusive
     def learn_one(self, x: Mapping[Hashable, Mapping[str, Any] | None], y: Hashable) -> None:
         """Learn one record, a dictionary name of a view -> dictionary of its features; absent views are left out."""
         known = TwoLabels(self.labels_.inside if self.fitted else None)
@@ -130,16 +135,19 @@ class MultiviewClassifier(Parameters):
         records = self._noted([_one(x)], lambda n: None)
         self._learn(records, labels, np.array([labels.value(y)]))
 
+    @exclusive
     def decision_function_one(self, x: Mapping[Hashable, Mapping[str, Any] | None]) -> float:
         """The margin of one record; 0.0 before anything is learned."""
         return float(self.decision_function([_one(x)])[0]) if self.fitted else 0.0
 
+    @exclusive
     def predict_one(self, x: Mapping[Hashable, Mapping[str, Any] | None]) -> Any:
         """The label of one record; None before anything is learned."""
         return self.labels_.label(self.decision_function_one(x)) if self.fitted else None
 
     # -- streams --------------------------------------------------------------------------------------------------
 
+    @exclusive
     def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
         """Records given in any form as a validated block, for :meth:`learn_block`.
 
@@ -154,6 +162,7 @@ class MultiviewClassifier(Parameters):
         records, _ = self._read(X, y, labels)
         return Block(records, np.asarray(y), None, np.arange(1, len(records) + 1))
 
+    @exclusive
     def learn_block(
         self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
     ) -> Rounds:
@@ -165,17 +174,20 @@ class MultiviewClassifier(Parameters):
         self._meet_views(block.X.views)
         return self._learn(block.X, labels, values, late)
 
+    @exclusive
     def meet_block(self, block: Block) -> Rounds:
         """Predict a validated block whose labels come later; margins are 0 before anything is learned."""
         margin = self.decide_block(block) if self.fitted else np.zeros(len(block))
         return Rounds(margin, np.zeros(len(block), bool), np.ones(len(block), bool))
 
+    @exclusive
     def decide_block(self, block: Block) -> Margins:
         """The margin of each record of a block that has been validated."""
         self._check_fitted()
         self._meet_views(block.X.views)
         return np.asarray(self.labels_.factor * self._learner().score(self.state_, block.X))
 
+    @exclusive
     def pass_by(self, rounds: int = 1) -> None:
         """End rounds whose labels will not come: the mean goes on, nothing is learned."""
         if self.fitted:
@@ -256,10 +268,12 @@ class MultiviewClassifier(Parameters):
         self._check_fitted(AttributeError)
         return int(self.state_.nbytes)
 
+    @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
         persistence.save(self, path)
 
+    @exclusive
     def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
         if not self.fitted:
@@ -271,6 +285,7 @@ class MultiviewClassifier(Parameters):
             arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
         return held, arrays
 
+    @exclusive
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`dump`."""
         if data:

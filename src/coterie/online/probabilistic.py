@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .classifier import OnlineClassifier
+from .guard import exclusive
 
 
 class ProbabilisticClassifier(OnlineClassifier):
     """Base of the online classifiers that have probabilities, p = 1 / (1 + exp(-log-odds))."""
 
+    @exclusive
     def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The probability of each class, shape (n, 2), columns in the order of ``classes_``.
 
@@ -24,6 +26,7 @@ class ProbabilisticClassifier(OnlineClassifier):
         """
         return self._columns(self.decision_function(X, task))
 
+    @exclusive
     def predict_proba_one(self, x: Mapping[str, Any], task: Hashable = None) -> dict[Any, float]:
         """The probability of each label of one record given as a dictionary; empty before anything is learned."""
         if not self.fitted:

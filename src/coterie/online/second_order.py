@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable, Mapping
 from typing import Any, Literal, Self
 
@@ -15,6 +14,7 @@ from coterie.learners.second_order import SecondOrderLearner
 from coterie.rules import SecondOrder
 
 from .classifier import OnlineClassifier
+from .guard import exclusive
 from .variance import Variances
 
 
@@ -105,6 +105,7 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
         hypothesis = FullCovariance(kernel, self.solver, self.dtype)
         return SecondOrderLearner(hypothesis, relation, SecondOrder(), self.ridge)
 
+    @exclusive
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The predicted label of each record, by the sign of f: O(m) kernel values or O(nnz) a record.
 
@@ -116,6 +117,7 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
         """
         return OnlineClassifier.predict(self._by_sign(), X, task)
 
+    @exclusive
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None before anything is learned."""
         return OnlineClassifier.predict_one(self._by_sign(), x, task) if self.fitted else self.unlearned
@@ -123,7 +125,7 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
     def _by_sign(self) -> Self:
         """The same model, with margins of which only the sign is right."""
         learner: Any = self._learner()
-        signs = copy.copy(self)
+        signs = self._alias()
         signs._made = (self._made[0], learner.deciding())
         return signs
 

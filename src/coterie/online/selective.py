@@ -15,10 +15,10 @@ from coterie import persistence, spec
 from coterie.asking import Margin
 from coterie.numeric.asking import settle
 from coterie.numeric.trees import below
-from coterie.parameters import Parameters
 from coterie.streams.block import Block
 from coterie.streams.tabular import split_task, task_labels
 
+from .guard import Guarded, exclusive
 from .questions import Budget, Questions
 from .rounds import Rounds
 
@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 
 
 @persistence.register
-class SelectiveSampling(Parameters):
+class SelectiveSampling(Guarded):
     """An online classifier that says which labels it wants, and learns from these alone.
 
     In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
@@ -108,6 +108,7 @@ class SelectiveSampling(Parameters):
 
     # -- questions ------------------------------------------------------------------------------------------------
 
+    @exclusive
     def wants_label(self, x: Mapping[str, Any], task: Hashable = None) -> bool:
         """Whether the label of a record is wanted; a round passes, unless this is the question asked last.
 
@@ -123,6 +124,7 @@ class SelectiveSampling(Parameters):
             self._open = held = (key, self._answer(x, task))
         return bool(held[1])
 
+    @exclusive
     def wants_labels(self, X: Any, task: Any = None) -> Flags:
         """Which labels of many records are wanted, none of them known meanwhile; every record is a round."""
         self.check()
@@ -131,10 +133,12 @@ class SelectiveSampling(Parameters):
         margins = self.model.decision_function(X, task) if self.model.fitted else np.zeros(len(labels))
         return self._ended(self._decided(labels, margins))
 
+    @exclusive
     def wants_block(self, block: Block) -> Flags:
         """As :meth:`wants_labels`, for a block that has been validated."""
         return self._ended(self.meet_block(block).queried)
 
+    @exclusive
     def pass_by(self) -> None:
         """End the question that is open: its label will not come."""
         self.__dict__.pop("_open", None)
@@ -181,6 +185,7 @@ class SelectiveSampling(Parameters):
 
     # -- learning -------------------------------------------------------------------------------------------------
 
+    @exclusive
     def fit(self, X: Any, y: Any, task: Any = None, *, n_passes: int = 1) -> Self:
         """Forget everything, questions too, and learn from X, y: all labels given are learned."""
         self.check()
@@ -189,6 +194,7 @@ class SelectiveSampling(Parameters):
         self.__dict__.pop("questions_", None)
         return self
 
+    @exclusive
     def partial_fit(self, X: Any, y: Any, task: Any = None, *args: Any, **kwargs: Any) -> Self:
         """Go on learning from X, y as the model does: all labels given are learned."""
         self.check()
@@ -196,6 +202,7 @@ class SelectiveSampling(Parameters):
         self.pass_by()
         return self
 
+    @exclusive
     def learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable = None) -> None:
         """Learn one record, its label asked for or not; a question that is open about it is then answered."""
         self.check()
@@ -204,6 +211,7 @@ class SelectiveSampling(Parameters):
         if held is not None and held[0] == _key(x, self.model.task_of(x, task)):
             self.pass_by()
 
+    @exclusive
     def learn_block(
         self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
     ) -> Rounds:
@@ -222,6 +230,7 @@ class SelectiveSampling(Parameters):
         )
         return made
 
+    @exclusive
     def meet_block(self, block: Block) -> Rounds:
         """Predict a block whose labels come later, and decide which of them to ask for."""
         self.check()
@@ -268,11 +277,13 @@ class SelectiveSampling(Parameters):
 
     # -- keeping --------------------------------------------------------------------------------------------------
 
+    @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write model and questions to one file, completely or not at all; see :func:`coterie.load`."""
         self.check()
         persistence.save(self, path)
 
+    @exclusive
     def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
         model, arrays = self.model.dump()
@@ -281,6 +292,7 @@ class SelectiveSampling(Parameters):
         held |= {f"questions.{name}": array for name, array in counts.items()}
         return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, held
 
+    @exclusive
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`dump`."""
         self.model.restore(data["model"], below(arrays, "model."))
@@ -301,6 +313,7 @@ class SelectiveSampling(Parameters):
 
     def check(self) -> None:
         """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""
+        spec.require_instance("model", self.model)
         of_two = getattr(self.model, "kind", None) == "classifier" and not self.model.many_classes
         if not of_two or not hasattr(self.model, "task_of") or hasattr(self.model, "wants_label"):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")

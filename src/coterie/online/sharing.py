@@ -8,13 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
 from coterie.mixture import Member, Mixture
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import Signed
 
+from .guard import exclusive
 from .logistic import MultitaskLogistic
 from .probabilistic import ProbabilisticClassifier
 
@@ -123,12 +124,14 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
         return list(self._named_members())
 
     @property
+    @exclusive
     def sharing_(self) -> NDArray[np.float64]:
         """The share expected of each task of ``tasks_``."""
         self._check_fitted(AttributeError)
         return np.asarray(self._learner().share(self.state_))
 
     @property
+    @exclusive
     def sharing_weights_(self) -> NDArray[np.float64]:
         """The weights of the members at each task of ``tasks_``, in the order of ``members_``."""
         self._check_fitted(AttributeError)
@@ -154,7 +157,8 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
                 raise ValueError(f"members must be one of {', '.join(_SETS)} or a sequence of models, got {name!r}")
             made: Members = _SETS[name](self._gradient(), self._storage)
             return made
-        for member in self.members:
+        for n, member in enumerate(self.members):
+            spec.require_instance(f"members[{n}]", member)
             if not hasattr(member, "learner"):
                 raise TypeError(f"members must be online classifiers or coterie.mixture.Member, got {member!r}")
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}

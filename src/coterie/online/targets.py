@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.fields import LARGEST_VALUE
 from coterie.numeric.targets import standardise
+from coterie.views import unusable
 
 from .labels import Inside
 
 Floats = NDArray[np.float64]
-
-#: Labels beyond it are refused: their squares could overflow.
-LARGEST = 1e150
 
 #: Nothing known yet: count, mean, sum of squared deviations.
 NOTHING = (0.0, 0.0, 0.0)
@@ -74,7 +73,7 @@ class Targets:
     def takes(y: Any) -> bool:
         """Whether something is a number that can be learned."""
         try:
-            return abs(float(y)) <= LARGEST
+            return abs(float(y)) <= LARGEST_VALUE
         except (TypeError, ValueError):
             return False
 
@@ -100,9 +99,9 @@ class Targets:
             raise ValueError(f"label of record {t} (from 0) must be a number, got {found!r}") from None
         if values.ndim != 1:
             raise ValueError(f"y must hold one number a record, got shape {values.shape}")
-        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
+        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))
         if len(wrong):
-            raise ValueError(f"label of record {wrong[0]} (from 0) must be finite, got {float(values[wrong[0]])!r}")
+            raise ValueError(f"label of record {wrong[0]} (from 0): {unusable(float(values[wrong[0]]))}")
         return values
 
     def with_one(self, y: Any) -> Targets:

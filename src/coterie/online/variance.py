@@ -13,6 +13,7 @@ from coterie.streams.block import Block
 from coterie.views import distinct_labels
 
 from .base import OnlineModel
+from .guard import exclusive
 from .probabilistic import ProbabilisticClassifier
 from .rounds import Margins
 
@@ -20,6 +21,7 @@ from .rounds import Margins
 class Variances(OnlineModel):
     """Base of the online models whose learner gives means and variances of margins."""
 
+    @exclusive
     def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
 
@@ -58,6 +60,7 @@ class ProbitClassifier(Variances, ProbabilisticClassifier):
     nearer to a half where little was seen of the record's features.
     """
 
+    @exclusive
     def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The probability of each class, shape (n, 2), columns in the order of ``classes_``.
 
@@ -71,6 +74,7 @@ class ProbitClassifier(Variances, ProbabilisticClassifier):
         self._columns(margin[:0])
         return self._pair(*_probit(margin, self._variances(rows, tasks)))
 
+    @exclusive
     def predict_proba_one(self, x: Mapping[str, Any], task: Hashable = None) -> dict[Any, float]:
         """The probability of each label of one record given as a dictionary; empty before anything is learned."""
         if not self.fitted:
@@ -80,6 +84,7 @@ class ProbitClassifier(Variances, ProbabilisticClassifier):
         columns = self._pair(*_probit(margin, self.margin_variance([x], None if task is None else [task])))
         return dict(zip(self.labels_.ordered, map(float, columns[0]), strict=True))
 
+    @exclusive
     def block_probabilities(self, block: Block, margin: Margins) -> Margins | None:
         """The probability of ``classes_[1]`` for each record of a block that has been validated."""
         if self._learner().log_odds is None:

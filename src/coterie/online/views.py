@@ -15,12 +15,31 @@ from coterie.learners.views import KernelViewLearner, ViewLearner, by_view
 from coterie.rules import Perceptron
 from coterie.streams.view_input import names_of, present_in
 
+from .guard import exclusive
 from .multiview import ALONE, SIDE_BY_SIDE, MultiviewClassifier
 from .one_view import OneView
 
 
+class OneLearner(MultiviewClassifier):
+    """What classifiers of several views that are one learner in one state have to show."""
+
+    @property
+    @exclusive
+    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
+        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
+        self._check_fitted(AttributeError)
+        factor, found = self.labels_.factor, self._learner().weights(self.state_)
+        return {name: factor * weights for name, weights in zip(self.views_, found, strict=True)}
+
+    @property
+    def n_support_(self) -> int:
+        """How many support vectors there are."""
+        self._check_fitted(AttributeError)
+        return len(self.state_.model.supports.coefficients)
+
+
 @persistence.register
-class MultiviewPerceptron(MultiviewClassifier):
+class MultiviewPerceptron(OneLearner):
     """The matrix Perceptron: K views of one space, the columns of X, and the Schatten-2p norm (CCG08 §7, FOR09 ch. 3).
 
     V sums the records that were mistaken, V += y X where y·margin <= 0, and the margin is ⟨W, X⟩ = Σ_k w_k · x_k with
@@ -103,19 +122,9 @@ class MultiviewPerceptron(MultiviewClassifier):
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernel and rule."""
         return beside(seen, self.views, self.kernel, average=self.average, rule=self.rule)
 
-    @property
-    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
-        """W, the weights of every view by its name, as they are outside; those that learn, not their mean."""
-        return view_weights(self)
-
-    @property
-    def n_support_(self) -> int:
-        """How many support vectors there are."""
-        return n_support(self)
-
 
 @persistence.register
-class OrthogonalMultiviewPerceptron(MultiviewClassifier):
+class OrthogonalMultiviewPerceptron(OneLearner):
     """The Perceptron of views that lie in spaces of their own (FOR09 ch. 4, Figure 4.1).
 
     v_k sums view k of the records that were mistaken, v_k += y x_k for all k together where y·margin <= 0, and
@@ -194,16 +203,6 @@ class OrthogonalMultiviewPerceptron(MultiviewClassifier):
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
         return beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
 
-    @property
-    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
-        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
-        return view_weights(self)
-
-    @property
-    def n_support_(self) -> int:
-        """How many support vectors there are."""
-        return n_support(self)
-
 
 def kernels_of(kernels: Any) -> Any:
     """Kernel parts for whatever stands for kernels: one, a list, or a dictionary by view."""
@@ -226,17 +225,3 @@ def beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: An
         if name in there
     }
     return alone | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **held)}
-
-
-def view_weights(model: Any) -> dict[Hashable, NDArray[np.float64]]:
-    """The weights of a model's views by name."""
-    model._check_fitted(AttributeError)
-    factor = model.labels_.factor
-    found = model._learner().weights(model.state_)
-    return {name: factor * weights for name, weights in zip(model.views_, found, strict=True)}
-
-
-def n_support(model: Any) -> int:
-    """How many support vectors a model in the dual form has."""
-    model._check_fitted(AttributeError)
-    return len(model.state_.model.supports.coefficients)

@@ -169,7 +169,7 @@ def check_b(b: float, name: str = "b") -> None:
 
 def check_share(share: float) -> None:
     """Refuse a share outside [0, 1]."""
-    if not 0 <= share <= 1:
+    if not (spec.is_number(share) and 0 <= share <= 1):
         raise ValueError(f"share must lie between 0 (independent) and 1 (pooled), got {share!r}")
 
 

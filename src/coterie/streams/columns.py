@@ -12,7 +12,8 @@ from coterie.numeric.fields import LARGEST_VALUE
 from coterie.numeric.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
 from coterie.numeric.text import hash_texts, token_bound
 from coterie.streams.faults import Fault
-from coterie.streams.keys import spell, unusable
+from coterie.streams.keys import spell
+from coterie.views import unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from .block import Block
-from .progressive import CHUNK, Stream, Trace, blocks_of, length_of, require_online
+from .progressive import CHUNK, Stream, Trace, blocks_alone, blocks_of, length_of, require_online
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,8 @@ def compare(
     >>> {name: trace.mistakes for name, trace in found.traces.items()}
     {'half': 1, 'independent': 2, 'pooled': 1}
     """
+    if not hasattr(models, "items"):
+        raise TypeError(f"models must be a dictionary from names to models, got {type(models).__name__}")
     for name, model in models.items():
         require_online(f"models[{name!r}]", model)
     seen, X = _first_of(models, X, y)
@@ -105,7 +107,7 @@ def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
     """Records, of a stream of blocks the first ones, and the whole stream still to come."""
     if y is not None or not models:
         return X, X
-    blocks = iter(X)
+    blocks = blocks_alone(X)
     first = next(blocks, None)
     return (None, ()) if first is None else (first.X, chain([first], blocks))
 

@@ -11,6 +11,7 @@ from coterie.numeric.fields import LARGEST_VALUE
 from coterie.numeric.hashing import encode_key
 from coterie.streams.errors import InputError
 from coterie.streams.faults import clipped, shown
+from coterie.views import unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +29,6 @@ def spell(value: object) -> str:
     ['3', '3', '0.5', 'True', 'x']
     """
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def unusable(number: float) -> str:
-    """Why a number cannot be learned from: it is not finite, or its square may overflow."""
-    reason = f"beyond the limit of {LARGEST_VALUE:g}" if math.isfinite(number) else "not a finite number"
-    return f"{number!r} is {reason}"
 
 
 def _number(name: str, value: Any) -> Iterator[tuple[str, float]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.spec import require_instance
 from coterie.views import distinct_labels
 
 from .block import Block
@@ -165,6 +166,7 @@ def require_online(name: str, model: Any) -> None:
     TypeError
         With the argument's name and what came.
     """
+    require_instance(name, model)
     if not goes_on(model):
         raise TypeError(f"{name} must learn record by record, got {type(model).__name__}, which does not")
 
@@ -174,9 +176,26 @@ def blocks_of(
 ) -> tuple[Iterable[Block], Sequence[Hashable]]:
     """A stream as blocks of at most ``size`` records, and the tasks to know from its start."""
     if y is None:
-        return X, tasks or ()
+        return blocks_alone(X), tasks or ()
     whole = model.as_block(X, y, task)
     return whole.pieces(size or max(len(whole), 1)), [*(tasks or ()), *distinct_labels(whole.tasks)[0]]
+
+
+def blocks_alone(X: Any) -> Iterator[Block]:
+    """The blocks of a reading, one after the other.
+
+    Raises
+    ------
+    TypeError
+        For anything else, which needs labels beside it.
+    """
+    for block in X if hasattr(X, "__iter__") else [X]:
+        if not hasattr(block, "pieces"):
+            raise TypeError(
+                "y is missing: without it X must be blocks of records, as coterie.streams.readers.read makes of a "
+                f"file, got {type(X).__name__}"
+            )
+        yield block
 
 
 class Told(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.fields import LARGEST_VALUE
 from coterie.numeric.records import Csr, Dense
 from coterie.streams.encoding import Encoder
 
@@ -40,6 +41,43 @@ def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
 def is_records(X: Any) -> bool:
     """Whether records come as dictionaries."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def named(model: Any, X: Any) -> Any:
+    """A frame that is to be read as dictionaries are, as a list of them; anything else as it is.
+
+    So are frames with strings, and all frames by a model that learned from a file or from dictionaries. What is missing
+    is no feature then, as in files.
+    """
+    if not hasattr(X, "columns") or not len(X):
+        return X
+    learned = model.__dict__
+    if "feature_names_in_" not in learned and ("encoder_" in learned or "view_" in learned):
+        return _frame_records(X)
+    text = _text_column(X)
+    if text is None:
+        return X
+    if "feature_names_in_" in learned:
+        raise ValueError(f"X has strings in column {text!r}, and the model learned from numbers alone")
+    return _frame_records(X)
+
+
+def _text_column(X: Any) -> Hashable | None:
+    """The first column of a frame that has strings."""
+    for name in getattr(X, "column_names", X.columns):
+        values = np.asarray(X[name])
+        if values.dtype.kind in "OUT" and any(isinstance(each, str) for each in values.ravel()):
+            return name  # type: ignore[no-any-return]
+    return None
+
+
+def _frame_records(X: Any) -> list[dict[Hashable, Any]]:
+    """The rows of a pandas or Polars frame, or of an Arrow table, as dictionaries of what is not missing."""
+    if hasattr(X, "iloc"):
+        found = X.astype(object).where(X.notna(), None).to_dict("records")
+    else:
+        found = X.to_pylist() if hasattr(X, "to_pylist") else X.to_dicts()
+    return [{name: held for name, held in record.items() if held is not None} for record in found]
 
 
 def _split_records(X: Sequence[Mapping[Hashable, Any]], column: Hashable) -> tuple[Any, Any]:
@@ -93,10 +131,13 @@ def validated(estimator: Any, X: Any, y: Any, reset: bool, labels: Any = None) -
         checked = _validated_table(estimator, X, y, labels is not None and labels.numeric, reset)
     else:
         of_y = {} if isinstance(y, str) else {"y_numeric": labels.numeric}
-        checked = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, **of_y)
+        checked = validate_data(
+            estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, ensure_all_finite=False, **of_y
+        )
     if isinstance(checked, tuple):
         checked, y = checked
         labels.check(y)
+    require_usable(checked, "X", getattr(estimator, "feature_names_in_", None))
     return as_rows(checked, estimator.dtype), checked.shape[1], y
 
 
@@ -111,10 +152,40 @@ def _validated_table(estimator: Any, table: Any, y: Any, numeric: bool, reset: b
     if not reset and len(names) != estimator.n_features_in_:
         raise ValueError(f"X has {len(names)} features, but the model is expecting {estimator.n_features_in_}")
     X = np.column_stack([np.asarray(column) for column in table.columns])
-    checked = check_array(X, dtype=NUMBERS) if isinstance(y, str) else check_X_y(X, y, dtype=NUMBERS, y_numeric=numeric)
+    numbers: Any = {"dtype": NUMBERS, "ensure_all_finite": False}
+    checked = check_array(X, **numbers) if isinstance(y, str) else check_X_y(X, y, y_numeric=numeric, **numbers)
     if reset:
         estimator.n_features_in_, estimator.feature_names_in_ = len(names), names
     return checked
+
+
+def require_usable(X: Any, what: str, names: Sequence[Hashable] | None = None) -> None:
+    """Refuse NaN, infinity and numbers whose squares may overflow, in an array or CSR matrix.
+
+    Raises
+    ------
+    ValueError
+        For the first of them; the message names its column and record, and says what can be done.
+    """
+    values = X.data if hasattr(X, "indptr") else X
+    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= LARGEST_VALUE:  # not so with NaN
+        return
+    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))[0]
+    if hasattr(X, "indptr"):
+        row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
+    else:
+        row, column = divmod(wrong, X.shape[1])
+    place = int(column) if names is None else names[column]
+    raise ValueError(
+        f"{what} contains {_named(float(values.flat[wrong]))}, in column {place!r} "
+        f"of record {row} (from 0): leave such records out, or put another number there (0 says nothing)"
+    )
+
+
+def _named(number: float) -> str:
+    if number != number:
+        return "NaN"
+    return f"{number!r}, beyond the limit of {LARGEST_VALUE:g}" if np.isfinite(number) else "infinity"
 
 
 def as_rows(X: Any, dtype: str) -> Rows:
@@ -236,7 +307,15 @@ def one_task(task: Hashable) -> Hashable:
     ------
     ValueError
         If it is missing (None or NaN).
+    TypeError
+        If no dictionary can hold it.
     """
+    if type(task) is str:
+        return task
+    try:
+        hash(task)
+    except TypeError:
+        raise TypeError(f"task must be a label such as text, a number or a tuple of them, got {task!r}") from None
     if task is None or task != task:
         raise ValueError(f"the task of the record is missing: {task!r}")
     return task.item() if isinstance(task, np.generic) else task

@@ -139,7 +139,9 @@ def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
         raise ValueError(f"present of view {name!r} must be one bool a record, shape ({n},), got shape {present.shape}")
     if not present.all():
         held = emptied(held if hasattr(held, "indptr") else np.array(held, np.float64, ndmin=2), present)
-    return check_array(held, accept_sparse="csr", dtype=np.float64, input_name=f"view {name!r}"), present
+    checked = check_array(held, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+    tabular.require_usable(checked, f"view {name!r}")
+    return checked, present
 
 
 def _length(blocks: Sequence[Any], names: Sequence[Hashable]) -> int:

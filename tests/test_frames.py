@@ -1,0 +1,102 @@
+"""Frames with strings: pandas, Polars and Arrow, read as dictionaries of the same rows are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import coterie as ct
+from coterie.streams.readers import read
+
+N = 60
+RNG = np.random.default_rng(5)
+COLUMNS = {
+    "carrier": RNG.choice(["VX", "AA", "DL"], N).tolist(),
+    "delay": RNG.normal(size=N).round(3).tolist(),
+    "seats": RNG.integers(50, 300, N).tolist(),
+    "full": (RNG.random(N) < 0.5).tolist(),
+}
+COLUMNS["carrier"][7] = COLUMNS["delay"][9] = None
+USER = RNG.choice(["ann", "bob"], N).tolist()
+Y = (RNG.random(N) < 0.5).tolist()
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "pandas, categories": lambda held: pd.DataFrame(held).astype({c: "category" for c in held if c == "carrier"}),
+    "pandas, nullable": lambda held: pd.DataFrame(held).convert_dtypes(),
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+}
+frames = pytest.mark.parametrize("made", FRAMES.values(), ids=FRAMES)
+
+
+def rows(columns):
+    """The rows as dictionaries, what is missing left out."""
+    listed = zip(*columns.values(), strict=True)
+    return [{k: v for k, v in zip(columns, row, strict=True) if v is not None} for row in listed]
+
+
+@frames
+@pytest.mark.parametrize("estimator", [ct.MultitaskLogistic, ct.MultitaskRegressor, ct.MultitaskKernelRidge])
+def test_a_frame_with_strings_is_what_its_rows_are(made, estimator):
+    y = np.asarray(Y, float)
+    framed = estimator().fit(made(COLUMNS), y, task=USER)
+    listed = estimator().fit(rows(COLUMNS), y, task=USER)
+    expected = listed.predict(rows(COLUMNS), task=USER)
+    np.testing.assert_array_equal(framed.predict(made(COLUMNS), task=USER), expected)
+    np.testing.assert_array_equal(framed.predict(rows(COLUMNS), task=USER), expected)
+    np.testing.assert_array_equal(listed.predict(made(COLUMNS), task=USER), expected)
+
+
+@frames
+def test_the_task_may_be_a_column_of_the_frame(made):
+    model = ct.MultitaskLogistic(task_column="user").fit(made({**COLUMNS, "user": USER}), Y)
+    assert model.tasks_ == list(dict.fromkeys(USER))
+    assert model.feature_names[:2] == ["carrier=" + COLUMNS["carrier"][0], "delay"]
+    trace = ct.progressive_validation(ct.MultitaskLogistic(), made(COLUMNS), Y, task=USER)
+    beside = ct.progressive_validation(ct.MultitaskLogistic(), rows(COLUMNS), Y, task=USER)
+    np.testing.assert_array_equal(trace.margin, beside.margin)
+
+
+@pytest.mark.parametrize("load", [pd.read_csv, pl.read_csv])
+@pytest.mark.parametrize("numbers", [False, True], ids=["with strings", "numbers alone"])
+def test_a_model_of_a_file_takes_a_frame_of_the_file(load, numbers, tmp_path):
+    held = {name: column for name, column in COLUMNS.items() if not numbers or name in ("delay", "seats")}
+    path = tmp_path / "flights.csv"
+    pd.DataFrame({**held, "user": USER, "late": Y}).to_csv(path, index=False)
+    model = ct.MultitaskLogistic()
+    reading = read(path, label="late", task="user", scale="standard")
+    ct.progressive_validation(model, reading)
+    model.encoder_ = reading.encoder
+    frame = load(path)
+    expected = [model.decision_function_one(record, task) for record, task in zip(rows(held), USER, strict=True)]
+    np.testing.assert_array_equal(model.decision_function(frame, task=USER), expected)
+
+
+@frames
+def test_strings_where_the_model_knows_numbers(made):
+    model = ct.MultitaskLogistic().fit(pd.DataFrame({"delay": [1.0, -1.0], "carrier": [0, 1]}), [True, False])
+    wrong = {"delay": [1.0], "carrier": ["VX"]}
+    with pytest.raises(ValueError, match="X has strings in column 'carrier', and the model learned from numbers alone"):
+        model.predict(made(wrong))
+
+
+def test_a_column_that_is_neither_numbers_nor_strings():
+    frame = pd.DataFrame({"when": pd.date_range("2020", periods=2), "carrier": ["VX", "AA"]})
+    with pytest.raises(ValueError, match="feature 'when' must be a finite number or a string, got Timestamp"):
+        ct.MultitaskLogistic().fit(frame, [True, False])
+
+
+def test_frames_of_numbers_stay_arrays():
+    frame = pd.DataFrame({"a": np.array([1, 2], object), "b": [True, False]})
+    model = ct.MultitaskLogistic().fit(frame, [True, False])
+    assert (model.n_features_in_, model.feature_names) == (2, ["a", "b"])
+
+
+def test_a_frame_of_numbers_after_one_and_dictionaries_is_still_an_array():
+    frame = pd.DataFrame({"a": [1.0, -1.0], "b": [0.5, 0.5]})
+    model = ct.MultitaskLogistic().fit(frame, [True, False])
+    model.learn_one({"a": 2.0}, True)
+    np.testing.assert_array_equal(model.decision_function(frame), model.decision_function(frame.to_dict("records")))
