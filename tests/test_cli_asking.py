@@ -53,11 +53,11 @@ def filled(path, truth):
 
 def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp_path):
     out, truth = tmp_path / "ask.csv", list(rows(n=120, seed=1))
-    limits = ("--label-budget", 15, "--label-per-task", "0.3", "--ask-c", 0.2)
+    limits = ("--label-budget", 15, "--label-per-task", "0.3", "--ask-c", 0.5)
     said = run("learn", new, "--from", model, "--query", out, *limits, "--model", model).stdout
     assert "15 are worth a label" in said
     before = ct.load(model)
-    assert (before.rounds_, before.ask, before.budget) == (120, ct.Margin(c=0.2), 15)
+    assert (before.rounds_, before.ask, before.budget) == (120, ct.Margin(c=0.5), 15)
     asked = filled(out, truth)
     assert len(asked) == 15
     users = [row["user"] for row in asked]
