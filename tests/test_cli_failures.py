@@ -161,9 +161,10 @@ def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_
     lines = [f"u{i // 2500},{i % 7},{'yes' if i % 3 else 'no'}" for i in range(10_100)]
     Path("many.csv").write_text("\n".join(["user,price,click", *lines]) + "\n")
     result = run("learn", "many.csv", *WHO, "--relation", "logdet", code=2)
-    warned, refusal = result.stderr.splitlines()[-2:]
-    assert warned.startswith("coterie: warning: LogDet revises a matrix of all pairs of tasks at each mistake, ")
-    assert refusal.startswith("coterie: error: many.csv:10002: column 'user': one task too many: LogDet keeps a matrix")
+    warning = "coterie: warning: LogDet revises a matrix of all pairs of tasks at each mistake, "
+    lines = result.stderr.splitlines()
+    assert sum(line.startswith(warning) for line in lines) == 1
+    assert lines[-1].startswith("coterie: error: many.csv:10002: column 'user': one task too many: LogDet keeps a matrix")
 
 
 @pytest.fixture

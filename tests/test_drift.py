@@ -209,8 +209,8 @@ def test_one_comparator_and_nothing_forgotten_is_the_bound_of_the_perceptron():
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: ct.Forgetting(ct.Linear(), shared=0), ValueError, "half-life shared must be positive, got 0"),
-        (lambda: ct.Forgetting(ct.Linear(), own=float("nan")), ValueError, "half-life own must be positive, got nan"),
+        (lambda: ct.Forgetting(ct.Linear(), shared=0), ValueError, "shared must be a positive half-life, got 0"),
+        (lambda: ct.Forgetting(ct.Linear(), own=float("nan")), ValueError, "own must be a positive half-life, got nan"),
         (lambda: ct.Forgetting(Signed(ct.Linear())), TypeError, "Forgetting needs Linear, AdaptiveGradient or Diag"),
         (lambda: Averaged(ct.Forgetting(ct.Linear())), TypeError, "Averaged cannot average Forgetting"),
         (
@@ -261,4 +261,4 @@ def test_the_command_line(tmp_path):
     assert ct.load(tmp_path / "m").half_life == (500.0, 50.0)
     assert not ct.load(tmp_path / "m").average
     assert "cannot average Forgetting" in refused(*who, "--half-life", "9", "--average", "--relation", "half")
-    assert "half-life shared must be positive" in refused(*who, "--half-life", "-1")
+    assert "--half-life must be positive, got -1.0" in refused(*who, "--half-life", "-1")

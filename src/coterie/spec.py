@@ -49,7 +49,8 @@ def require_part(role: str, given: Any, such: str) -> None:
     TypeError
         Telling what to write instead.
     """
-    require_instance(role, given)
+    if getattr(given, "__name__", None) in _PARTS:
+        require_instance(role, given)
     if type(given).__name__ not in _PARTS:
         raise TypeError(f"{role} must be a part such as {such}, got {given!r}")
 

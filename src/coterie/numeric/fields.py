@@ -27,8 +27,9 @@ NO_TASK = 11
 NO_LABEL = 12
 SECOND_QUERY = 13
 
-# Larger values make squares and sums overflow; nothing that is measured is as large.
-LARGEST_VALUE = 1e100
+# Larger values make squares and sums overflow; nothing that is measured is as large. A float64 of numpy, so that
+# comparing float32 with it does not narrow it to infinity.
+LARGEST_VALUE = np.float64(1e100)
 
 
 @njit(cache=True)

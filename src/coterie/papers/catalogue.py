@@ -48,7 +48,7 @@ def find(wanted: str) -> list[tuple[Paper, Item]]:
     ['table1']
     >>> find("cc12/table7")
     Traceback (most recent call last):
-    ValueError: the item of cc12 is 'table7'; expected one of table1; did you mean 'table1'?
+    coterie.streams.errors.FieldError: the item of cc12 is 'table7'; expected one of table1; did you mean 'table1'?
     """
     from coterie.jobs.choices import require_one_of
 

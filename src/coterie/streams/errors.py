@@ -39,6 +39,8 @@ class FieldError(ValueError):
         >>> FieldError.of(ValueError("bits must lie between 1 and 40, got 0"), {"bits": "storage_bits"}).fields
         ('storage_bits',)
         """
+        if isinstance(error, cls):
+            return error
         found = re.match(r"(\w+)\b(.*)", str(error), re.DOTALL)
         if found is None or found[1] not in names:
             return ValueError(str(error))
