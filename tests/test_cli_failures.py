@@ -164,7 +164,9 @@ def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_
     warning = "coterie: warning: LogDet revises a matrix of all pairs of tasks at each mistake, "
     lines = result.stderr.splitlines()
     assert sum(line.startswith(warning) for line in lines) == 1
-    assert lines[-1].startswith("coterie: error: many.csv:10002: column 'user': one task too many: LogDet keeps a matrix")
+    assert lines[-1].startswith(
+        "coterie: error: many.csv:10002: column 'user': one task too many: LogDet keeps a matrix"
+    )
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 # What a parser says of a row. The words at the place it names are put to it in Python.
@@ -29,7 +29,7 @@ SECOND_QUERY = 13
 
 # Larger values make squares and sums overflow; nothing that is measured is as large. A float64 of numpy, so that
 # comparing float32 with it does not narrow it to infinity.
-LARGEST_VALUE = np.float64(1e100)
+LARGEST_VALUE: float = np.float64(1e100)
 
 
 @njit(cache=True)
