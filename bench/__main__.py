@@ -1,6 +1,6 @@
 """Every target in one run, or the scripts that are named: see README.md beside this file.
 
-python -m bench                       # all, most of an hour; what it prints is docs/measurements.md
+python -m bench                       # all, most of an hour; what it prints is kept in docs/measured.md
 python -m bench text one_record       # some
 python -m bench --quick               # small sizes, to see that everything runs
 """
@@ -40,7 +40,7 @@ SCRIPTS = (
 )
 
 
-HEAD = """# Measurements
+HEAD = """# Measured
 
 What `{command}` printed on {day}, on {machine}. How sides are matched and what the floors are: `bench/README.md`."""
 CPU_INFO = Path("/proc/cpuinfo")
