@@ -89,6 +89,13 @@ class Parameters:
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in held.items())})"
 
+    def _take_over(self, fresh: Self) -> Self:
+        """Be what a copy has learned, and forget all else: what was refused has left nothing behind."""
+        for name in [name for name in self.__dict__ if name.endswith("_")]:
+            del self.__dict__[name]
+        self.__dict__.update(fresh.__dict__)
+        return self
+
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy with the same parameters."""
         return type(self)(**self.get_params())

@@ -51,13 +51,6 @@ class BatchParameters(Parameters):
         """Make an instance; River's type checks are told nothing."""
         return object.__new__(cls)
 
-    def _take_over(self, fresh: Self) -> Self:
-        """Be what a copy has learned, and forget all else: what was refused has left nothing behind."""
-        for name in [name for name in self.__dict__ if name.endswith("_")]:
-            del self.__dict__[name]
-        self.__dict__.update(fresh.__dict__)
-        return self
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`.
 

@@ -76,9 +76,7 @@ class OnlineModel(Compared):
         for _ in range(n_passes - 1):
             fresh.learn_rounds(X, y, task)
         with self._lock:
-            self._forget()
-            self.__dict__.update(fresh.__dict__)
-        return self
+            return self._take_over(fresh)
 
     @exclusive
     def learn_rounds(
@@ -271,10 +269,6 @@ class OnlineModel(Compared):
     def _check_parameters(self) -> None:
         if self.new_task not in ("grow", "raise"):
             raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
-
-    def _forget(self) -> None:
-        for name in ("state_", "labels_", "view_", "n_features_in_", "feature_names_in_", "encoder_", "_made"):
-            self.__dict__.pop(name, None)
 
     def _labels_with(self, y: Any) -> Any:
         """The labels known and these, as a copy."""

@@ -92,9 +92,7 @@ class MultiviewClassifier(Guarded):
             fresh.partial_fit(X, y)
             fresh.labels_.require_whole()
         with self._lock:
-            self._forget()
-            self.__dict__.update(fresh.__dict__)
-        return self
+            return self._take_over(fresh)
 
     @exclusive
     def partial_fit(self, X: Any, y: Any, classes: Sequence[Hashable] | None = None) -> Self:
@@ -309,10 +307,6 @@ class MultiviewClassifier(Guarded):
                 learner.adopt(self.state_)
             self._made = made = (held, learner)
         return made[1]
-
-    def _forget(self) -> None:
-        for name in ("state_", "labels_", "view_", "encoder_", "_made"):
-            self.__dict__.pop(name, None)
 
     def _read(self, X: Any, y: Any, labels: TwoLabels) -> tuple[ViewRecords, Margins]:
         """Records and labels checked; the views seen are noted if nothing is refused."""
