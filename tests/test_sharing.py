@@ -194,6 +194,19 @@ def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
     np.testing.assert_allclose(model.relation_among(among), M[np.ix_([2, 5], [2, 5])])
 
 
+@pytest.mark.parametrize("members", ["shares", "ensemble"])
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_scale_of_features_hardly_matters(members, scale):
+    """It does where all members are logistic."""
+    X, y, task = related("alike")
+    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), X, y, task=task)
+    scaled = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), scale * X, y, task=task)
+    assert scaled.error <= 1.05 * trace.error
+    logistic = [ct.MultitaskLogistic(relation) for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())]
+    alone = ct.progressive_validation(ct.AdaptiveSharingClassifier(logistic), scale * X, y, task=task)
+    assert alone.error > 1.04 * scaled.error
+
+
 def test_signed_pool_gains_where_tasks_mirror_the_others():
     X, y, task = related("alike")
     y = np.where(task < 2, -y, y)
@@ -326,6 +339,14 @@ def test_margins_that_are_no_log_odds_are_mixed_as_they_are():
     X, y, task = stream(13)
     model = ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskLogistic()]).fit(X, y, task=task)
     np.testing.assert_array_equal(model.state_.layer.mean, [0.0, 0.0, 1.0])
+
+
+def test_a_file_of_other_members_is_refused():
+    X, y, task = stream(14)
+    model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
+    data, arrays = model._learner().dump(model.state_)
+    with pytest.raises(ValueError, match="the file holds 4 members, and the parameters name 8"):
+        ct.AdaptiveSharingClassifier("ensemble")._learner().restore(data, arrays, model.tasks_)
 
 
 def test_a_file_without_a_last_step_begins_one():
