@@ -72,7 +72,8 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
     Attributes
     ----------
     sharing_ : ndarray, shape (n_tasks,)
-        The share expected of each task of ``tasks_``: near 0 it has a model of its own, near 1 that of all.
+        The share expected of each task of ``tasks_``, that of its members, weighted: near 0 it has a model of its own,
+        near 1 that of all.
     sharing_weights_ : ndarray, shape (n_tasks, n_members)
         The weights p_a of the members at each task.
     members_ : list of str
