@@ -129,7 +129,9 @@ def adaptive(tmp_path):
 
 def test_a_model_that_learned_how_much_tasks_share_tells_it(adaptive):
     said = run("relations", adaptive).stdout
-    assert said.startswith("AdaptiveSharingClassifier(independent, half-shared, pooled): 3 tasks\n")
+    assert said.startswith(
+        "AdaptiveSharingClassifier(independent, pooled, half-shared AROW(30), pooled AROW(3)): 3 tasks\n"
+    )
     assert "How much each task shares (0: a model of its own, 1: that of all)\ntask  share\n" in said
     shares = {each["task"]: each["share"] for each in run_json("relations", adaptive)["shares"]}
     assert min(shares, key=shares.get) == "odd"

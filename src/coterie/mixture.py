@@ -33,8 +33,9 @@ from .views import Index
 #: Variance of the factors of the last step before the first round; from 1/30 to 1 makes little difference.
 UNSURE = 0.1
 
-#: Records that all learners see before the next ones: they lie in the processor's cache while they are used again.
-PIECE = 4096
+#: Records that all learners see before the next ones: long enough for a learner's weights to come into the processor's
+#: cache and stay, while the margins of all learners, kept until they are mixed, take a few megabytes.
+PIECE = 65_536
 
 
 @spec.part

@@ -168,7 +168,7 @@ class Learning:
         typer.Option(
             metavar="SET",
             help="What the adaptive relation mixes: shares (the default), cheap (half the time, for millions of "
-            "tasks), ensemble (most accurate, five to ten times the time) or signed (tasks may mirror the others).",
+            "tasks), ensemble (most accurate, two to three times the time) or signed (tasks may mirror the others).",
         ),
     ] = None
     eta: Annotated[

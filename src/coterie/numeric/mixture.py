@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled
+from .generic import compiled, lent
 
 
 class Losses(NamedTuple):
@@ -51,7 +51,7 @@ def room(experts: Any) -> Any:
     return Work(np.zeros(experts), np.zeros(experts + 1), np.zeros(experts + 1))
 
 
-@compiled
+@lent
 def combine(factors: Any, margins: Any, experts: Any) -> None:
     """Write the experts' margins (S, n), sums of the learners' (m, n) with factors (S, m)."""
     for a in range(factors.shape[0]):
@@ -61,13 +61,16 @@ def combine(factors: Any, margins: Any, experts: Any) -> None:
                     experts[a, t] += factors[a, m] * margins[m, t]
 
 
-@compiled
+@lent
 def rate_of(overall: Any) -> Any:
     """The rate eta = min(1, sqrt(2 ln S / (1 + min L)))."""
-    return min(1.0, math.sqrt(2.0 * math.log(overall.size) / (1.0 + overall.min())))
+    fewest = np.inf
+    for a in range(overall.size):
+        fewest = min(fewest, overall[a])
+    return min(1.0, math.sqrt(2.0 * math.log(overall.size) / (1.0 + fewest)))
 
 
-@compiled
+@lent
 def weigh(overall: Any, own: Any, local: Any, weights: Any) -> None:
     """Write p_a proportional to exp(-eta L_a - local · L_ia), stable however large the losses are."""
     eta = rate_of(overall)
@@ -83,7 +86,7 @@ def weigh(overall: Any, own: Any, local: Any, weights: Any) -> None:
         weights[a] /= total
 
 
-@compiled
+@lent
 def _show(losses: Any, layer: Any, local: Any, i: Any, margins: Any, t: Any, work: Any) -> Any:
     """Fill the layer's inputs with the experts' margins and their mixture; return the layer's margin."""
     weigh(losses.overall, losses.tasks[i], local, work.weights)
@@ -98,7 +101,7 @@ def _show(losses: Any, layer: Any, local: Any, i: Any, margins: Any, t: Any, wor
     return margin + layer.mean[last] * mixed
 
 
-@compiled
+@lent
 def slope_after(agreement: Any, q: Any) -> Any:
     """The slope of the logistic loss where its step leads: tau = 1 / (1 + exp(agreement + tau q)), for q >= 0.
 
@@ -118,20 +121,20 @@ def slope_after(agreement: Any, q: Any) -> Any:
         newton = excess / (1.0 + q * tau * (1.0 - tau))
         following = u - newton
         if abs(newton) <= 1e-9 + 1e-15 * abs(u):
-            u = following
-            break
+            return tau * (1.0 + (1.0 - tau) * newton)
         u = following if low < following < high else 0.5 * (low + high)
     return 1.0 / (1.0 + math.exp(min(u, 700.0)))
 
 
-@compiled
+@lent
 def _correct(layer: Any, y: Any, margin: Any, work: Any) -> None:
     """Learn the round whose inputs were shown last."""
+    work.moved[:] = 0.0
+    for b in range(work.inputs.size):
+        for a in range(work.inputs.size):
+            work.moved[a] += layer.covariance[b, a] * work.inputs[b]
     q = 0.0
     for a in range(work.inputs.size):
-        work.moved[a] = 0.0
-        for b in range(work.inputs.size):
-            work.moved[a] += layer.covariance[a, b] * work.inputs[b]
         q += work.moved[a] * work.inputs[a]
     if not 0.0 < q < np.inf:
         return
@@ -147,7 +150,7 @@ def _correct(layer: Any, y: Any, margin: Any, work: Any) -> None:
             layer.covariance[a, b] -= work.moved[a] * work.moved[b]
 
 
-@compiled
+@lent
 def _charge(losses: Any, i: Any, y: Any, margins: Any, t: Any) -> None:
     for a in range(losses.overall.size):
         agreement = y * margins[a, t]

@@ -21,10 +21,11 @@ from .probabilistic import ProbabilisticClassifier
 
 Members = dict[str, Member]
 
-#: Shares of the members of the ensemble.
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-#: Label noise of the ensemble's AROW members.
-NOISES = (3.0, 30.0)
+#: AROW members, noise r and share: those of "shares", and those that "ensemble" adds.
+AROWS = ((30.0, 0.5), (3.0, 1.0))
+MORE_AROWS = ((1.0, 0.0), (1.0, 0.5), (100.0, 0.0), (100.0, 0.5))
+#: Shares of the logistic members of "shares".
+_ENDS = {0.0: "independent", 1.0: "pooled"}
 #: The experts of "cheap" from its two learners: the pool, a task's own, both.
 CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
@@ -33,9 +34,9 @@ CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 class AdaptiveSharingClassifier(ProbabilisticClassifier):
     r"""Learns online how much tasks share, over all of them and for each: the default learner.
 
-    Several learners go along side by side, by default :class:`MultitaskLogistic` with nothing, half and all of a step
-    shared. Their margins f_a are mixed by their 0/1 losses so far, L_a over all tasks and L_ia on task i (a zero margin
-    counts half; S members):
+    Several learners go along side by side, by default :class:`MultitaskLogistic` with nothing and with all of a step
+    shared, and :class:`MultitaskAROW` with half and with all of it. Their log-odds f_a are mixed by their 0/1 losses so
+    far, L_a over all tasks and L_ia on task i (a zero margin counts half; S members):
 
         eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    mixed = Σ_a p_a f_a.
 
@@ -50,9 +51,9 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
         What is mixed; ``"shares"`` without.
 
         ============  ==========================================================================================
-        ``shares``    logistic at share 0, 1/2 and 1
+        ``shares``    logistic at share 0 and 1, AROW with r=30 at share 1/2 and with r=3 at share 1
         ``cheap``     a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
-        ``ensemble``  logistic, AROW with r=3 and AROW with r=30, each at share 0, 1/4, 1/2, 3/4, 1: the most accurate
+        ``ensemble``  ``shares``, and AROW with r=1 and with r=100, each at share 0 and 1/2: the most accurate
         ``signed``    ``shares`` and a pool that tasks may see with all signs turned, for tasks that mirror others
         ============  ==========================================================================================
 
@@ -71,7 +72,8 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
     Attributes
     ----------
     sharing_ : ndarray, shape (n_tasks,)
-        The share expected of each task of ``tasks_``: near 0 it has a model of its own, near 1 that of all.
+        The share expected of each task of ``tasks_``, that of its members, weighted: near 0 it has a model of its own,
+        near 1 that of all.
     sharing_weights_ : ndarray, shape (n_tasks, n_members)
         The weights p_a of the members at each task.
     members_ : list of str
@@ -90,7 +92,7 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
     >>> y = X[:, 0] * np.where(task == 3, -1, 1) > 0
     >>> model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
     >>> model.members_
-    ['independent', 'half-shared', 'pooled']
+    ['independent', 'pooled', 'half-shared AROW(30)', 'pooled AROW(3)']
     >>> bool(model.sharing_.max() < 0.5)  # a model of all would be wrong on the fourth task
     True
     """
@@ -178,8 +180,14 @@ def relation_at(share: float) -> Any:
 
 
 def _shares(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    names = {"independent": 0.0, "half-shared": 0.5, "pooled": 1.0}
-    return {name: Member(gradient, relation_at(share), Logistic()) for name, share in names.items()}
+    logistic = {name: Member(gradient, relation_at(share), Logistic()) for share, name in _ENDS.items()}
+    return logistic | _arows(AROWS, storage)
+
+
+def _arows(chosen: Sequence[tuple[float, float]], storage: dict[str, Any]) -> Members:
+    names = _ENDS | {0.5: "half-shared"}
+    made = [(r, share, Member(DiagonalAROW(r, **storage), relation_at(share), AROW())) for r, share in chosen]
+    return {f"{names[share]} AROW({r:g})": member for r, share, member in made}
 
 
 def _cheap(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
@@ -187,11 +195,7 @@ def _cheap(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
 
 
 def _ensemble(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    made = {f"logistic, share {share:g}": Member(gradient, relation_at(share), Logistic()) for share in SHARES}
-    for r in NOISES:
-        hypothesis = DiagonalAROW(r, **storage)
-        made |= {f"AROW({r:g}), share {share:g}": Member(hypothesis, relation_at(share), AROW()) for share in SHARES}
-    return made
+    return _shares(gradient, storage) | _arows(MORE_AROWS, storage)
 
 
 def _signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
