@@ -20,7 +20,7 @@ from .bindings import FORMS
 from .hypotheses import linear
 from .numeric.asking import EVERY, renew, skip_rounds
 from .numeric.dictionaries import AT_PLAIN, NO_BLOCK, NO_DICTIONARY
-from .numeric.entries import Entries
+from .numeric.entries import Entries, Settled
 from .numeric.records import Csr, take
 from .numeric.stream import UNPROVIDED, UNREAD, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
@@ -40,6 +40,10 @@ class ReadFirst:
     def update_named(self, state: Any, x: dict[Any, Any], numbers: dict[Any, int], i: int, y: Any) -> bool:
         """Learn a dictionary of known names; False, nothing being changed, if it must be read first."""
         return False
+
+    def settled(self, state: Any, numbers: dict[Any, int]) -> Settled | None:
+        """The quickest way of reading dictionaries, while the model stays the same object; None where there is none."""
+        return None
 
 
 class Round(ReadFirst, ABC):
@@ -239,7 +243,7 @@ class Learner(Round):
         """Learn one record, as :meth:`update_many` would, without telling what it did."""
         while self._one.learn(state.model, self._rule, rows, *NO_DICTIONARY, i, y) == UNPROVIDED:
             self._bound.provide(state, i, len(rows.values))
-        self._end_round(state)
+        self.end_round(state)
 
     def score_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int) -> float | None:
         """Margin of a dictionary of plain numbers, in some microseconds."""
@@ -259,10 +263,15 @@ class Learner(Round):
                 break
             self._bound.provide(state, i, len(x))
         if done != UNREAD:
-            self._end_round(state)
+            self.end_round(state)
         return bool(done != UNREAD)
 
-    def _end_round(self, state: State) -> None:
+    def settled(self, state: State, numbers: dict[Any, int]) -> Settled | None:
+        """The quickest way of reading dictionaries, once the model has been the same object for some records."""
+        return self._one.settled(state.model, self._rule, numbers)
+
+    def end_round(self, state: State) -> None:
+        """What comes after a record that has been learned."""
         state.rounds += 1
         self._bound.notice(self.relation, state)
 

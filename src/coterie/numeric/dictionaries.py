@@ -76,13 +76,17 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
 
 @locked
 def taken(rows: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
-    """The record at this address as a block of one, ending before it begins if it cannot be read; ``rows`` if at 0."""
+    """The record at this address as a block of one, ending before it begins if it cannot be read; ``rows`` if at 0.
+
+    It is written to ``rows`` if there is room.
+    """
     if record == 0:
         return rows
     n = _size(record)
-    values, columns, starts = np.empty(n, rows.values.dtype), np.empty(n, np.int32), np.zeros(2, np.int64)
-    starts[1] = fill(values, columns, record, numbers, plain, whole)
-    return Csr(values, columns, starts)
+    if n > rows.values.size:
+        rows = Csr(np.empty(n, rows.values.dtype), np.empty(n, np.int32), np.zeros(2, np.int64))
+    rows.starts[1] = fill(rows.values[:n], rows.features[:n], record, numbers, plain, whole)
+    return rows
 
 
 @cache

@@ -10,6 +10,7 @@ from . import laws  # noqa: F401 - it gives the functions below bodies for learn
 from .asking import decide, pass_by, wanted
 from .dictionaries import taken
 from .generic import compiled, locked
+from .kept import address, opened
 from .models import adapt, add, foresee, ready, report, score, tick
 from .records import end
 from .rules import calls, direction, evidence, step
@@ -108,3 +109,17 @@ def learn_one(model: Any, rule: Any, rows: Any, record: int, numbers: int, plain
         adapt(model)
     tick(model, i, y * margin)
     return tau
+
+
+@locked
+def predict_kept(kept: Any, record: Any, i: int) -> float:
+    """As :func:`predict_one`, of a dictionary, with all else as it is kept."""
+    model, _, rows, numbers, plain = opened(kept)
+    return predict_one(model, rows, address(record), numbers, plain, i)
+
+
+@locked
+def learn_kept(kept: Any, record: Any, i: int, y: float) -> float:
+    """As :func:`learn_one`, of a dictionary, with all else as it is kept."""
+    model, rule, rows, numbers, plain = opened(kept)
+    return learn_one(model, rule, rows, address(record), numbers, plain, i, y)

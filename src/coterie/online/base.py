@@ -16,6 +16,7 @@ from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
 
 from .compared import Compared
 from .guard import exclusive
+from .quick import Quick
 from .refusal import all_or_nothing
 from .rounds import Asking, Margins, Rounds
 
@@ -227,12 +228,16 @@ class OnlineModel(Compared):
             self._learn_one(x, y, task)
 
     def _learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable) -> None:
+        if self._quick is not None and self._learn_quickly(self._quick, x, y, task):
+            return
+        self._quick = None
         self._check_parameters()
         x, task = self._split_record(x, task)
         labels = (self.labels_ if self.fitted else self._labels()).with_one(y)
         known, inside = self._known(x, task), labels.value(y)
         if known and self._learner().update_named(self.state_, *known, inside):
             self.labels_ = labels
+            self._make_quick(known[1])
             return
         with all_or_nothing(self):
             rows, features = self._record(x, learning=True)
@@ -241,18 +246,44 @@ class OnlineModel(Compared):
         self.labels_ = labels
         self._learner().update_one(self.state_, rows, self.state_.tasks.numbers[task], inside)
 
+    def _learn_quickly(self, quick: Quick, x: Any, y: Hashable, task: Hashable) -> bool:
+        """Learn a record with which nothing new comes; False, nothing being changed, if something may."""
+        i = quick.task(x, task)
+        if i is None:
+            return False
+        labels = self.labels_.with_one(y)
+        if not quick.update(x, i, labels.value(y)):
+            return False
+        self.__dict__["labels_"] = labels  # which quick rounds do not depend on
+        return True
+
+    def _make_quick(self, numbers: dict[str, int]) -> None:
+        """Make ready what rounds have in common that come after one of known names and a known task."""
+        settled = self._learner().settled(self.state_, numbers)
+        if settled is not None and self.task_column is None:
+            self._quick = Quick(self._learner(), self.state_, settled)
+
     def _decide_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The margin of one record as it is outside; something has been learned."""
+        i = None if self._quick is None else self._quick.task(x, task)
+        margin = None if i is None else self._quick.score(x, i)
+        if margin is None or margin != margin:
+            margin = self._margin_of_one(x, task)
+        return self._outside(margin)
+
+    def _margin_of_one(self, x: Mapping[str, Any], task: Hashable) -> Any:
+        """The margin of one record of which nothing is known, on the scale of the inside."""
         x, task = self._split_record(x, task)
         known = self._known(x, task)
         margin = self._learner().score_named(self.state_, *known) if known else None
-        if margin is None:
-            rows, _ = self._record(x, learning=False)
-            number = self.state_.tasks.numbers.get(task)
-            if number is None:
-                return self._margins(rows, [task], np.zeros(1, np.int64))[0]
-            margin = self._learner().score_one(self.state_, rows, number)
-        return self.labels_.shift + self.labels_.factor * margin
+        if margin is not None:
+            self._make_quick(known[1])
+            return margin
+        rows, _ = self._record(x, learning=False)
+        number = self.state_.tasks.numbers.get(task)
+        if number is None:
+            return self._inside(rows, [task], np.zeros(1, np.int64))[0]
+        return self._learner().score_one(self.state_, rows, number)
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
@@ -336,13 +367,20 @@ class OnlineModel(Compared):
             raise ValueError(f"task {unseen[0]!r} was never seen and new_task is 'raise'")
 
     def _margins(self, rows: Any, distinct: Sequence[Hashable], places: NDArray[np.int64]) -> Margins:
+        return np.asarray(self._outside(self._inside(rows, distinct, places)))
+
+    def _outside(self, margins: Any) -> Any:
+        """Margins of the inside as they are outside."""
+        return self.labels_.shift + self.labels_.factor * margins
+
+    def _inside(self, rows: Any, distinct: Sequence[Hashable], places: NDArray[np.int64]) -> Margins:
         if self.new_task == "raise":
             self._refuse_unseen(distinct)
         numbers = self.state_.tasks.numbers
         tabular.refuse_twins([label for label in distinct if label not in numbers], numbers)
         codes = np.array([numbers.get(label, -1) for label in distinct], np.int64)[places]
-        margins = self._learner().score_any(self.state_, rows, codes, [distinct[place] for place in places[codes < 0]])
-        return np.asarray(self.labels_.shift + self.labels_.factor * margins)
+        unseen = [distinct[place] for place in places[codes < 0]]
+        return np.asarray(self._learner().score_any(self.state_, rows, codes, unseen))
 
     def _split_record(self, x: Mapping[Any, Any], task: Hashable) -> tuple[Mapping[Any, Any], Hashable]:
         if type(x) is not dict and not isinstance(x, Mapping):
