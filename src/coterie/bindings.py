@@ -62,7 +62,9 @@ class ByLevels(Nested):
     @staticmethod
     def extend(learner: Any, state: State, new: Sequence[Hashable], features: int) -> None:
         model = state.model
-        levels = state.sharing.extend(linear.levels_of(model), len(state.tasks), new, state.rounds)
+        levels = linear.levels_of(model)
+        if new:
+            levels = state.sharing.extend(levels, len(state.tasks), new, state.rounds)
         tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
         model = linear.with_levels(model, levels)
         state.model = learner.hypothesis.fit(model, len(state.sharing), tasks, features, state.dense)

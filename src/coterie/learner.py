@@ -300,6 +300,8 @@ def known_and_unseen(
     """A number a record by one of two functions: tasks with code -1 are unknown and labelled ``unseen``, in order."""
     if not unseen:
         return of_known(state, rows, codes)
+    if len(unseen) == len(codes):
+        return of_unseen(state, rows, unseen)
     made, known, new = np.zeros(len(codes)), np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
     made[known] = of_known(state, take(rows, known), codes[known])
     made[new] = of_unseen(state, take(rows, new), unseen)

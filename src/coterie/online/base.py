@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
@@ -225,11 +226,10 @@ class OnlineModel(Compared):
     def learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable = None) -> None:
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
         with self._lock:  # said here, for a decorator would take longer than the rest of some records
-            self._learn_one(x, y, task)
+            if self._quick is None or not self._learn_quickly(self._quick, x, y, task):
+                self._learn_one(x, y, task)
 
     def _learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable) -> None:
-        if self._quick is not None and self._learn_quickly(self._quick, x, y, task):
-            return
         self._quick = None
         self._check_parameters()
         x, task = self._split_record(x, task)
@@ -265,11 +265,11 @@ class OnlineModel(Compared):
 
     def _decide_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The margin of one record as it is outside; something has been learned."""
-        i = None if self._quick is None else self._quick.task(x, task)
-        margin = None if i is None else self._quick.score(x, i)
-        if margin is None or margin != margin:
+        quick, labels = self._quick, self.labels_
+        margin = math.nan if quick is None else quick.score(x, task)
+        if margin != margin:
             margin = self._margin_of_one(x, task)
-        return self._outside(margin)
+        return labels.shift + labels.factor * margin
 
     def _margin_of_one(self, x: Mapping[str, Any], task: Hashable) -> Any:
         """The margin of one record of which nothing is known, on the scale of the inside."""
@@ -288,7 +288,9 @@ class OnlineModel(Compared):
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
         with self._lock:
-            return self.labels_.label(self._decide_one(x, task)) if self.fitted else self.unlearned
+            if self._quick is None and not self.fitted:
+                return self.unlearned
+            return self.labels_.label(self._decide_one(x, task))
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -367,11 +369,7 @@ class OnlineModel(Compared):
             raise ValueError(f"task {unseen[0]!r} was never seen and new_task is 'raise'")
 
     def _margins(self, rows: Any, distinct: Sequence[Hashable], places: NDArray[np.int64]) -> Margins:
-        return np.asarray(self._outside(self._inside(rows, distinct, places)))
-
-    def _outside(self, margins: Any) -> Any:
-        """Margins of the inside as they are outside."""
-        return self.labels_.shift + self.labels_.factor * margins
+        return np.asarray(self.labels_.shift + self.labels_.factor * self._inside(rows, distinct, places))
 
     def _inside(self, rows: Any, distinct: Sequence[Hashable], places: NDArray[np.int64]) -> Margins:
         if self.new_task == "raise":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import Any
 
@@ -23,6 +24,11 @@ class Quick:
         self._at, self._predict, self._learn, self._names = settled.at, settled.predict, settled.learn, settled.names
         self._end_round = learner.end_round
 
+    def score(self, x: Any, task: Hashable) -> float:
+        """Margin of a record on the scale of the inside; NaN if there may be something new."""
+        i = self.task(x, task)
+        return math.nan if i is None else self._predict(self._at, x, i)
+
     def task(self, x: Any, task: Hashable) -> int | None:
         """The number of a record's task; None if there may be something new."""
         if type(x) is not dict or self._state.model is not self._settled.model:
@@ -31,10 +37,6 @@ class Quick:
             return self._tasks.get(tabular.only_task(self._tasks) if task is None else task)
         except TypeError:  # what no dictionary can hold
             return None
-
-    def score(self, x: dict[Any, Any], i: int) -> float:
-        """Margin of a record of this task, on the scale of the inside; NaN if it must be read first."""
-        return self._predict(self._at, x, i)  # type: ignore[no-any-return]
 
     def update(self, x: dict[Any, Any], i: int, y: float) -> bool:
         """Learn a record of this task; False, nothing being changed, if there may be something new."""
