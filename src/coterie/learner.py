@@ -243,7 +243,7 @@ class Learner(Round):
         """Learn one record, as :meth:`update_many` would, without telling what it did."""
         while self._one.learn(state.model, self._rule, rows, *NO_DICTIONARY, i, y) == UNPROVIDED:
             self._bound.provide(state, i, len(rows.values))
-        self.end_round(state)
+        self._end_round(state)
 
     def score_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int) -> float | None:
         """Margin of a dictionary of plain numbers, in some microseconds."""
@@ -263,17 +263,21 @@ class Learner(Round):
                 break
             self._bound.provide(state, i, len(x))
         if done != UNREAD:
-            self.end_round(state)
+            self._end_round(state)
         return bool(done != UNREAD)
 
     def settled(self, state: State, numbers: dict[Any, int]) -> Settled | None:
         """The quickest way of reading dictionaries, once the model has been the same object for some records."""
         return self._one.settled(state.model, self._rule, numbers)
 
-    def end_round(self, state: State) -> None:
-        """What comes after a record that has been learned."""
+    def _end_round(self, state: State) -> None:
         state.rounds += 1
         self._bound.notice(self.relation, state)
+
+    @property
+    def notice(self) -> Callable[[Any, State], None]:
+        """What is to be called with the relation and the state after a record that has been learned elsewhere."""
+        return self._bound.notice  # type: ignore[no-any-return]
 
 
 def form_for(hypothesis: Any, relation: Any) -> str:

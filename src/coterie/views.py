@@ -124,8 +124,10 @@ class Vocabulary:
         except KeyError:
             if not grow:
                 return self._known_part(names, values)
+            known = self.numbers
             for name in names:
-                self.numbers.setdefault(name, len(self.numbers))
+                if name not in known:
+                    known[name] = len(known)
             columns = _integers(map(self.numbers.__getitem__, names), len(values))
         return Csr(values, columns, _one_record(len(values)))
 

@@ -43,6 +43,11 @@ NO_BLOCK = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
 NO_DICTIONARY = (0, 0, 0)
 
 
+def room(entries: int) -> Csr:
+    """Memory for one record of up to so many entries."""
+    return Csr(np.empty(entries), np.empty(entries, np.int32), np.zeros(2, np.int64))
+
+
 @locked
 def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
     """Write the values of a dictionary, and the numbers of its names, to arrays of its length.

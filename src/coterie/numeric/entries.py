@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import typeof, types
 
-from .dictionaries import AT_PLAIN
+from .dictionaries import AT_PLAIN, room
 from .kept import AT, Kept, keep
 from .records import Csr
 from .stream import learn_kept, learn_one, predict_kept, predict_one
@@ -69,17 +69,19 @@ class Settled:
         self.predict, self.learn = _entered(tree)
 
 
+_FUNCTIONS: tuple[Any, ...] = predict_kept, learn_kept, typeof
 _ENTERED: dict[Any, tuple[Any, Any]] = {}
 
 
 def _entered(tree: Any) -> tuple[Any, Any]:
-    """The rounds compiled for what is kept as this tree is; finding out numba's types takes longer than some records."""
+    """The rounds compiled for what is kept as this tree is: numba's types are found out once."""
     look = _look(tree)
     if look not in _ENTERED:
-        kind, predict, learn = Kept(typeof(tree)), predict_kept, learn_kept
+        predict, learn, type_of = _FUNCTIONS
+        kept = Kept(type_of(tree))
         _ENTERED[look] = (
-            predict.compile((kind, AT, types.intp)),  # type: ignore[attr-defined]
-            learn.compile((kind, AT, types.intp, types.float64)),  # type: ignore[attr-defined]
+            predict.compile((kept, AT, types.intp)),
+            learn.compile((kept, AT, types.intp, types.float64)),
         )
     return _ENTERED[look]
 
@@ -103,7 +105,7 @@ class Entries:
     def __init__(self) -> None:
         self.predict = Entry(predict_one)
         self.learn = Entry(learn_one)
-        self._room = Csr(np.empty(self.LONGEST), np.empty(self.LONGEST, np.int32), np.zeros(2, np.int64))
+        self._room = room(self.LONGEST)
         self._forget_settled(None)
 
     def __reduce__(self) -> tuple[Any, ...]:

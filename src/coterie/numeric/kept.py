@@ -22,7 +22,7 @@ class Kept(types.Type):
 
     def __init__(self, tree: Any) -> None:
         self.tree = tree
-        super().__init__(f"Kept({tree})")
+        super().__init__(f"Kept({tree})")  # type: ignore[no-untyped-call]
 
 
 class _Address(models.PrimitiveModel):
@@ -33,9 +33,13 @@ class _Address(models.PrimitiveModel):
 register_model(Kept)(_Address)
 
 
-@unbox(Kept)
 def _unbox_address(kind: Any, held: Any, context: Any) -> Any:
-    return NativeValue(context.pyapi.long_as_longlong(held))
+    return _native(context.pyapi.long_as_longlong(held))
+
+
+_native: Any = NativeValue
+_unbox: Any = unbox
+_unbox(Kept)(_unbox_address)
 
 
 class Whereabouts(types.Type):
@@ -50,9 +54,11 @@ AT = Whereabouts()
 register_model(Whereabouts)(_Address)
 
 
-@unbox(Whereabouts)
 def _unbox_object(kind: Any, held: Any, context: Any) -> Any:
-    return NativeValue(context.builder.ptrtoint(held, cgutils.intp_t))
+    return _native(context.builder.ptrtoint(held, cgutils.intp_t))
+
+
+_unbox(Whereabouts)(_unbox_object)
 
 
 def _address(typing_context: Any, held: Any) -> Any:
@@ -64,10 +70,11 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """The tree with arrays in it that count no references: somebody else sees to it that their memory stays."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
-        array.meminfo, array.parent = (cgutils.get_null_value(each.type) for each in (array.meminfo, array.parent))
+        array.meminfo, array.parent = (ir.Constant(each.type, None) for each in (array.meminfo, array.parent))
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        for place, inner in enumerate(kind):
+        inside: Any = kind
+        for place, inner in enumerate(inside):
             held = _uncounted(context, builder, inner, builder.extract_value(value, place))
             value = builder.insert_value(value, held, place)
     return value

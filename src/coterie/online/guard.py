@@ -23,6 +23,9 @@ class Guarded(Parameters):
 
     __slots__ = ("_lock", "_quick")
 
+    #: What was made ready for rounds of one record with which nothing new comes, if anything.
+    _quick: Any
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance and its lock."""
         made = super().__new__(cls, *args, **kwargs)

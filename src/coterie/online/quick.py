@@ -17,12 +17,12 @@ class Quick:
     Good while no attribute of the model is set; whatever else may have changed, or may be new, is seen here.
     """
 
-    __slots__ = ("_at", "_end_round", "_learn", "_names", "_predict", "_settled", "_state", "_tasks")
+    __slots__ = ("_at", "_learn", "_names", "_notice", "_predict", "_relation", "_settled", "_state", "_tasks")
 
     def __init__(self, learner: Any, state: State, settled: Settled) -> None:
         self._state, self._settled, self._tasks = state, settled, state.tasks.numbers
         self._at, self._predict, self._learn, self._names = settled.at, settled.predict, settled.learn, settled.names
-        self._end_round = learner.end_round
+        self._notice, self._relation = learner.notice, learner.relation
 
     def score(self, x: Any, task: Hashable) -> float:
         """Margin of a record on the scale of the inside; NaN if there may be something new."""
@@ -40,7 +40,9 @@ class Quick:
 
     def update(self, x: dict[Any, Any], i: int, y: float) -> bool:
         """Learn a record of this task; False, nothing being changed, if there may be something new."""
-        if len(self._names) > self._state.features or self._learn(self._at, x, i, y) < 0.0:
+        state = self._state
+        if len(self._names) > state.features or self._learn(self._at, x, i, y) < 0.0:
             return False
-        self._end_round(self._state)
+        state.rounds += 1
+        self._notice(self._relation, state)
         return True
