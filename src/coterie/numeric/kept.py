@@ -22,12 +22,12 @@ class Kept(types.Type):
 
     def __init__(self, tree: Any) -> None:
         self.tree = tree
-        super().__init__(f"Kept({tree})")  # type: ignore[no-untyped-call]
+        super().__init__(f"Kept({tree})")
 
 
 class _Address(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, cgutils.intp_t)
+        super().__init__(manager, kind, cgutils.intp_t)  # type: ignore[no-untyped-call]
 
 
 register_model(Kept)(_Address)
