@@ -128,6 +128,7 @@ def _thinned(arrays: Arrays) -> Arrays:
         bits = array.reshape(-1).view(f"u{array.itemsize}") if array.itemsize in (1, 2, 4, 8) else array.reshape(-1)
         at = np.flatnonzero(bits) if array.size >= FEW else bits
         if (array.itemsize + at.itemsize) * len(at) < array.nbytes:
+            at = at.astype(np.min_scalar_type(array.size))
             parts = {"at": at, "values": array.reshape(-1)[at], "shape": np.array(array.shape, np.int64)}
             kept |= {f"{name}|{part}": held for part, held in parts.items()}
         else:

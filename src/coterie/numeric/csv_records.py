@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from coterie.numeric.generic import lent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class CsvRecords(NamedTuple):
     line: NDArray[np.int64]
 
 
-@njit(cache=True)
+@lent
 def _scan(data: NDArray[np.uint8], kind: NDArray[np.uint8], final: bool, out: CsvRecords) -> tuple[int, int, int]:
     """Fill in the records; returns their number, the bytes they take, and the line breaks among those."""
     found, begin, taken, lines, begin_line, breaks, fields = 0, 0, 0, 0, 0, 0, 1

@@ -12,7 +12,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from coterie.numeric.fields import byte
+from coterie.numeric.generic import lent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +26,7 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _1 = np.uint64(1)
 _TEN = np.uint64(10)
+_NINE, _ZERO, _POINT = np.uint64(9), np.uint64(48), np.uint64(46 - 48 + 2**64)  # the point less a zero
 _BEYOND_PRECISION = np.uint64(0x1FF)
 _EXACT_POWERS = np.array([float(10**i) for i in range(23)])
 
@@ -49,7 +52,7 @@ def _table() -> NDArray[np.uint64]:
 _POWERS = _table()
 
 
-@njit(cache=True)
+@lent
 def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """128-bit product in two words, high and low."""
     a_high, a_low, b_high, b_low = a >> _32, a & _LOW_32, b >> _32, b & _LOW_32
@@ -59,7 +62,7 @@ def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     return a_high * b_high + (middle >> _32) + (other >> _32), (other << _32) | (low & _LOW_32)
 
 
-@njit(cache=True)
+@lent
 def _leading_zeros(word: np.uint64) -> int:
     zeros = 0
     for step in (32, 16, 8, 4, 2, 1):
@@ -69,7 +72,7 @@ def _leading_zeros(word: np.uint64) -> int:
     return zeros
 
 
-@njit(cache=True)
+@lent
 def _round_product(w: np.uint64, q: int) -> float:
     """Nearest double to w·10^q, w > 0, from the 128-bit product of the two significands."""
     zeros = _leading_zeros(w)
@@ -92,7 +95,7 @@ def _round_product(w: np.uint64, q: int) -> float:
     return math.ldexp(float(significand), int(exponent))
 
 
-@njit(cache=True)
+@lent
 def decimal_value(w: np.uint64, q: int) -> float:
     """Nearest double to w·10^q; 0 when it is below 1e-290, infinity when it is beyond the doubles."""
     if w == 0:
@@ -109,7 +112,7 @@ def decimal_value(w: np.uint64, q: int) -> float:
     return value if value >= 1e-290 else 0.0
 
 
-@njit(cache=True)
+@lent
 def _exponent(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
     """Whole number after an ``e``: its value (held within ±100000) and its end, which is `i` where there is none."""
     begin = i
@@ -123,33 +126,49 @@ def _exponent(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
     return (-value if negative else value), (i if i > first else begin)
 
 
-@njit(cache=True)
+@lent
+def _first_digits(data: NDArray[np.uint8], i: int, stop: int) -> tuple[np.uint64, int]:
+    """The first 19 digits of those written in ``data[i:stop]``, a point among them, and how many there are beyond."""
+    w, digits, beyond = np.uint64(0), 0, 0
+    for k in range(i, stop):
+        digit = np.uint64(byte(data, k)) - _ZERO
+        if digit > _NINE:
+            continue
+        if digits < _MAX_DIGITS:
+            w = w * _TEN + digit
+            digits += w != 0
+        else:
+            beyond += 1
+    return w, beyond
+
+
+@lent
 def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]:
     """Read the number that begins at `i`: its value and its end; NaN where none begins there.
 
     ``[+-] digits [. digits] [e [+-] digits]``, at least one digit before the exponent; no blanks, ``nan`` or ``inf``.
     """
-    negative = i < stop and data[i] == 45
-    if i < stop and (data[i] == 43 or negative):
+    negative = i < stop and byte(data, i) == 45
+    if i < stop and (byte(data, i) == 43 or negative):
         i += 1
-    w, digits, q, first, point = np.uint64(0), 0, 0, i, -1
+    first, point, w = i, -1, np.uint64(0)
     while i < stop:
-        c = data[i] - 48
-        if 0 <= c <= 9:
-            if digits < _MAX_DIGITS:
-                w = w * _TEN + np.uint64(c)
-                digits += w != 0
-            else:
-                q += 1
-        elif c == -2 and point < 0:
+        digit = np.uint64(byte(data, i)) - _ZERO
+        if digit <= _NINE:
+            w = w * _TEN + digit
+        elif digit == _POINT and point < 0:
             point = i
         else:
             break
         i += 1
-    if i - first - (point >= 0) == 0:
+    digits = i - first - (point >= 0)
+    if digits == 0:
         return np.nan, i
-    q -= i - point - 1 if point >= 0 else 0
-    if i < stop and (data[i] == 101 or data[i] == 69):
+    q = point + 1 - i if point >= 0 else 0
+    if digits > _MAX_DIGITS:  # more than w holds
+        w, beyond = _first_digits(data, first, i)
+        q += beyond
+    if i < stop and (byte(data, i) | 32) == 101:
         power, end = _exponent(data, i + 1, stop)
         if end > i + 1:
             q, i = q + power, end
@@ -157,7 +176,7 @@ def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]
     return (-value if negative else value), i
 
 
-@njit(cache=True)
+@lent
 def parse_number(data: NDArray[np.uint8], start: int, stop: int) -> float:
     """Number that fills ``data[start:stop]``, as `scan_number` reads it; NaN where anything else stands there."""
     value, end = scan_number(data, start, stop)

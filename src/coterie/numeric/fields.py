@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from coterie.numeric.generic import lent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,29 +33,36 @@ SECOND_QUERY = 13
 LARGEST_VALUE: float = np.float64(1e100)
 
 
-@njit(cache=True)
+@lent
+def byte(data: NDArray[np.uint8], i: int) -> np.uint8:
+    """``data[i]``, sparing compiled code the question whether `i` counts from the end."""
+    there: np.uint8 = data[np.uint64(i)]
+    return there
+
+
+@lent
 def is_blank(c: np.uint8) -> bool:
     """Space, tab or carriage return."""
     return bool(c == 32 or c == 9 or c == 13)
 
 
-@njit(cache=True)
+@lent
 def skip_blanks(data: NDArray[np.uint8], i: int, stop: int) -> int:
     """First place from `i` on that is not blank, or `stop`."""
-    while i < stop and is_blank(data[i]):
+    while i < stop and is_blank(byte(data, i)):
         i += 1
     return i
 
 
-@njit(cache=True)
-def find(data: NDArray[np.uint8], i: int, stop: int, byte: int) -> int:
-    """First place from `i` on that holds `byte`, or `stop`."""
-    while i < stop and data[i] != byte:
+@lent
+def find(data: NDArray[np.uint8], i: int, stop: int, wanted: int) -> int:
+    """First place from `i` on that holds the byte `wanted`, or `stop`."""
+    while i < stop and byte(data, i) != wanted:
         i += 1
     return i
 
 
-@njit(cache=True)
+@lent
 def whole_number(data: NDArray[np.uint8], start: int, stop: int) -> int:
     """Whole number of up to 18 digits written in ``data[start:stop]``, -1 where it is none."""
     if start == stop or stop - start > 18:
@@ -67,7 +75,7 @@ def whole_number(data: NDArray[np.uint8], start: int, stop: int) -> int:
     return value
 
 
-@njit(cache=True)
+@lent
 def usable(value: float) -> bool:
     """Whether a value can be learned from: a number, finite, at most `LARGEST_VALUE` away from zero."""
     return abs(value) <= LARGEST_VALUE

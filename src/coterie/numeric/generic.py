@@ -96,7 +96,8 @@ def _overloaded(function: F, options: Any) -> F:
 def when(function: Body, *kinds: type) -> Callable[[F], F]:
     """Register a body for arguments whose leading types are these named tuples.
 
-    ``object`` matches any; of several bodies that fit, the one with the fewest ``object`` is taken, then the first.
+    ``object`` matches any, and so does what is not given; of several bodies that fit, the one that names the most types
+    is taken, then the first.
     """
 
     def register(body: F) -> F:
@@ -108,11 +109,11 @@ def when(function: Body, *kinds: type) -> Callable[[F], F]:
 
 def _pick(bodies: list[tuple[tuple[type, ...], Body]], arguments: tuple[Any, ...]) -> Body | None:
     fitting = [
-        (kinds.count(object), body)
+        (len(kinds) - kinds.count(object), body)
         for kinds, body in bodies
         if all(_is(argument, kind) for argument, kind in zip(arguments, kinds, strict=False))
     ]
-    return min(fitting, key=lambda each: each[0])[1] if fitting else None
+    return max(fitting, key=lambda each: each[0])[1] if fitting else None
 
 
 def _is(argument: Any, kind: type) -> bool:

@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from coterie.numeric.generic import lent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +26,7 @@ _MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
 _33 = np.uint64(33)
 
 
-@njit(cache=True)
+@lent
 def fnv1a(state: np.uint64, data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
     """Continue an FNV-1a state over ``data[start:stop]``."""
     for i in range(start, stop):
@@ -33,7 +34,7 @@ def fnv1a(state: np.uint64, data: NDArray[np.uint8], start: int, stop: int) -> n
     return state
 
 
-@njit(cache=True)
+@lent
 def mix(state: np.uint64) -> np.uint64:
     """Spread a state over all 64 bits (the finaliser of MurmurHash3; a bijection)."""
     state = (state ^ (state >> _33)) * _MIX_1
@@ -41,13 +42,13 @@ def mix(state: np.uint64) -> np.uint64:
     return state ^ (state >> _33)
 
 
-@njit(cache=True)
+@lent
 def slot(state: np.uint64, mask: np.uint64) -> np.int32:
     """Column of a finished state; ``mask`` is ``2**bits - 1``."""
     return np.int32(mix(state) & mask)
 
 
-@njit(cache=True)
+@lent
 def hash_strings(
     state: np.uint64, data: NDArray[np.uint8], offsets: NDArray[np.int64], mask: np.uint64, out: NDArray[np.int32]
 ) -> None:
@@ -56,7 +57,7 @@ def hash_strings(
         out[i] = slot(fnv1a(state, data, offsets[i], offsets[i + 1]), mask)
 
 
-@njit(cache=True)
+@lent
 def _hash_key(data: NDArray[np.uint8], bits: int) -> np.int32:
     return slot(fnv1a(FNV_OFFSET, data, 0, len(data)), (np.uint64(1) << np.uint64(bits)) - np.uint64(1))
 

@@ -14,13 +14,14 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from coterie.numeric.generic import compiled, lent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@njit(cache=True)
+@lent
 def standardise(
     values: NDArray[np.float64],
     present: NDArray[np.bool_],
@@ -41,7 +42,7 @@ def standardise(
         out[i] = (values[i] - moments[1]) / math.sqrt(moments[2] / moments[0]) if moments[2] > 0.0 else 0.0
 
 
-@njit(cache=True)
+@lent
 def place_column(
     counts: NDArray[np.int64],
     indices: NDArray[np.int32],
@@ -60,7 +61,7 @@ def place_column(
             at += 1
 
 
-@njit(cache=True)
+@lent
 def _find_or_add(table: NDArray[np.int64], size: int, first: int, at: int, indices: NDArray[np.int32], key: int) -> int:
     """Position of a column among ``indices[first:at]``, or `at`; cells that point elsewhere are empty."""
     cell = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (size - 1)
@@ -74,7 +75,7 @@ def _find_or_add(table: NDArray[np.int64], size: int, first: int, at: int, indic
         cell = (cell + 1) & (size - 1)
 
 
-@njit(cache=True)
+@lent
 def _size(entries: int) -> int:
     size = 8
     while size < 2 * entries:
@@ -82,7 +83,7 @@ def _size(entries: int) -> int:
     return size
 
 
-@njit(cache=True)
+@compiled
 def merge_repeats(indptr: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[np.float64]) -> int:
     """Sum, in place, the entries of a row that share a column, in order of first appearance, and drop zeros.
 
@@ -112,7 +113,7 @@ def merge_repeats(indptr: NDArray[np.int64], indices: NDArray[np.int32], values:
     return at
 
 
-@njit(cache=True)
+@lent
 def unit_rows(indptr: NDArray[np.int64], values: NDArray[np.float64]) -> None:
     """Divide each row of entries, in place, by its Euclidean norm; a row of zeros stays."""
     for row in range(len(indptr) - 1):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from coterie.numeric.decimals import parse_number, scan_number
 from coterie.numeric.fields import (
@@ -24,6 +23,7 @@ from coterie.numeric.fields import (
     usable,
     whole_number,
 )
+from coterie.numeric.generic import lent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,14 +47,14 @@ class SvmlightRows(NamedTuple):
     token: NDArray[np.int64]
 
 
-@njit(cache=True)
+@lent
 def _word_end(data: NDArray[np.uint8], i: int, stop: int) -> int:
     while i < stop and not is_blank(data[i]):
         i += 1
     return i
 
 
-@njit(cache=True)
+@lent
 def _scan_index(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
     """Read the whole number that begins at `i`: its value (held below 10^18) and its end."""
     value = 0
@@ -64,7 +64,7 @@ def _scan_index(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
     return value, i
 
 
-@njit(cache=True)
+@lent
 def _read_query(data: NDArray[np.uint8], i: int, stop: int, row: int, query: NDArray[np.int64]) -> tuple[int, int]:
     """Read ``qid:task``; returns its code and its end."""
     end = _word_end(data, i, stop)
@@ -74,7 +74,7 @@ def _read_query(data: NDArray[np.uint8], i: int, stop: int, row: int, query: NDA
     return GOOD if query[row] >= 0 else NOT_A_QUERY, end
 
 
-@njit(cache=True)
+@lent
 def _read_entry(data: NDArray[np.uint8], i: int, stop: int, d: int) -> tuple[int, int, int, float]:
     """Read ``index:value``; returns its code, its end, and the two."""
     index, colon = _scan_index(data, i, stop)
@@ -90,7 +90,7 @@ def _read_entry(data: NDArray[np.uint8], i: int, stop: int, d: int) -> tuple[int
     return GOOD if well_formed else NOT_A_NUMBER, end, index, value
 
 
-@njit(cache=True)
+@lent
 def _read_row(
     data: NDArray[np.uint8], start: int, stop: int, d: int, row: int, at: int, out: SvmlightRows
 ) -> tuple[int, int, int, int]:
@@ -118,7 +118,7 @@ def _read_row(
     return GOOD, at, i, i
 
 
-@njit(cache=True)
+@lent
 def _read_rows(
     data: NDArray[np.uint8], start: NDArray[np.int64], stop: NDArray[np.int64], d: int, out: SvmlightRows
 ) -> None:

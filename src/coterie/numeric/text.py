@@ -10,8 +10,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from coterie.numeric.generic import compiled, lent
 from coterie.numeric.hashing import FNV_PRIME, slot
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _folded_bytes() -> NDArray[np.uint8]:
 FOLDED = _folded_bytes()
 
 
-@njit(cache=True)
+@lent
 def _table_size(entries: int) -> int:
     """Power of two that holds so many entries at most half full."""
     size = 8
@@ -39,7 +39,7 @@ def _table_size(entries: int) -> int:
     return size
 
 
-@njit(cache=True)
+@lent
 def _longest(offsets: NDArray[np.int64]) -> int:
     longest = 0
     for i in range(len(offsets) - 1):
@@ -47,7 +47,7 @@ def _longest(offsets: NDArray[np.int64]) -> int:
     return longest
 
 
-@njit(cache=True)
+@lent
 def _count(state: np.uint64, table: NDArray[np.int64], size: int, first: int, at: int, seen: NDArray[np.uint64]) -> int:
     """Position of a token among ``seen[first:at]``, or `at` where it is new; remembered either way.
 
@@ -65,7 +65,7 @@ def _count(state: np.uint64, table: NDArray[np.int64], size: int, first: int, at
         cell = (cell + 1) & (size - 1)
 
 
-@njit(cache=True)
+@compiled
 def hash_texts(
     prefix: np.uint64,
     data: NDArray[np.uint8],

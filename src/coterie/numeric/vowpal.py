@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from coterie.numeric.decimals import parse_number
+from coterie.numeric.decimals import parse_number, scan_number
 from coterie.numeric.fields import (
     BLANK,
     GOOD,
@@ -18,12 +17,14 @@ from coterie.numeric.fields import (
     NOT_A_LABEL,
     NOT_A_NUMBER,
     NOT_AN_IMPORTANCE,
+    byte,
     find,
     is_blank,
     skip_blanks,
     usable,
 )
-from coterie.numeric.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, prefix_state, slot
+from coterie.numeric.generic import lent
+from coterie.numeric.hashing import FNV_OFFSET, FNV_PRIME, as_bytes, encode_key, fnv1a, mix, prefix_state, slot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _CARET = np.uint64(94)
-_PRIME = np.uint64(0x100000001B3)
 
 
 class VowpalRows(NamedTuple):
@@ -70,24 +70,38 @@ def namespaces(names: Sequence[str] = (), called: Sequence[str] | None = None) -
     return Namespaces(as_bytes(b"".join(coded)), bounds, np.array(states, np.uint64))
 
 
-@njit(cache=True)
+@lent
+def _ends_word(c: np.uint8) -> bool:
+    """A blank or a bar."""
+    return bool(is_blank(c) or c == 124)
+
+
+@lent
+def _count_ends(data: NDArray[np.uint8]) -> int:
+    found = 0
+    for i in range(len(data)):
+        found += _ends_word(byte(data, i))
+    return found
+
+
+@lent
 def _word_end(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
     """End of the word at `i` (a blank or a bar ends it), and its first colon (the end where there is none)."""
     colon = -1
-    while i < stop and not is_blank(data[i]) and data[i] != 124:
-        if data[i] == 58 and colon < 0:
+    while i < stop and not _ends_word(byte(data, i)):
+        if byte(data, i) == 58 and colon < 0:
             colon = i
         i += 1
     return i, colon if colon >= 0 else i
 
 
-@njit(cache=True)
+@lent
 def _value(data: NDArray[np.uint8], colon: int, end: int) -> float:
     """What stands after a word's colon; 1 where there is no colon."""
     return 1.0 if colon == end else parse_number(data, colon + 1, end)
 
 
-@njit(cache=True)
+@lent
 def _same(data: NDArray[np.uint8], start: int, stop: int, name: NDArray[np.uint8]) -> bool:
     same = stop - start == len(name)
     for i in range(len(name) if same else 0):
@@ -95,7 +109,7 @@ def _same(data: NDArray[np.uint8], start: int, stop: int, name: NDArray[np.uint8
     return same
 
 
-@njit(cache=True)
+@lent
 def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: VowpalRows) -> tuple[int, int, int]:
     """Label and importance before the first bar; a last word with a quote, or one that touches the bar, is the tag."""
     i = skip_blanks(data, i, bar)
@@ -121,7 +135,7 @@ def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: Vowpa
     return GOOD, i, i
 
 
-@njit(cache=True)
+@lent
 def _which(data: NDArray[np.uint8], start: int, stop: int, wanted: Namespaces) -> int:
     """Which of the wanted namespaces has this name; -1 for none."""
     for k in range(len(wanted.states)):
@@ -130,14 +144,31 @@ def _which(data: NDArray[np.uint8], start: int, stop: int, wanted: Namespaces) -
     return -1
 
 
-@njit(cache=True)
+@lent
+def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, float, int]:
+    """State of the word's hash up to its colon, its value, and its end; a NaN where it is not a feature."""
+    begin = i
+    while i < stop:
+        c = byte(data, i)
+        if c == 58:
+            value, end = scan_number(data, i + 1, stop)
+            good = i > begin and (end == stop or _ends_word(byte(data, end)))
+            return state, (value if good else np.nan), end
+        if _ends_word(c):
+            break
+        state = (state ^ np.uint64(c)) * FNV_PRIME
+        i += 1
+    return state, 1.0, i
+
+
+@lent
 def _read_namespace(
     data: NDArray[np.uint8], i: int, stop: int, at: int, mask: np.uint64, wanted: Namespaces, out: VowpalRows
 ) -> tuple[int, int, int, int]:
     """Features from the place after a bar to the next bar; returns code, end of entries, and the word it stopped at."""
     end, colon = _word_end(data, i, stop)
     prefix = fnv1a(FNV_OFFSET, data, i, colon)
-    prefix = (prefix ^ _CARET) * _PRIME if colon > i else prefix
+    prefix = (prefix ^ _CARET) * FNV_PRIME if colon > i else prefix
     some, which = len(wanted.states) > 0, -1
     if some:
         which = _which(data, i, colon, wanted)
@@ -150,14 +181,13 @@ def _read_namespace(
         return NOT_A_NUMBER, at, i, end
     indices, values = out.indices, out.values
     i = skip_blanks(data, end, stop)
-    while i < stop and data[i] != 124:
-        end, colon = _word_end(data, i, stop)
-        if colon == i:
-            return NO_NAME, at, i, end
-        value = scale * _value(data, colon, end)
+    while i < stop and byte(data, i) != 124:
+        state, value, end = _read_feature(data, i, stop, prefix)
+        value *= scale
         if not usable(value):
-            return NOT_A_NUMBER, at, i, end
-        indices[at], values[at] = slot(fnv1a(prefix, data, i, colon), mask), value
+            end, colon = _word_end(data, i, stop)
+            return (NO_NAME if colon == i else NOT_A_NUMBER), at, i, end
+        indices[np.uint64(at)], values[np.uint64(at)] = slot(state, mask), value
         if some:
             out.namespace[at] = which
         at += 1
@@ -165,7 +195,7 @@ def _read_namespace(
     return GOOD, at, i, i
 
 
-@njit(cache=True)
+@lent
 def _read_task(data: NDArray[np.uint8], i: int, stop: int, row: int, out: VowpalRows) -> int:
     """Keep the first feature of the task's namespace; returns the next bar."""
     end, _ = _word_end(data, i, stop)
@@ -176,7 +206,7 @@ def _read_task(data: NDArray[np.uint8], i: int, stop: int, row: int, out: Vowpal
     return find(data, i, stop, 124)
 
 
-@njit(cache=True)
+@lent
 def _read_row(
     data: NDArray[np.uint8],
     start: int,
@@ -208,7 +238,7 @@ def _read_row(
     return code, at, first, end
 
 
-@njit(cache=True)
+@lent
 def _read_rows(
     data: NDArray[np.uint8],
     start: NDArray[np.int64],
@@ -256,7 +286,8 @@ def parse_vowpal(
     >>> rows.indices[:2].tolist() == [feature_hash("word^free", 18), feature_hash("word^now", 18)]
     True
     """
-    n, entries = len(start), len(data) // 2 + 1
+    n = len(start)
+    entries = _count_ends(data) + n  # a word ends at each, or with its row
     chosen = namespaces() if wanted is None else wanted
     out = VowpalRows(
         indptr=np.empty(n + 1, np.int64),
@@ -271,3 +302,52 @@ def parse_vowpal(
     )
     _read_rows(data, start, stop, task, mask, chosen, out)
     return out
+
+
+@lent
+def _number_words(
+    data: NDArray[np.uint8],
+    place: NDArray[np.int64],
+    table: NDArray[np.int64],
+    first: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+) -> int:
+    """Fill in what `number_words` returns; the table, of a power of two cells, is empty where it is negative."""
+    found, mask = 0, np.uint64(len(table) - 1)
+    for row in range(len(place)):
+        start, stop = place[row, 0], place[row, 1]
+        cell = mix(fnv1a(FNV_OFFSET, data, start, stop)) & mask
+        while table[cell] >= 0:
+            other = first[table[cell]]
+            if _same(data, start, stop, data[place[other, 0] : place[other, 1]]):
+                break
+            cell = (cell + np.uint64(1)) & mask
+        if table[cell] < 0:
+            table[cell], first[found] = found, row
+            found += 1
+        numbers[row] = table[cell]
+    return found
+
+
+def number_words(data: NDArray[np.uint8], place: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the words ``data[place[i, 0]:place[i, 1]]`` in order of first appearance; O(bytes).
+
+    Returns
+    -------
+    first : int64, shape (n_words,)
+        Where each word is first.
+    numbers : int64, shape (n,)
+        Which word each is.
+
+    Examples
+    --------
+    >>> from coterie.numeric.hashing import as_bytes
+    >>> first, numbers = number_words(as_bytes(b"it fr it"), np.array([[0, 2], [3, 5], [6, 8]]))
+    >>> first.tolist(), numbers.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    n = len(place)
+    table = np.full(2 << n.bit_length(), -1, np.int64)
+    first, numbers = np.empty(n, np.int64), np.empty(n, np.int64)
+    found = _number_words(data, place, table, first, numbers)
+    return first[:found], numbers

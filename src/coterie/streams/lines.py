@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from coterie.streams.sources import Source
 
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 22
 LONGEST_RECORD = 1 << 24
 _STRICT = Faults("stop")
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -148,7 +148,7 @@ def _utf8_error(data: bytes) -> int | None:
 
 
 def text_records(source: Source, split: Splitter, faults: Faults, header: bool = False) -> Iterator[Records]:
-    """Yield the records of a text, about a mebibyte at a time.
+    """Yield the records of a text, about four mebibytes at a time.
 
     Reports records that are not UTF-8, that do not end within 16 MiB, and quoted fields never closed; a fault of the
     first record is never skipped if it is a `header`.

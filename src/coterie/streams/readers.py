@@ -319,14 +319,14 @@ def read(
     format      extensions                label and task
     ==========  ========================  ==============================================================
     csv, tsv    csv txt; tsv tab          columns, read as strings; the delimiter of csv is found out
-    jsonl       jsonl ndjson json         keys, with the type they have in the first mebibyte
+    jsonl       jsonl ndjson json         keys, with the type they have in the first 4 MiB
     parquet     parquet pq                columns, with their type
     arrow       arrow arrows feather ipc  columns, with their type (IPC files and streams)
     svmlight    svm svmlight libsvm       the row's first number; ``qid:``, a whole number
     vw          vw                        the row's first number; the first feature of the namespace `task`
     ==========  ========================  ==============================================================
 
-    Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns of text are typed by the first mebibyte:
+    Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns of text are typed by the first four mebibytes:
     numbers are numeric features, strings and truth values categorical, lists of strings items (`Encoder` tells how each
     becomes features); in CSV a column is numeric if more than half of its values are, and dates are strings. Keys of
     JSON that first appear later are not read. The indices of svmlight are the columns themselves; features of
@@ -356,7 +356,7 @@ def read(
     on_error : {"stop", "skip"}, default "stop"
         Raise at the first bad record, or leave bad records out and count them.
     block_rows : int, default 8192
-        Most records of a block; blocks of text are about a mebibyte at most.
+        Most records of a block; blocks of text are about four mebibytes at most.
     encoder : Encoder or ViewEncoder, optional
         One made by an earlier reading, which this one goes on with (on a copy). The arguments that would shape a new
         one are not used. Its task must be there; its label is read where it is there and not empty.

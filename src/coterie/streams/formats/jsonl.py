@@ -72,7 +72,7 @@ def _decode(line: bytes) -> dict[str, Any] | str:
 
 
 class JsonTable:
-    """One file of JSON Lines; keys that first appear after its first mebibyte are not read."""
+    """One file of JSON Lines; keys that first appear after its first four mebibytes are not read."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
         self._path, self._faults, self._block_rows = source.name, faults, block_rows

@@ -12,7 +12,7 @@ import numpy as np
 from coterie.numeric import fields
 from coterie.numeric.hashing import as_bytes, bit_mask, encode_key
 from coterie.numeric.svmlight import NO_QUERY, parse_svmlight
-from coterie.numeric.vowpal import namespaces, parse_vowpal
+from coterie.numeric.vowpal import namespaces, number_words, parse_vowpal
 from coterie.streams.columns import Entries
 from coterie.streams.faults import Fault, Faults, shown
 from coterie.streams.lines import Records, split_lines, text_records
@@ -121,18 +121,15 @@ class VowpalParser:
         entries = Entries(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
         if (rows.importance != 1.0).any():
             self.habits.notes["importance"] = "importance weights are not used"
-        return _Parsed(entries, rows.label, self._tasks(records.data, rows.task), rows.fault, rows.token)
+        return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token)
 
-    def _tasks(self, data: bytes, place: NDArray[np.int64]) -> NDArray[Any] | None:
+    def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[Any] | None:
         """Task of each row; equal ones are one object."""
         if self.task is None:
             return None
-        known: dict[bytes, str] = {}
-        tasks = np.empty(len(place), dtype=object)
-        for row, (start, stop) in enumerate(place.tolist()):
-            word = data[start:stop]
-            tasks[row] = known.get(word) or known.setdefault(word, word.decode())
-        return tasks
+        first, numbers = number_words(data, place)
+        words = [data[start:stop].tobytes().decode() for start, stop in place[first].tolist()]
+        return np.array(words, object)[numbers]
 
 
 class ViewParser:
