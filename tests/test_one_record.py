@@ -15,11 +15,12 @@ from numba import njit, typeof
 
 import coterie as ct
 from coterie.hypotheses import tables
+from coterie.index import distinct_labels
 from coterie.numeric.dictionaries import NO_BLOCK
 from coterie.numeric.entries import Entry
 from coterie.numeric.kept import Kept, keep, opened
 from coterie.numeric.tables import RowMajorPairs, second
-from coterie.views import Vocabulary, distinct_labels
+from coterie.views import Vocabulary
 
 TASKS = ["ann", "bob", "cyd"]
 MODELS = {

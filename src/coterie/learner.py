@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from . import spec
 from .bindings import FORMS
 from .hypotheses import linear
+from .index import Index
 from .numeric.asking import EVERY, renew, skip_rounds
 from .numeric.dictionaries import AT_PLAIN, NO_BLOCK, NO_DICTIONARY
 from .numeric.entries import Entries, Settled
@@ -25,7 +26,6 @@ from .numeric.records import Csr, take
 from .numeric.stream import UNPROVIDED, UNREAD, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .state import State
-from .views import Index
 
 Margins = NDArray[np.float64]
 
@@ -288,9 +288,9 @@ def form_for(hypothesis: Any, relation: Any) -> str:
     return str(form)
 
 
-def new_among(state: State, tasks: Sequence[Hashable]) -> list[Hashable]:
+def new_among(state: State, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
     """The tasks that the state does not know, once each."""
-    return [task for task in dict.fromkeys(tasks) if task not in state.tasks.numbers]
+    return state.tasks.new_among(tasks)
 
 
 def known_and_unseen(

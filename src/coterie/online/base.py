@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.index import distinct_labels, occurring
 from coterie.numeric.records import Csr
 from coterie.state import State
 from coterie.streams import tabular
 from coterie.streams.block import Block
-from coterie.views import HashedVocabulary, View, Vocabulary, distinct_labels
+from coterie.views import HashedVocabulary, View, Vocabulary
 
 from .compared import Compared
 from .guard import exclusive
@@ -318,7 +319,7 @@ class OnlineModel(Compared):
         return labels
 
     def _tasks_known(self) -> Collection[Hashable]:
-        return self.state_.tasks.numbers if self.fitted else ()
+        return self.state_.tasks.labels if self.fitted else ()
 
     def _labels_known(self) -> Any:
         """The labels known, as a copy."""
@@ -338,10 +339,8 @@ class OnlineModel(Compared):
     ) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
-        distinct, places = distinct_labels(task)
-        state, numbers = self._numbered(distinct, features, tabular.is_dense(rows), tasks, length)
+        state, codes = self._numbered(task, features, tabular.is_dense(rows), tasks, length)
         self.labels_ = labels
-        codes = np.array(numbers, np.int64)[places]
         asker = None if asking is None else asking(state)
         last = max(len(values) - late, 0)
         inside = labels.learn(values, last)
@@ -351,15 +350,20 @@ class OnlineModel(Compared):
         return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked, *support)
 
     def _numbered(
-        self, distinct: Sequence[Hashable], features: int, dense: bool, tasks: Sequence[Hashable], length: int | None
-    ) -> tuple[State, list[int]]:
-        """The state with room for all these tasks, and the numbers of the distinct ones, looked up once if known."""
-        if self.fitted and not tasks and features <= self.state_.features:
-            found = list(map(self.state_.tasks.numbers.get, distinct))
-            if None not in found:
-                return self.state_, found  # type: ignore[return-value]
-        state = self._state_with([*tasks, *distinct], features, dense, length)
-        return state, list(map(state.tasks.numbers.__getitem__, distinct))
+        self, task: Any, features: int, dense: bool, tasks: Sequence[Hashable], length: int | None
+    ) -> tuple[State, NDArray[np.int64]]:
+        """The state with room for all these tasks, and the number of each record's, looked up once if known."""
+        roomy = self.fitted and not tasks and features <= self.state_.features
+        codes = self.state_.tasks.codes_of_known(task) if roomy else None
+        if codes is not None:
+            return self.state_, codes
+        distinct, places = occurring(task)
+        if roomy:
+            numbers = self.state_.tasks.find(distinct)
+            if numbers.min(initial=0) >= 0:
+                return self.state_, numbers[places]
+        state = self._state_with([*tasks, *distinct] if tasks else distinct, features, dense, length)
+        return state, state.tasks.find(distinct)[places]
 
     def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
         """The state with room for these tasks and features, made if there is none."""
@@ -372,7 +376,7 @@ class OnlineModel(Compared):
         return self.state_
 
     def _refuse_unseen(self, tasks: Sequence[Hashable]) -> None:
-        unseen = [task for task in tasks if task not in self.state_.tasks.numbers]
+        unseen = self.state_.tasks.new_among(tasks)
         if unseen:
             raise ValueError(f"task {unseen[0]!r} was never seen and new_task is 'raise'")
 
@@ -382,9 +386,10 @@ class OnlineModel(Compared):
     def _inside(self, rows: Any, distinct: Sequence[Hashable], places: NDArray[np.int64]) -> Margins:
         if self.new_task == "raise":
             self._refuse_unseen(distinct)
-        numbers = self.state_.tasks.numbers
-        tabular.refuse_twins([label for label in distinct if label not in numbers], numbers)
-        codes = np.array([numbers.get(label, -1) for label in distinct], np.int64)[places]
+        numbers = self.state_.tasks.find(distinct)
+        if numbers.min(initial=0) < 0:
+            tabular.refuse_twins([distinct[i] for i in np.flatnonzero(numbers < 0).tolist()], self.state_.tasks.numbers)
+        codes = numbers[places]
         unseen = [distinct[place] for place in places[codes < 0]]
         return np.asarray(self._learner().score_any(self.state_, rows, codes, unseen))
 
