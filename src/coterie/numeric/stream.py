@@ -11,7 +11,7 @@ from .asking import decide, pass_by, wanted
 from .dictionaries import taken
 from .generic import compiled, locked
 from .kept import address, opened
-from .models import adapt, add, foresee, ready, report, score, tick
+from .models import adapt, add, foresee, ready, report, score, sight, tick
 from .records import end
 from .rules import calls, direction, evidence, step
 
@@ -28,12 +28,18 @@ class Moves(NamedTuple):
     taus: Any
 
 
+#: So many rounds ahead memory is asked for that says where weights are: before these are asked for, one round ahead.
+SIGHT = 4
+
+
 @compiled
 def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: Any) -> None:
     """Margins of the records ``first`` to ``last`` (not included), nothing learned."""
     for t in range(first, last):
         if t + 1 < last:
             foresee(model, tasks[t + 1], rows, t + 1)
+        if t + SIGHT < last:
+            sight(model, tasks[t + SIGHT])
         margins[t] = report(model, tasks[t], rows, t, score(model, tasks[t], rows, t))
 
 
@@ -51,6 +57,8 @@ def learn(
         i = tasks[s]
         if s + 1 < last:
             foresee(model, tasks[s + 1], rows, s + 1)
+        if s + SIGHT < last:
+            sight(model, tasks[s + SIGHT])
         margin = score(model, i, rows, s)
         if delay == 0:
             moves.margins[s] = report(model, i, rows, s, margin)
