@@ -109,7 +109,7 @@ class Index:
             return
         numbers, known = self.numbers, self.labels
         self._table = None
-        for label in labels:
+        for label in labels.tolist() if isinstance(labels, np.ndarray) else labels:
             if label not in numbers:
                 numbers[label] = len(known)
                 known.append(label)
