@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.index import distinct_labels, occurring
+from coterie.index import occurring
 from coterie.numeric.records import Csr
 from coterie.state import State
 from coterie.streams import tabular
@@ -192,7 +192,7 @@ class OnlineModel(Compared):
     def _decide(self, X: Any, task: Any = None) -> Margins:
         """The margin of each record as it is outside; nothing is learned."""
         rows, tasks = self._rows_and_tasks(X, task)
-        return self._margins(rows, *distinct_labels(tasks))
+        return self._margins(rows, *occurring(tasks))
 
     def _rows_and_tasks(self, X: Any, task: Any) -> tuple[Any, Any]:
         """Records to predict, and the task of each; something has been learned."""
@@ -220,7 +220,7 @@ class OnlineModel(Compared):
         self._check_fitted()
         rows, features = tabular.block_rows(block.X, self.dtype)
         self._check_width(features)
-        return self._margins(rows, *distinct_labels(block.tasks))
+        return self._margins(rows, *occurring(block.tasks))
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
