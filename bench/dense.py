@@ -17,12 +17,13 @@ from bench.race import feed, race
 from coterie.streams.block import Block
 
 SHAPES = {"dense28": streams.dense28, "dense128": streams.dense128}
-STEPS = (0.5, 1.0, 1.5, 3.0)
+STEPS, NOISES = (0.5, 1.0, 1.5, 3.0), (10.0, 100.0)
 CANDIDATES: dict[str, Callable[[], Any]] = {
     **{f"PA-I, C = {C:g}": lambda C=C: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C)) for C in (1.0, 0.3)},
     "PA-I, C = 1, averaged": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(1.0), average=True),
     **{f"logistic, step = {step:g}": lambda step=step: ct.MultitaskLogistic(step=step) for step in STEPS},
     "logistic, step = 1, share 0.6": lambda: ct.MultitaskLogistic(ct.MeanRegularized(share=0.6), step=1.0),
+    **{f"AROW, r = {r:g}": lambda r=r: ct.MultitaskAROW(r=r) for r in NOISES},
     "adaptive sharing": ct.AdaptiveSharingClassifier,
 }
 PER_TASK_RECORDS = 2000

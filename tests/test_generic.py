@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -62,3 +65,43 @@ def test_records_with_few_features_have_their_weights_asked_for_ahead(kind, pair
         ask(table, rows)
         (code,) = ask.inspect_llvm().values()
         assert ("call void @llvm.prefetch" in code) == asked
+
+
+MODULE = """
+import os
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.numeric.generic import compiled
+
+{place}
+
+
+@compiled
+def size(held):
+    return held.values.size
+
+
+print(size({name}(np.ones(3))))
+"""
+
+
+def test_machine_code_of_before_a_type_moved_is_passed_over(tmp_path):
+    there = "class Held(NamedTuple):\n    values: object\n"
+    (tmp_path / "user.py").write_text(MODULE.format(place=there, name="Held"))
+    _run(tmp_path, "0")
+    (tmp_path / "elsewhere.py").write_text(f"from typing import NamedTuple\n\n\n{there}")
+    lines = "\n" * there.count("\n")  # the function stays where it is, and its code is looked for under the same name
+    (tmp_path / "user.py").write_text(MODULE.format(place=f"import elsewhere{lines}", name="elsewhere.Held"))
+    _run(tmp_path, "1")
+
+
+def _run(folder, version):
+    """Run the module as another version of coterie would."""
+    code = f"import coterie.numeric.generic as g\ng._VERSION = (*g._VERSION, {version!r})\nimport user\n"
+    kept = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | kept, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr

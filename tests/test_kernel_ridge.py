@@ -388,3 +388,16 @@ def watched(made, seen):
         return made(kernel, X, Z, dtype)
 
     return block
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [np.c_[X, X[:, :1] + X[:, 1:2]], sp.csr_array(X), np.zeros_like(X), X * [1.0, 1e-3, 1e3]],
+    ids=["dependent", "sparse", "zero", "of many scales"],
+)
+@pytest.mark.parametrize("used", [None, ct.Landweber(steps=7)], ids=["Tikhonov", "Landweber"])
+def test_a_linear_kernel_goes_by_features_where_they_are_few(rows, used):
+    by_features = ct.MultitaskKernelRidge("linear", RELATIONS["matrix"], 0.3, used, solver="spectrum").fit(rows, OUT)
+    asked = {"filter": used, "alpha": 0.3, "solver": "spectrum"}
+    by_matrix = ct.MultitaskKernelRidge(kernels.Polynomial(1, 0.0), RELATIONS["matrix"], **asked).fit(rows, OUT)
+    np.testing.assert_allclose(by_features.predict(rows), by_matrix.predict(rows), rtol=1e-7, atol=1e-7)

@@ -45,13 +45,14 @@ def fitted(shared):
 
 @pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
 @pytest.mark.parametrize("folds", [None, FOLDS], ids=["one by one", "folds"])
-def test_errors_on_rows_left_out_equal_brute_force(shared, folds):
+@pytest.mark.parametrize("model", [MODEL, ct.MultitaskKernelRidge("linear")], ids=["Gaussian", "linear"])
+def test_errors_on_rows_left_out_equal_brute_force(shared, folds, model):
     left_out = [[i] for i in range(N)] if folds is None else [np.flatnonzero(folds == f) for f in range(4)]
-    path = ct.ridge_path(MODEL, X, **fitted(shared), tasks=range(T), values=ALPHAS, relations=RELATIONS, folds=folds)
+    path = ct.ridge_path(model, X, **fitted(shared), tasks=range(T), values=ALPHAS, relations=RELATIONS, folds=folds)
     assert path.tasks == list(range(T))
     for r, relation in enumerate(RELATIONS):
         for v, alpha in enumerate(ALPHAS):
-            errors = brute(MODEL, relation, {"alpha": alpha}, fitted(shared), left_out)
+            errors = brute(model, relation, {"alpha": alpha}, fitted(shared), left_out)
             np.testing.assert_allclose(path.errors[r, v], by_task(errors, TASK), rtol=1e-8)
             assert path.curve[r, v] == pytest.approx(errors.mean(), rel=1e-8)
 

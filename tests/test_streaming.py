@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.numeric.tables import FeatureMajor, RowMajor, RowMajorPairs, Sparse, SparsePairs
+from coterie.numeric.sparse_tables import Sparse, SparsePairs
+from coterie.numeric.tables import FeatureMajor, RowMajor, RowMajorPairs
 from coterie.streams.block import Block
 from reference import perceptron
 from streams import CASES, FORMS, D, K, Stream, as_dictionaries, linear_stream

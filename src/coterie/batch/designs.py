@@ -14,10 +14,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.points import Points
+from coterie.numeric.points import Points, as_matrix
 
 from . import products
-from .products import block, gram_product, joint_product, some
+from .products import block, dense, gram_product, joint_product, rank_bound, some
 from .spectra import JointSpectrum, KroneckerSpectrum, Part
 
 Array = NDArray[Any]
@@ -155,8 +155,10 @@ class Shared:
         return solve
 
     def spectrum(self) -> KroneckerSpectrum:
-        """The eigenvalues and eigenvectors of K and of M: O(n³ + T³)."""
-        return KroneckerSpectrum(*eigen(self.gram()), *self.tasks)
+        """The eigenvalues and eigenvectors of K and of M: O(n³ + T³), O(n d² + T³) by fewer features than rows."""
+        by_features = products.narrow(self.kernel, self.points)
+        made = thin_eigen(dense(as_matrix(self.points)), self.dtype) if by_features else eigen(self.gram())
+        return KroneckerSpectrum(*made, *self.tasks)
 
     def preconditioner(self, alpha: float, rank: int) -> Callable[[Array], Array]:
         """Nearly the inverse of M ⊗ K + alpha I, from some columns of K (Nyström): O(n rank²)."""
@@ -183,13 +185,15 @@ class Shared:
             size * outputs
             + {
                 "cholesky": size * (1.1 + factors) * square,
-                "spectrum": size * 4.2 * square,
+                "spectrum": size * 4.2 * self.n * rank_bound(self.kernel, self.points),
                 "conjugate gradients": size * (3.0 * self.n * rank_for(self.n) + 2.0 * products.BLOCK_ENTRIES),
             }[solver]
         )
 
     def preferred(self) -> str:
         """The quickest exact solver of Tikhonov systems: a spectrum costs as much as some twenty Cholesky factors."""
+        if products.narrow(self.kernel, self.points):
+            return "spectrum"
         return "cholesky" if len(distinct(self.tasks[0])) <= 4 else "spectrum"
 
 
@@ -205,6 +209,15 @@ def eigen(A: Array) -> tuple[Array, Array]:
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
     values[values < 4 * np.finfo(values.dtype).eps * values[-1]] = 0.0
     return values, vectors
+
+
+def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
+    """Eigenvalues of X X' from the first that is not rounding on, and their eigenvectors, (n, r): O(n d²)."""
+    from scipy.linalg import svd
+
+    V, s, _ = svd(np.asarray(X, dtype), full_matrices=False, check_finite=False)
+    kept = max(int(np.count_nonzero(s > len(X) * np.finfo(s.dtype).eps * s[0])), 1)
+    return s[:kept][::-1] ** 2, V[:, :kept][:, ::-1]
 
 
 def distinct(values: Array) -> list[tuple[float, Codes]]:

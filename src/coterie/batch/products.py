@@ -129,6 +129,22 @@ def _(kernel: Linear, X: Points, D: Any, dtype: str) -> Array:
     return np.asarray(W @ W.T, np.float64)
 
 
+@singledispatch
+def rank_bound(kernel: Any, X: Points) -> int:
+    """The most eigenvalues that the kernel matrix of these records can have beside zero."""
+    return len(X.squares)
+
+
+@rank_bound.register
+def _(kernel: Linear, X: Points) -> int:
+    return max(min(len(X.squares), X.features), 1)
+
+
+def narrow(kernel: Any, X: Points) -> bool:
+    """Whether a spectrum is had from features in less time than from the kernel matrix."""
+    return 2 * rank_bound(kernel, X) < len(X.squares)
+
+
 def _few(n_tasks: int, Z: Points) -> bool:
     return n_tasks * Z.features <= MOST_WEIGHTS
 

@@ -78,7 +78,11 @@ def _fill(missing: Array, c: Array, part: Part, g: Array, inside: NDArray[np.int
 
 
 class KroneckerSpectrum:
-    """The spectrum of M ⊗ K: eigenvalues s_i l_j, eigenvectors those of K and of M (ROS11 §5.2)."""
+    """The spectrum of M ⊗ K: eigenvalues s_i l_j, eigenvectors those of K and of M (ROS11 §5.2).
+
+    Eigenvectors of K whose eigenvalue is zero may be left out: all of them have the gain g(0), and what they say is
+    what the others do not say.
+    """
 
     def __init__(self, s: Array, V: Array, lams: Array, U: Array) -> None:
         self.s, self.V, self.lams, self.U = s, V, lams, U
@@ -107,31 +111,46 @@ class KroneckerSpectrum:
         With H_ij = Σ_k V_ik² g(s_k l_j) it is (C U)_ij / H_ij, turned back by U.
         """
         lams, place = np.unique(self.lams, return_inverse=True)
-        squares = self._sums_along(used, values, self.V**2, np.ones((len(self.s), len(lams))), lams)
+        ones = np.ones((len(self.s), len(lams)))
+        squares = self._sums_along(used, values, self.V**2, ones, np.ones((len(Y), len(lams))), lams)
         for C, H in zip(self._turned(used, Y, values), squares, strict=True):
             yield (C / H[:, place]) @ self.U.T
 
     def folds_left_out(self, used: Any, Y: Array, values: Sequence[Any], folds: Folds) -> Iterator[Array]:
         """The same for folds of rows: a system of the size of the fold for each distinct eigenvalue of M."""
         columns, place = np.unique(self.lams, return_inverse=True)
-        gains = used.along(np.multiply.outer(self.s, columns), self.largest, values)
+        gains = used.along(np.multiply.outer(np.append(self.s, 0.0), columns), self.largest, values)
         for C, g in zip(self._turned(used, Y, values), gains, strict=True):
             missing = np.empty_like(C)
             for fold in folds:
                 V = self.V[fold]
+                left_out = np.eye(len(fold)) - V @ V.T if self._thin else 0.0
                 for j in range(len(columns)):
                     here = np.flatnonzero(place == j)
-                    missing[np.ix_(fold, here)] = np.linalg.solve((V * g[:, j]) @ V.T, C[np.ix_(fold, here)])
+                    among = (V * g[:-1, j]) @ V.T + g[-1, j] * left_out
+                    missing[np.ix_(fold, here)] = np.linalg.solve(among, C[np.ix_(fold, here)])
             yield missing @ self.U.T
+
+    @property
+    def _thin(self) -> bool:
+        """Whether eigenvectors of K are left out."""
+        n, r = self.V.shape
+        return bool(r < n)
 
     def _turned(self, used: Any, Y: Array, values: Sequence[Any]) -> Iterator[Array]:
         """C U for each value."""
-        return self._sums_along(used, values, self.V, self.V.T @ (Y @ self.U), self.lams)
+        turned = Y @ self.U
+        return self._sums_along(used, values, self.V, self.V.T @ turned, turned, self.lams)
 
-    def _sums_along(self, used: Any, values: Sequence[Any], V: Array, Z: Array, lams: Array) -> Iterator[Array]:
-        """Σ_k V_ik g(s_k l_j) Z_kj for each value; where g is g(0) for all of them, the sum is made once."""
+    def _sums_along(
+        self, used: Any, values: Sequence[Any], V: Array, Z: Array, whole: Array, lams: Array
+    ) -> Iterator[Array]:
+        """Σ_k V_ik g(s_k l_j) Z_kj for each value; where g is g(0) for all of them, the sum is made once.
+
+        Over all k, those left out included, Σ_k V_ik Z_kj is ``whole``.
+        """
         first = self._constant_before(used, values)
-        flat = V[:, :first] @ Z[:first]
+        flat = whole - V[:, first:] @ Z[first:] if self._thin else V[:, :first] @ Z[:first]
         sigma = np.multiply.outer(np.concatenate([[0.0], self.s[first:]]), lams)
         for gains in used.along(sigma, self.largest, values):
             yield gains[0] * flat + V[:, first:] @ (gains[1:] * Z[first:])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.numeric.tables import Sparse, SparsePairs
+from coterie.numeric.sparse_tables import Sparse, SparsePairs
 
 from . import tables
 

@@ -10,23 +10,8 @@ from numpy.typing import NDArray
 
 from coterie.numeric.arrays import grown, roomy
 from coterie.numeric.records import Dense
-from coterie.numeric.tables import (
-    FeatureMajor,
-    Hashed,
-    HashedPairs,
-    RowMajor,
-    RowMajorPairs,
-    Sparse,
-    SparsePairs,
-    add_pairs,
-    arena,
-    axpy,
-    compact,
-    read_row,
-    room,
-    write_pairs,
-    write_row,
-)
+from coterie.numeric.sparse_tables import Sparse, SparsePairs, add_pairs, arena, compact, room, write_pairs, write_row
+from coterie.numeric.tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, axpy, read_row
 
 Weights = NDArray[np.floating[Any]]
 

@@ -12,18 +12,16 @@ from .confidence import variance
 from .generic import compiled, generic, when
 from .models import Spread, adapt, add, diagonal, foresee, ready, report, score, sight, skip, spread, tick
 from .prefetch import fetch
+from .sparse_tables import Sparse, SparsePairs, line
 from .tables import (
     FeatureMajor,
     Hashed,
     HashedPairs,
     RowMajor,
     RowMajorPairs,
-    Sparse,
-    SparsePairs,
     beside,
     claim,
     held,
-    line,
     locate,
     put,
     reserve,

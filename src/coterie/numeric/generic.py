@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from numba import __version__ as numba_version
 from numba import njit, types
 from numba.extending import overload
 
@@ -36,7 +37,8 @@ def _newest_source() -> tuple[float, int]:
     return max(each.st_mtime for each in found), sum(each.st_size for each in found)
 
 
-_STAMP = _newest_source()
+#: A version, since that is read before what names types, which a newer coterie may have moved to another module.
+_VERSION = (numba_version, *_newest_source())
 
 
 def compiled(function: F) -> F:
@@ -68,7 +70,7 @@ def lent(function: F) -> F:
 
 def _cached(function: F, **options: Any) -> F:
     made: Any = njit(**{"cache": True, "nogil": True} | options)(function)
-    made._cache._cache_file._source_stamp = _STAMP
+    made._cache._cache_file._version = _VERSION
     return cast(F, made)
 
 

@@ -11,20 +11,8 @@ from numba.extending import intrinsic
 
 from .generic import compiled, generic, when
 from .records import Csr, Dense, begin, end, feature
-from .tables import (
-    FeatureMajor,
-    Hashed,
-    HashedPairs,
-    RowMajor,
-    RowMajorPairs,
-    Second,
-    Sparse,
-    SparsePairs,
-    beside,
-    bucket_of,
-    line,
-    locate,
-)
+from .sparse_tables import Sparse, SparsePairs, bucket_of, line
+from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Second, beside, locate
 
 
 def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:

@@ -20,8 +20,9 @@ from .p_norm import PNorm
 from .records import Csr
 from .second_order import Bordered, FullPrimal
 from .signed import Signed
+from .sparse_tables import Sparse, SparsePairs, cells
 from .stores import DenseStore, SparseStore
-from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs, cells
+from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs
 from .taught import Taught
 
 Arrays = dict[str, NDArray[Any]]
