@@ -14,9 +14,8 @@ from river import linear_model
 
 import coterie as ct
 from bench.harness import Row, at_least, main, side_by_side
-from coterie.numeric.dictionaries import AT_PLAIN, NO_BLOCK
-from coterie.numeric.entries import Entry
-from coterie.numeric.stream import learn_one, predict_one
+from coterie.numeric.dictionaries import room
+from coterie.numeric.entries import Settled
 
 RECORDS, KEYS, NAMES, TASKS = 10_000, 50, 1000, 100
 
@@ -49,13 +48,14 @@ def dictionary_of_theirs(models: Any, stream: list) -> None:
 
 
 def least(model: Any, stream: list) -> None:
-    """The compiled round of a model that has learned the stream: nothing is checked, looked up or told in Python."""
-    state, rule = model.state_, model.rule.compiled()
-    names, tasks = id(model.view_.numbers), state.tasks.numbers
-    predict, learn = Entry(predict_one), Entry(learn_one)
+    """The compiled round of a model that has learned the stream: nothing is checked or told in Python."""
+    state, tasks = model.state_, model.state_.tasks.numbers
+    settled = Settled(state.model, model.rule.compiled(), room(KEYS), model.view_.numbers)
+    at, predict, learn = settled.at, settled.predict, settled.learn
     for x, y, task in stream:
-        predict(state.model, NO_BLOCK, id(x), names, AT_PLAIN, tasks[task])
-        learn(state.model, rule, NO_BLOCK, id(x), names, AT_PLAIN, tasks[task], 1.0 if y else -1.0)
+        i = tasks[task]
+        predict(at, x, i)
+        learn(at, x, i, 1.0 if y else -1.0)
 
 
 def rows(quick: bool) -> Iterator[Row]:

@@ -11,12 +11,16 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from numba import njit, typeof
 
 import coterie as ct
 from coterie.hypotheses import tables
+from coterie.index import distinct_labels
+from coterie.numeric.dictionaries import NO_BLOCK
 from coterie.numeric.entries import Entry
+from coterie.numeric.kept import Kept, keep, opened
 from coterie.numeric.tables import RowMajorPairs, second
-from coterie.views import Vocabulary, distinct_labels
+from coterie.views import Vocabulary
 
 TASKS = ["ann", "bob", "cyd"]
 MODELS = {
@@ -262,3 +266,110 @@ def test_threads_may_predict_with_one_model():
         for _ in range(5):
             told = pool.map(lambda record: model.decision_function_one(record[0], record[2]), records)
             assert list(told) == expected
+
+
+def settled(model=None):
+    """A model that has come to its quickest way of learning one record."""
+    model = learned(model)
+    for x, y, task in stream(20):
+        model.learn_one(x, y, task)
+        model.predict_one(x, task)
+    assert model._quick is not None
+    return model
+
+
+LONG_WAY = [
+    {"new": 1.0, "f1": 1.0},
+    {"f1": "red", "f2": 1.0},
+    MappingProxyType({"f1": 1.0}),
+    {f"f{j % 40}" if j < 40 else f"more{j}": 0.1 for j in range(1500)},
+]
+
+
+@pytest.mark.parametrize("x", LONG_WAY)
+@pytest.mark.parametrize("name", ["half", "averaged, sparse", "graph", "learned"])
+def test_quick_rounds_go_over_into_long_ones_and_back(name, x):
+    quick, slow = settled(MODELS[name]()), settled(MODELS[name]())
+    odd = [(x, True, "ann"), (x, False, "bob"), (x, True, "bob")]
+    for x, y, task in odd[:1] + stream(20, seed=4) + odd[1:]:
+        assert quick.predict_one(x, task) == slow.predict_one(MappingProxyType(x), task)
+        quick.learn_one(x, y, task)
+        slow.learn_one(MappingProxyType(x), y, task)
+    np.testing.assert_array_equal(quick.coef_, slow.coef_)
+    assert quick.state_.rounds == slow.state_.rounds
+
+
+def test_quick_rounds_of_a_regressor_take_its_moments_in():
+    made = [settled(ct.MultitaskRegressor()), settled(ct.MultitaskRegressor())]
+    for x, _, task in stream(20, seed=4):
+        told = [model.predict_one(held, task) for model, held in zip(made, (x, MappingProxyType(x)), strict=True)]
+        assert told[0] == told[1]
+        for model, held in zip(made, (x, MappingProxyType(x)), strict=True):
+            model.learn_one(held, 10.0 * sum(x.values()), task)
+    assert made[0].labels_.inside == made[1].labels_.inside
+
+
+CHANGES = {
+    "set_params": lambda model: model.set_params(rule=ct.PassiveAggressive(C=0.01)),
+    "fit": lambda model: model.fit(*(list(each) for each in zip(*stream(9, seed=7), strict=True))),
+    "partial_fit": lambda model: model.partial_fit([{"f1": 2.0}], [True], task=["ann"]),
+    "restore": lambda model: model.restore(*learned(records=stream(9, seed=7)).dump()),
+    "as_block": lambda model: model.as_block([{"other": 2.0}], [True], task=["ann"]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_quick_rounds_see_what_was_changed(change):
+    quick, slow = settled(), settled()
+    for model in (quick, slow):
+        CHANGES[change](model)
+    for x, y, task in [({"other": 1.0, "f1": 1.0}, True, "ann"), *stream(20, seed=4)]:
+        quick.learn_one(x, y, task)
+        slow.learn_one(MappingProxyType(x), y, task)
+    np.testing.assert_array_equal(quick.coef_, slow.coef_)
+    assert quick.feature_names == slow.feature_names
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda model: model.learn_one({"f1": 1.0}, "third", "ann"), ValueError, "expected two labels"),
+        (lambda model: model.learn_one({"f1": 1.0}, True, ["ann"]), TypeError, "task must be a label"),
+        (lambda model: model.predict_one({"f1": 1.0}, ["ann"]), TypeError, "task must be a label"),
+        (lambda model: model.predict_one({"f1": 1.0}, float("nan")), ValueError, "is missing"),
+        (lambda model: model.predict_one({"f1": 1.0}), ValueError, "task is missing"),
+        (lambda model: model.learn_one([1.0], True, "ann"), TypeError, "dictionary of features"),
+    ],
+)
+def test_what_is_refused_leaves_quick_rounds_as_they_were(call, error, message):
+    model = settled()
+    before, rounds = model.coef_.copy(), model.state_.rounds
+    with pytest.raises(error, match=message):
+        call(model)
+    model.predict_one({"f1": 1.0}, "ann")
+    np.testing.assert_array_equal(model.coef_, before)
+    assert (model.state_.rounds, model.classes_.tolist()) == (rounds, [False, True])
+
+
+def test_records_of_no_task_come_to_quick_rounds():
+    model = ct.MultitaskPerceptron()
+    for x, y, _ in stream(60):
+        model.learn_one(x, y)
+    assert model._quick.task({"f1": 1.0}, None) == 0
+    model.learn_one({"f1": 1.0}, True, "ann")
+    with pytest.raises(ValueError, match="task is missing"):
+        model.learn_one({"f1": 1.0}, True)
+
+
+@njit
+def _sum_of_kept(kept):
+    _, (array, number, flag), last = opened(kept)
+    return (array[1, 2] + number if flag else 0.0) + last
+
+
+def test_a_kept_tree_is_what_was_kept():
+    tree = NO_BLOCK, (np.arange(6.0).reshape(2, 3), 7, True), 2.5
+    memory = keep(tree)
+    total = _sum_of_kept.compile((Kept(typeof(tree)),))
+    tree[1][0][1, 2] = 10.0
+    assert total(memory.ctypes.data) == 10.0 + 7 + 2.5

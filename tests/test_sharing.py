@@ -8,12 +8,12 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from coterie.index import Index
 from coterie.mixture import PIECE, Mixture
 from coterie.numeric.mixture import slope_after
 from coterie.numeric.records import Dense
 from coterie.numeric.stream import Moves
 from coterie.state import State
-from coterie.views import Index
 from reference import adalog
 from reference.sharing import AdaptiveSharing, root, run
 from test_adaptive import as_records, stream

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .hypotheses import linear
+from .index import Index
 from .numeric.models import Columns
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
 from .relations.learned import check_size, matrix_of
 from .state import State
-from .views import Index
 
 
 class Nested:
@@ -54,7 +54,7 @@ class ByLevels(Nested):
     def start(learner: Any, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         sharing = GroupIndex(learner.relation)
         index = Index(tasks)
-        levels = sharing.extend(sharing.empty(), 0, index.labels, 0)
+        levels = sharing.extend(sharing.empty(), 0, index.sequence, 0)
         own = len(index) if learner.relation.specific else 1
         model = learner.hypothesis.grouped(levels, len(sharing), own, features, dense)
         return State(model, index, sharing, features, dense)
@@ -62,7 +62,9 @@ class ByLevels(Nested):
     @staticmethod
     def extend(learner: Any, state: State, new: Sequence[Hashable], features: int) -> None:
         model = state.model
-        levels = state.sharing.extend(linear.levels_of(model), len(state.tasks), new, state.rounds)
+        levels = linear.levels_of(model)
+        if new:
+            levels = state.sharing.extend(levels, len(state.tasks), new, state.rounds)
         tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
         model = linear.with_levels(model, levels)
         state.model = learner.hypothesis.fit(model, len(state.sharing), tasks, features, state.dense)

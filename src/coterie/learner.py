@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from . import spec
 from .bindings import FORMS
 from .hypotheses import linear
+from .index import Index
 from .numeric.asking import EVERY, renew, skip_rounds
 from .numeric.dictionaries import AT_PLAIN, NO_BLOCK, NO_DICTIONARY
-from .numeric.entries import Entries
+from .numeric.entries import Entries, Settled
 from .numeric.records import Csr, take
 from .numeric.stream import UNPROVIDED, UNREAD, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .state import State
-from .views import Index
 
 Margins = NDArray[np.float64]
 
@@ -40,6 +40,10 @@ class ReadFirst:
     def update_named(self, state: Any, x: dict[Any, Any], numbers: dict[Any, int], i: int, y: Any) -> bool:
         """Learn a dictionary of known names; False, nothing being changed, if it must be read first."""
         return False
+
+    def settled(self, state: Any, numbers: dict[Any, int]) -> Settled | None:
+        """The quickest way of reading dictionaries, while the model stays the same object; None where there is none."""
+        return None
 
 
 class Round(ReadFirst, ABC):
@@ -262,9 +266,18 @@ class Learner(Round):
             self._end_round(state)
         return bool(done != UNREAD)
 
+    def settled(self, state: State, numbers: dict[Any, int]) -> Settled | None:
+        """The quickest way of reading dictionaries, once the model has been the same object for some records."""
+        return self._one.settled(state.model, self._rule, numbers)
+
     def _end_round(self, state: State) -> None:
         state.rounds += 1
         self._bound.notice(self.relation, state)
+
+    @property
+    def notice(self) -> Callable[[Any, State], None]:
+        """What is to be called with the relation and the state after a record that has been learned elsewhere."""
+        return self._bound.notice  # type: ignore[no-any-return]
 
 
 def form_for(hypothesis: Any, relation: Any) -> str:
@@ -275,9 +288,9 @@ def form_for(hypothesis: Any, relation: Any) -> str:
     return str(form)
 
 
-def new_among(state: State, tasks: Sequence[Hashable]) -> list[Hashable]:
+def new_among(state: State, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
     """The tasks that the state does not know, once each."""
-    return [task for task in dict.fromkeys(tasks) if task not in state.tasks.numbers]
+    return state.tasks.new_among(tasks)
 
 
 def known_and_unseen(
@@ -291,6 +304,8 @@ def known_and_unseen(
     """A number a record by one of two functions: tasks with code -1 are unknown and labelled ``unseen``, in order."""
     if not unseen:
         return of_known(state, rows, codes)
+    if len(unseen) == len(codes):
+        return of_unseen(state, rows, unseen)
     made, known, new = np.zeros(len(codes)), np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
     made[known] = of_known(state, take(rows, known), codes[known])
     made[new] = of_unseen(state, take(rows, new), unseen)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from . import spec
 from .hypotheses.tables import Weights
+from .index import Index
 from .learner import Learner, Margins, ReadFirst
 from .numeric.arrays import grown
 from .numeric.asking import EVERY, settle
@@ -28,7 +29,6 @@ from .numeric.mixture import Layer, Losses, blend, combine, mix, weigh
 from .numeric.records import Csr, cut
 from .numeric.stream import Moves
 from .numeric.trees import Arrays, below
-from .views import Index
 
 #: Variance of the factors of the last step before the first round; from 1/30 to 1 makes little difference.
 UNSURE = 0.1
@@ -137,7 +137,7 @@ class Mixture(ReadFirst):
 
     def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
-        if features <= state.features and all(task in state.tasks.numbers for task in tasks):
+        if features <= state.features and not state.tasks.new_among(tasks):
             return
         self.check_tasks(state, tasks)
         for learner, member in zip(self.learners, state.members, strict=True):

@@ -93,7 +93,8 @@ class Parameters:
         """Be what a copy has learned, and forget all else: what was refused has left nothing behind."""
         for name in [name for name in self.__dict__ if name.endswith("_")]:
             del self.__dict__[name]
-        self.__dict__.update(fresh.__dict__)
+        for name, held in fresh.__dict__.items():
+            setattr(self, name, held)
         return self
 
     def __sklearn_clone__(self) -> Self:

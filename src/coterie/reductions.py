@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .index import Index
 from .learner import Margins, ReadFirst
 from .numeric.asking import EVERY
 from .numeric.records import Csr
 from .numeric.stream import Moves
 from .numeric.trees import Arrays, below
-from .views import Index
 
 
 @dataclass

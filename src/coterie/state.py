@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .views import Index
+from .index import Index
 
 
 @dataclass

@@ -20,75 +20,6 @@ from .numeric.records import Csr
 from .numeric.view_forms import alone, cut, stack
 
 
-class Index:
-    """Numbers labels in the order in which they come.
-
-    Examples
-    --------
-    >>> index = Index(["fr", "it"])
-    >>> index.codes(["it", "es"])
-    array([ 1, -1])
-    """
-
-    def __init__(self, labels: Iterable[Hashable] = ()) -> None:
-        self.labels: list[Hashable] = []
-        self.numbers: dict[Hashable, int] = {}
-        self.add(labels)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def add(self, labels: Iterable[Hashable]) -> None:
-        """Number the labels that are new."""
-        for label in labels:
-            if label not in self.numbers:
-                self.numbers[label] = len(self.labels)
-                self.labels.append(label)
-
-    def codes(self, labels: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
-        """The number of each label, -1 where it has none: O(n) with one lookup a distinct label."""
-        distinct, places = distinct_labels(labels)
-        numbers = np.array([self.numbers.get(label, -1) for label in distinct], np.int64)
-        return numbers[places]
-
-
-_FEW, _SIMPLE = 32, {str, int, bool}
-
-
-def distinct_labels(
-    labels: Sequence[Hashable] | NDArray[Any], what: str = "task"
-) -> tuple[list[Hashable], NDArray[np.int64]]:
-    """The distinct labels in order of first appearance, and for each record which of them it has.
-
-    Raises
-    ------
-    ValueError
-        If a label is missing (None or NaN); the message names the record.
-    """
-    if isinstance(labels, list) and len(labels) <= _FEW and len(set(map(type, labels)) | _SIMPLE) == len(_SIMPLE):
-        return _distinct_objects(labels, what)
-    import pyarrow as pa
-
-    try:
-        encoded = pa.array(labels).dictionary_encode()
-    except (pa.ArrowException, TypeError, OverflowError):  # labels that Arrow has no type for
-        return _distinct_objects(labels, what)
-    distinct = encoded.dictionary.to_pylist()
-    if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):
-        return _distinct_objects(labels, what)
-    return distinct, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _distinct_objects(labels: Sequence[Hashable] | NDArray[Any], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
-    numbers: dict[Hashable, int] = {}
-    places = np.empty(len(labels), np.int64)
-    for t, label in enumerate(labels):
-        if label is None or label != label:
-            raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
-        places[t] = numbers.setdefault(label, len(numbers))
-    return list(numbers), places
-
-
 class Vocabulary:
     """Turns dictionaries into records: every feature name gets a column of its own, in order of first appearance.
 
@@ -124,8 +55,10 @@ class Vocabulary:
         except KeyError:
             if not grow:
                 return self._known_part(names, values)
+            known = self.numbers
             for name in names:
-                self.numbers.setdefault(name, len(self.numbers))
+                if name not in known:
+                    known[name] = len(known)
             columns = _integers(map(self.numbers.__getitem__, names), len(values))
         return Csr(values, columns, _one_record(len(values)))
 

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
+from coterie.index import Index, distinct_labels
 from coterie.numeric.points import Points, points
 from coterie.parameters import Parameters
 from coterie.streams import tabular
 from coterie.streams.encoding import Encoder
-from coterie.views import Index, Vocabulary, distinct_labels, view_from_json
+from coterie.views import Vocabulary, view_from_json
 
 from .outputs import output_kernel, relation_of
 

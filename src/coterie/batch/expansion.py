@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.index import Index
 from coterie.numeric.points import Points, points
 from coterie.numeric.records import Csr, Dense
-from coterie.views import Index
 
 from .products import by_tasks, gram_product, joint_product, quadratic
 

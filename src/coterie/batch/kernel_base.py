@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.index import distinct_labels
 from coterie.kernels import Gaussian, as_kernel
 from coterie.streams import tabular
-from coterie.views import distinct_labels
 
 from .base import BatchEstimator
 from .expansion import Expansion

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
+from coterie.index import Index, distinct_labels
 from coterie.numeric.points import Points, as_matrix
 from coterie.relations.matrices import labels_of as task_tuple
 from coterie.streams import tabular
-from coterie.views import Index, distinct_labels
 
 from . import memory
 from .base import BatchEstimator, Regressor, numbers

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.index import Index
 from coterie.numeric.points import Points
 from coterie.relations.matrices import labels_of
-from coterie.views import Index
 
 from .base import Records, numbers, plain
 from .designs import Separate, Shared

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
+from coterie.index import distinct_labels
 from coterie.streams.tabular import split_task, task_labels
-from coterie.views import distinct_labels
 
 from .base import Regressor
 from .filters import filter_of

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
+from coterie.index import Index
 from coterie.relations.matrices import labels_of as task_tuple
-from coterie.views import Index
 
 from . import memory
 from .base import Records, Regressor, numbers

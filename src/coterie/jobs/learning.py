@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.index import distinct_labels
 from coterie.jobs.shares import Sharing, sharing
 from coterie.relations.learned import TooManyTasksError
 from coterie.streams.comparison import Comparison, compare
 from coterie.streams.errors import FieldError, InputError
 from coterie.streams.progressive import Trace, progressive_validation
 from coterie.streams.reading import Reading
-from coterie.views import distinct_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.bindings import Columnwise, Nested, refuse_unknown, tell_outgrown
+from coterie.index import Index
 from coterie.numeric.asking import renew
 from coterie.numeric.expansion import Expansion
 from coterie.numeric.models import Columns, Levels
@@ -20,7 +21,6 @@ from coterie.relations.cache import column_cache
 from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import check_size, matrix_of
 from coterie.state import State
-from coterie.views import Index
 
 Codes = NDArray[np.int64]
 Matrix = NDArray[np.float64]

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from coterie.hypotheses import heterogeneous as spaces
 from coterie.hypotheses.dual import as_form
+from coterie.index import Index
 from coterie.learner import Margins, new_among
 from coterie.learners.block import BLOCK, BlockLearner, Codes, Span, copied, spans
 from coterie.numeric.heterogeneous import course_through, margin_of
 from coterie.numeric.records import cut, take
 from coterie.numeric.stream import Moves
 from coterie.state import State
-from coterie.views import Index
 
 
 class HeterogeneousLearner(BlockLearner):

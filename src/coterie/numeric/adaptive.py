@@ -12,7 +12,20 @@ import math
 from typing import Any, NamedTuple
 
 from .generic import compiled, when
-from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, skip, tick
+from .models import (
+    adapt,
+    add,
+    foresee,
+    foresee_grouped,
+    ready,
+    ready_grouped,
+    report,
+    score,
+    sight,
+    sight_grouped,
+    skip,
+    tick,
+)
 from .records import begin, end, feature, value
 from .tables import beside, claim, dot, held, put
 
@@ -64,6 +77,7 @@ def _add_adaptive(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 
 when(score, Adaptive)(lambda model, i, rows, t: sum_of_levels(model, i, rows, t))
 when(foresee, Adaptive)(foresee_grouped)
+when(sight, Adaptive)(sight_grouped)
 when(ready, Adaptive)(ready_grouped)
 when(report, Adaptive)(lambda model, i, rows, t, margin: margin)
 when(tick, Adaptive)(lambda model, i, agreement: None)

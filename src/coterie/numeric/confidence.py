@@ -14,7 +14,21 @@ from typing import Any, NamedTuple
 
 from .adaptive import sum_of_levels
 from .generic import compiled, generic, when
-from .models import adapt, add, foresee, foresee_grouped, ready, ready_grouped, report, score, skip, spread, tick
+from .models import (
+    adapt,
+    add,
+    foresee,
+    foresee_grouped,
+    ready,
+    ready_grouped,
+    report,
+    score,
+    sight,
+    sight_grouped,
+    skip,
+    spread,
+    tick,
+)
 from .records import begin, end, feature, sqnorm, value
 from .tables import beside, claim, held, locate, put
 
@@ -100,6 +114,7 @@ def _add_confident(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 
 when(score, Confident)(lambda model, i, rows, t: sum_of_levels(model, i, rows, t))
 when(foresee, Confident)(foresee_grouped)
+when(sight, Confident)(sight_grouped)
 when(ready, Confident)(ready_grouped)
 when(report, Confident)(lambda model, i, rows, t, margin: margin)
 when(tick, Confident)(lambda model, i, agreement: None)

@@ -43,6 +43,11 @@ NO_BLOCK = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
 NO_DICTIONARY = (0, 0, 0)
 
 
+def room(entries: int) -> Csr:
+    """Memory for one record of up to so many entries."""
+    return Csr(np.empty(entries), np.empty(entries, np.int32), np.zeros(2, np.int64))
+
+
 @locked
 def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
     """Write the values of a dictionary, and the numbers of its names, to arrays of its length.
@@ -76,13 +81,17 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
 
 @locked
 def taken(rows: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
-    """The record at this address as a block of one, ending before it begins if it cannot be read; ``rows`` if at 0."""
+    """The record at this address as a block of one, ending before it begins if it cannot be read; ``rows`` if at 0.
+
+    It is written to ``rows`` if there is room.
+    """
     if record == 0:
         return rows
     n = _size(record)
-    values, columns, starts = np.empty(n, rows.values.dtype), np.empty(n, np.int32), np.zeros(2, np.int64)
-    starts[1] = fill(values, columns, record, numbers, plain, whole)
-    return Csr(values, columns, starts)
+    if n > rows.values.size:
+        rows = Csr(np.empty(n, rows.values.dtype), np.empty(n, np.int32), np.zeros(2, np.int64))
+    rows.starts[1] = fill(rows.values[:n], rows.features[:n], record, numbers, plain, whole)
+    return rows
 
 
 @cache

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import typeof
+import numpy as np
+from numba import typeof, types
 
-from .stream import learn_one, predict_one
+from .dictionaries import AT_PLAIN, room
+from .kept import AT, Kept, keep
+from .records import Csr
+from .stream import learn_kept, learn_one, predict_kept, predict_one
 
 
 class Entry:
@@ -48,12 +52,61 @@ class Entry:
         return self._enter(model, *rest)
 
 
+class Settled:
+    """Rounds of dictionaries of known names with a model, a rule and names that stay what they are, kept compiled.
+
+    ``predict(at, dictionary, task)`` and ``learn(at, dictionary, task, label)`` give what :func:`predict_one` and
+    :func:`learn_one` give.
+    """
+
+    __slots__ = ("_held", "at", "learn", "model", "names", "predict")
+
+    def __init__(self, model: Any, rule: Any, room: Csr, names: dict[Any, int]) -> None:
+        tree = model, rule, room, id(names), AT_PLAIN
+        memory = keep(tree)
+        self.model, self.names, self._held = model, names, (tree, memory)
+        self.at = memory.ctypes.data
+        self.predict, self.learn = _entered(tree)
+
+
+_FUNCTIONS: tuple[Any, ...] = predict_kept, learn_kept, typeof
+_ENTERED: dict[Any, tuple[Any, Any]] = {}
+
+
+def _entered(tree: Any) -> tuple[Any, Any]:
+    """The rounds compiled for what is kept as this tree is: numba's types are found out once."""
+    look = _look(tree)
+    if look not in _ENTERED:
+        predict, learn, type_of = _FUNCTIONS
+        kept = Kept(type_of(tree))
+        _ENTERED[look] = (
+            predict.compile((kept, AT, types.intp)),
+            learn.compile((kept, AT, types.intp, types.float64)),
+        )
+    return _ENTERED[look]
+
+
+_FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # both orders, aligned, writeable
+
+
+def _look(tree: Any) -> Any:
+    """What numba's type of a tree depends on."""
+    if isinstance(tree, tuple):
+        return type(tree), *map(_look, tree)
+    return (tree.dtype, tree.ndim, tree.flags.num & _FLAGS) if isinstance(tree, np.ndarray) else type(tree)
+
+
 class Entries:
     """The entries of one learner; copies begin with none."""
+
+    PATIENCE = 4  # making what is kept takes as long as it saves in so many calls
+    LONGEST = 1000  # of the dictionaries for which no memory is asked
 
     def __init__(self) -> None:
         self.predict = Entry(predict_one)
         self.learn = Entry(learn_one)
+        self._room = room(self.LONGEST)
+        self._forget_settled(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Entries, ()
@@ -62,3 +115,20 @@ class Entries:
         """Hold no model any more."""
         self.predict.forget()
         self.learn.forget()
+        self._forget_settled(None)
+
+    def _forget_settled(self, model: Any) -> None:
+        self._settled: Settled | None = None
+        self._seen, self._calls = model, 0
+
+    def settled(self, model: Any, rule: Any, names: dict[Any, int]) -> Settled | None:
+        """What is kept of this model, once it has come so often that making it pays."""
+        held = self._settled
+        if held is not None and held.model is model and held.names is names:
+            return held
+        if model is not self._seen:
+            self._forget_settled(model)
+        self._calls += 1
+        if self._calls > self.PATIENCE:
+            self._settled = Settled(model, rule, self._room, names)
+        return self._settled

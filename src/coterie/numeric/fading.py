@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .confidence import variance
 from .generic import compiled, generic, when
-from .models import Spread, adapt, add, diagonal, foresee, ready, report, score, skip, spread, tick
+from .models import Spread, adapt, add, diagonal, foresee, ready, report, score, sight, skip, spread, tick
 from .prefetch import fetch
 from .sparse_tables import Sparse, SparsePairs, line
 from .tables import (
@@ -126,6 +126,7 @@ when(diagonal, Forgetful)(lambda model, i: diagonal(model.model, i))
 when(variance, Forgetful)(lambda model, i, rows, t: variance(model.model, i, rows, t))
 when(spread, Forgetful)(lambda model, i, rows, t: spread(model.model, i, rows, t))
 when(foresee, Forgetful)(lambda model, i, rows, t: foresee(model.model, i, rows, t))
+when(sight, Forgetful)(lambda model, i: sight(model.model, i))
 when(adapt, Forgetful)(lambda model: adapt(model.model))
 when(ready, Forgetful)(lambda model, i, rows, t: ready(model.model, i, rows, t))
 when(add, Forgetful)(lambda model, i, c, rows, t: add(model.model, i, c, rows, t))

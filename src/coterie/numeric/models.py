@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .generic import compiled, generic, when
-from .prefetch import fetch, weights_of
+from .prefetch import fetch, prefetch, weights_of
 from .records import begin, end, value
 from .tables import FeatureMajor, axpy, dot, reserve
 
@@ -93,6 +93,11 @@ def report(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
 @generic
 def foresee(model: Any, i: Any, rows: Any, t: Any) -> None:
     """Ask for the memory that record t of task i will need, one round ahead of it."""
+
+
+@generic
+def sight(model: Any, i: Any) -> None:
+    """Ask for what is to be known of task i before one can foresee: of a million tasks it is in no cache."""
 
 
 @generic
@@ -232,6 +237,16 @@ def foresee_grouped(model: Any, i: Any, rows: Any, t: Any) -> None:
             fetch(model.groups, levels.paths[i, level], rows, t)
 
 
+@when(sight, Grouped)
+def sight_grouped(model: Any, i: Any) -> None:
+    """Ask for the weight of the task's own moves, and for its groups."""
+    paths = model.levels.paths
+    prefetch(model.levels.own, i)
+    prefetch(paths, i * paths.shape[1])
+
+
+when(sight, object)(lambda model, i: None)
+
 when(foresee, Spread)(lambda model, i, rows, t: fetch(model.table, i, rows, t))
 
 
@@ -340,6 +355,7 @@ for _kind in (Grouped, Spread):
 
 
 for _kind in (Averaged, AveragedPairs):
+    when(sight, _kind)(lambda model, i: sight(model.model, i))
     when(score, _kind)(lambda model, i, rows, t: score(model.model, i, rows, t))
     when(diagonal, _kind)(lambda model, i: diagonal(model.model, i))
     when(adapt, _kind)(lambda model: adapt(model.model))

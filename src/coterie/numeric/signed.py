@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .generic import compiled, when
-from .models import adapt, add, diagonal, foresee, ready, report, score, skip, spread, tick
+from .models import adapt, add, diagonal, foresee, ready, report, score, sight, skip, spread, tick
 
 
 class Signed(NamedTuple):
@@ -36,6 +36,7 @@ when(report, Signed)(
 when(diagonal, Signed)(lambda model, i: diagonal(model.model, i))
 when(spread, Signed)(lambda model, i, rows, t: spread(model.model, i, rows, t))
 when(foresee, Signed)(lambda model, i, rows, t: foresee(model.model, i, rows, t))
+when(sight, Signed)(lambda model, i: sight(model.model, i))
 when(skip, Signed)(lambda model: skip(model.model))
 when(adapt, Signed)(lambda model: adapt(model.model))
 when(ready, Signed)(lambda model, i, rows, t: ready(model.model, i, rows, t))

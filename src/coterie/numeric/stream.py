@@ -10,7 +10,8 @@ from . import laws  # noqa: F401 - it gives the functions below bodies for learn
 from .asking import decide, pass_by, wanted
 from .dictionaries import taken
 from .generic import compiled, locked
-from .models import adapt, add, foresee, ready, report, score, tick
+from .kept import address, opened
+from .models import adapt, add, foresee, ready, report, score, sight, tick
 from .records import end
 from .rules import calls, direction, evidence, step
 
@@ -27,12 +28,18 @@ class Moves(NamedTuple):
     taus: Any
 
 
+#: So many rounds ahead memory is asked for that says where weights are: before these are asked for, one round ahead.
+SIGHT = 4
+
+
 @compiled
 def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: Any) -> None:
     """Margins of the records ``first`` to ``last`` (not included), nothing learned."""
     for t in range(first, last):
         if t + 1 < last:
             foresee(model, tasks[t + 1], rows, t + 1)
+        if t + SIGHT < last:
+            sight(model, tasks[t + SIGHT])
         margins[t] = report(model, tasks[t], rows, t, score(model, tasks[t], rows, t))
 
 
@@ -50,6 +57,8 @@ def learn(
         i = tasks[s]
         if s + 1 < last:
             foresee(model, tasks[s + 1], rows, s + 1)
+        if s + SIGHT < last:
+            sight(model, tasks[s + SIGHT])
         margin = score(model, i, rows, s)
         if delay == 0:
             moves.margins[s] = report(model, i, rows, s, margin)
@@ -108,3 +117,17 @@ def learn_one(model: Any, rule: Any, rows: Any, record: int, numbers: int, plain
         adapt(model)
     tick(model, i, y * margin)
     return tau
+
+
+@locked
+def predict_kept(kept: Any, record: Any, i: int) -> float:
+    """As :func:`predict_one`, of a dictionary, with all else as it is kept."""
+    model, _, rows, numbers, plain = opened(kept)
+    return predict_one(model, rows, address(record), numbers, plain, i)
+
+
+@locked
+def learn_kept(kept: Any, record: Any, i: int, y: float) -> float:
+    """As :func:`learn_one`, of a dictionary, with all else as it is kept."""
+    model, rule, rows, numbers, plain = opened(kept)
+    return learn_one(model, rule, rows, address(record), numbers, plain, i, y)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.views import distinct_labels
+from coterie.index import distinct_labels
 
 from .labels import TwoLabels
 

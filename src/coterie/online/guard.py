@@ -21,13 +21,21 @@ class Guarded(Parameters):
     parallel. A copy has its own, too; the lock is neither copied, nor pickled, nor saved.
     """
 
-    __slots__ = ("_lock",)
+    __slots__ = ("_lock", "_quick")
+
+    #: What was made ready for rounds of one record with which nothing new comes, if anything.
+    _quick: Any
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance and its lock."""
         made = super().__new__(cls, *args, **kwargs)
         made._lock = RLock()
         return made
+
+    def __setattr__(self, name: str, held: Any) -> None:
+        """Set an attribute; what was made ready for quick rounds is void then."""
+        object.__setattr__(self, "_quick", None)
+        object.__setattr__(self, name, held)
 
     def __getstate__(self) -> dict[str, Any]:
         """What :mod:`pickle` keeps: parameters as they are, what was learned as a copy that nobody goes on changing."""

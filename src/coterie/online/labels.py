@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.views import distinct_labels
+from coterie.index import distinct_labels
 
 
 class Inside(NamedTuple):
@@ -38,36 +38,26 @@ class TwoLabels:
     plain: ClassVar[bool] = True
     most: ClassVar[int | None] = 2
 
-    def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
-        self.inside: dict[Hashable, float] = dict(inside or {})
-        self._ordered: list[Hashable] = []
+    #: Margins are 0 outside where they are inside.
+    shift: ClassVar[float] = 0.0
 
-    @property
-    def ordered(self) -> list[Hashable]:
-        """The labels known, the negative one first."""
-        if len(self._ordered) != len(self.inside):  # labels are never forgotten
-            self._ordered = _in_order(list(self.inside))
-        return self._ordered
+    def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
+        self._know(dict(inside or {}))
+
+    def _know(self, inside: dict[Hashable, float]) -> None:
+        """What follows of the labels known, worked out once: the rounds of one record ask each time."""
+        self.inside = inside
+        #: The labels known, the negative one first.
+        self.ordered = _in_order(list(inside))
+        #: +1 if the positive label, which is the only one while there is one, is +1 inside, else -1.
+        self.orientation = inside[self.ordered[-1]] if inside else 1.0
+        #: What brings margins of the inside outside.
+        self.factor = self.orientation
 
     @property
     def classes(self) -> NDArray[Any]:
         """The labels known as an array, the negative one first."""
         return np.array(self.ordered)
-
-    @property
-    def orientation(self) -> float:
-        """+1 if the positive label, which is the only one while there is one, is +1 inside, else -1."""
-        return self.inside[self.ordered[-1]] if self.inside else 1.0
-
-    @property
-    def shift(self) -> float:
-        """Margins are 0 outside where they are inside."""
-        return 0.0
-
-    @property
-    def factor(self) -> float:
-        """What brings margins of the inside outside."""
-        return self.orientation
 
     @staticmethod
     def array(y: Any) -> NDArray[Any]:
@@ -116,7 +106,7 @@ class TwoLabels:
         """
         distinct, places = distinct_labels(y, "label")
         known = self.known_with(distinct)
-        self.inside = known
+        self._know(known)
         return np.array([known[label] for label in distinct], np.float64)[places]
 
     def label(self, margin: float) -> Hashable:

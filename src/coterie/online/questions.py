@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.index import Index, distinct_labels
 from coterie.numeric.arrays import grown, roomy
 from coterie.numeric.asking import Asker, Ever, Sliding, Unlimited
-from coterie.views import Index, distinct_labels
 
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 

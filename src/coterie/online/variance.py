@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.index import distinct_labels
 from coterie.streams import tabular
 from coterie.streams.block import Block
-from coterie.views import distinct_labels
 
 from .base import OnlineModel
 from .guard import exclusive

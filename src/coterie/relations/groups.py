@@ -21,7 +21,7 @@ class GroupIndex:
         self.relation = relation
         self.numbers: dict[tuple[Group, ...], int] = {}
         self.levels: list[int] = []
-        for task in tasks:
+        for task in self._unlike(tasks):
             self._number(relation.path(task))
 
     def __len__(self) -> int:
@@ -35,11 +35,13 @@ class GroupIndex:
 
     def extend(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> Levels:
         """Levels with the new tasks added behind the ``known`` ones; weights change as of round ``rounds``."""
-        routes = [self.relation.path(task) for task in new]
-        paths = np.full((len(new), self.relation.depth), -1, np.int64)
+        routes = [self.relation.path(task) for task in self._unlike(new)]
+        paths = np.full((len(routes), self.relation.depth), -1, np.int64)
         for row, route in zip(paths, routes, strict=True):
             row[: len(route)] = self._number(route)
         own = np.array([self.relation.own(len(route)) for route in routes])
+        if self.relation.alike and len(new) > 1:
+            paths, own = np.repeat(paths, len(new), 0), np.repeat(own, len(new))
         levels = Levels(
             _appended(levels.paths, known, paths),
             _appended(levels.own, known, own),
@@ -55,6 +57,10 @@ class GroupIndex:
             route = self.relation.path(task)
             row[: len(route)] = [self.numbers.get(route[: n + 1], -1) for n in range(len(route))]
         return levels._replace(paths=paths, own=np.zeros(len(tasks)))
+
+    def _unlike(self, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
+        """The tasks that have to be asked for: of those alike the first."""
+        return tasks[:1] if self.relation.alike else tasks
 
     def _number(self, route: tuple[Group, ...]) -> list[int]:
         for level in range(len(route)):

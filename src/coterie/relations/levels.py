@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,9 @@ Matrix = NDArray[np.float64]
 
 class LevelRelation(ABC):
     """A relation of nested groups; a subclass says which groups a task has and what they weigh."""
+
+    #: Whether all tasks are in the same groups, so that nobody need ask for each.
+    alike: ClassVar[bool] = False
 
     @property
     def form(self) -> str:
@@ -184,6 +187,8 @@ def choose_strength(relation: LevelRelation, b: Any, share: Any) -> None:
 class _OneGroup(LevelRelation):
     """Every task in one group of all."""
 
+    alike = True
+
     @property
     def depth(self) -> int:
         return 1
@@ -202,6 +207,8 @@ class Independent(LevelRelation):
     array([[1., 0.],
            [0., 1.]])
     """
+
+    alike = True
 
     @property
     def depth(self) -> int:
@@ -322,6 +329,8 @@ class MeanRegularized(_BOrShare):
     array([[0.66666667, 0.33333333],
            [0.33333333, 0.66666667]])
     """
+
+    alike = True
 
     b: float | None = None
     share: float | None = None

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie.index import distinct_labels
 from coterie.streams.costs import RATES
 from coterie.streams.metrics import Metrics, evaluate, metrics_of, ratio
 from coterie.streams.progressive import Trace
-from coterie.views import distinct_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.index import distinct_labels
 from coterie.spec import require_instance
-from coterie.views import distinct_labels
 
 from .block import Block
 from .view_weights import ViewWeights, in_order

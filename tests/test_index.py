@@ -1,0 +1,165 @@
+"""Labels are numbered as a dictionary would number them, whoever numbers them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie import index
+from coterie.index import MANY, Index, Whole, distinct_labels, occurring
+from coterie.numeric.whole_numbers import Table
+
+RNG = np.random.default_rng(0)
+DRAWN = RNG.integers(-500, 500, 2000)
+EXTREME = np.array([0, -1, 2**63 - 1, -(2**63), 2**32, 1 << 44, 3 << 44])
+
+#: Labels that come one after the other, in every form and mixed.
+COMING = {
+    "array": [DRAWN],
+    "narrow": [DRAWN.astype(np.int16), DRAWN.astype(np.uint8)],
+    "list, then array": [DRAWN[:900].tolist(), DRAWN],
+    "few, then many, then few": [[5, 7], DRAWN, [5, 1001], DRAWN + 400, range(900, 1300)],
+    "text afterwards": [DRAWN, ["a", "b"], DRAWN + 10, ["a", 3]],
+    "text before": [["a"], DRAWN],
+    "true is one": [DRAWN, [True, 2.0, 2.5], DRAWN + 1],
+    "true before": [[True, 0.0], DRAWN],
+    "larger than 64 bits": [DRAWN, [2**64, -(2**70)], DRAWN + 3],
+    "larger before": [[2**64], DRAWN],
+    "unsigned": [DRAWN, np.full(300, 2**63 + 5, np.uint64)],
+    "nothing": [[], DRAWN, [], np.zeros(0, np.int64)],
+    "extreme": [np.tile(EXTREME, 50), EXTREME.tolist()],
+    "a stride": [np.arange(0, 2**62, 2**52)],
+    "another order": [np.asfortranarray(DRAWN.reshape(40, 50))[:, 3], DRAWN[::-3]],
+}
+
+
+def by_dictionary(coming):
+    numbers = {}
+    for labels in coming:
+        for label in labels.tolist() if isinstance(labels, np.ndarray) else labels:
+            numbers.setdefault(label, len(numbers))
+    return numbers
+
+
+@pytest.mark.parametrize("name", COMING)
+@pytest.mark.parametrize("asked", [True, False])
+def test_an_index_numbers_as_a_dictionary(name, asked):
+    made = Index()
+    for k, labels in enumerate(COMING[name]):
+        expected = by_dictionary(COMING[name][: k + 1])
+        before = by_dictionary(COMING[name][:k])
+        listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        new = [label for label in dict.fromkeys(listed) if label not in before]
+        assert list(made.new_among(listed)) == new
+        if isinstance(labels, np.ndarray) and labels.dtype == np.int64:
+            assert list(made.new_among(Whole(labels))) == new
+        made.add(labels)
+        assert len(made) == len(expected)
+        if asked:
+            assert made.labels == list(made.sequence) == list(expected)
+            assert made.numbers == expected
+        assert made.find(listed).tolist() == [expected[label] for label in listed]
+        assert made.codes(labels).tolist() == [expected[label] for label in listed]
+        assert made.find(["unknown", 77_777, None]).tolist() == [-1, -1, -1]
+    assert made.labels == list(expected)
+    assert [type(label) for label in made.labels] == [type(label) for label in expected]
+
+
+def test_what_is_known_is_found_at_once():
+    made = Index(range(1000))
+    assert made.codes_of_known(DRAWN) is None  # some are negative
+    np.testing.assert_array_equal(made.codes_of_known(np.abs(DRAWN)), np.abs(DRAWN))
+    assert made.codes_of_known(np.abs(DRAWN).astype(float)) is None
+    assert made.codes_of_known(np.abs(DRAWN)[: MANY - 1]) is None
+
+
+@pytest.mark.parametrize("make", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])  # noqa: S301
+def test_a_copy_of_an_index_goes_on_by_itself(make):
+    made = Index(DRAWN)
+    other = make(made)
+    other.add(DRAWN + 5000)
+    assert made.labels == list(by_dictionary([DRAWN]))
+    assert other.labels == list(by_dictionary([DRAWN, DRAWN + 5000]))
+
+
+def test_a_table_grows_by_ones():
+    table, numbers = Table(), []
+    for label in DRAWN:
+        numbers += table.add(np.array([label])).tolist()
+    assert numbers == [by_dictionary([DRAWN])[label] for label in DRAWN.tolist()]
+    assert table.labels.tolist() == list(by_dictionary([DRAWN]))
+
+
+@pytest.mark.parametrize("labels", [DRAWN, DRAWN.astype(np.int8), DRAWN[:20], DRAWN.astype(str), DRAWN % 2 == 0])
+def test_labels_occur_as_they_are_told_apart(labels):
+    (distinct, places), (told, found) = occurring(labels), distinct_labels(labels)
+    assert list(distinct) == told
+    assert [type(label) for label in distinct] == [type(label) for label in told]
+    np.testing.assert_array_equal(places, found)
+
+
+def blocks(tasks, seed=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(len(tasks), 4))
+    return X, X[:, 0] > 0, tasks
+
+
+def run(model):
+    """A model of whole numbers: learned in blocks, one by one, predicted, saved, with text in the end."""
+    rng = np.random.default_rng(5)
+    told = []
+    for tasks in (rng.integers(40, size=400), rng.integers(900, size=700), rng.integers(30, size=300)):
+        X, y, task = blocks(tasks)
+        told.append(model.learn_rounds(X, y, task).margin)
+        told.append(model.decision_function(X, task + 5))
+    made = type(model)(**model.get_params()).restore(*model.dump())
+    X, y, task = blocks(np.array(["5", "ann"] * 200))
+    told.append(made.learn_rounds(X, y, task).margin)
+    return told, model.tasks_, made.tasks_
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ct.MultitaskPerceptron,
+        lambda: ct.MultitaskPerceptron(storage="sparse", average=True),
+        lambda: ct.MultitaskPerceptron(ct.Independent()),
+        ct.MultitaskLogistic,
+        ct.AdaptiveSharingClassifier,
+    ],
+)
+def test_models_of_whole_numbers_are_those_that_dictionaries_number(make, monkeypatch):
+    quick = run(make())
+    monkeypatch.setattr(index, "whole_numbers", lambda labels, least=0: None)
+    slow = run(make())
+    for told, expected in zip(quick[0], slow[0], strict=True):
+        np.testing.assert_array_equal(told, expected)
+    assert quick[1:] == slow[1:]
+    assert {type(task) for task in quick[1]} == {int}
+
+
+def test_a_block_with_a_task_never_seen_is_refused_and_changes_nothing():
+    X, y, task = blocks(RNG.integers(50, size=400))
+    model = ct.MultitaskPerceptron().fit(X, y, task)
+    model.set_params(new_task="raise")
+    before, known = model.coef_.copy(), model.tasks_
+    with pytest.raises(ValueError, match="task 51 was never seen"):
+        model.partial_fit(X, y, np.where(np.arange(400) == 7, 51, task))
+    with pytest.raises(ValueError, match="is it meant, and of another type"):
+        model.set_params(new_task="grow").predict(X, task.astype(str))
+    np.testing.assert_array_equal(model.coef_, before)
+    assert model.tasks_ == known
+
+
+def test_one_record_of_a_model_of_whole_numbers():
+    model = ct.MultitaskPerceptron()
+    model.partial_fit([{"a": 1.0}] * 600, [True, False] * 300, task=np.arange(600))
+    model.learn_one({"a": 1.0}, True, 600)
+    model.learn_one({"a": 1.0}, True, "text")
+    model.partial_fit([{"a": 1.0}] * 600, [True, False] * 300, task=np.arange(300, 900))
+    assert model.tasks_ == [*range(601), "text", *range(601, 900)]
+    assert model.predict_one({"a": 1.0}, 600) is True
