@@ -117,12 +117,12 @@ class Ways:
     def __init__(self, hypothesis: Dual, given: Points, dense: bool, n: int) -> None:
         self.budget, self.features = hypothesis.budget, given.features
         self.blocks = Blocks(hypothesis, dense)
-        self.near = None
-        if dense and n >= FEWEST and hasattr(hypothesis.kernel, "scale"):
-            self.near = _near(float(hypothesis.kernel.scale), given)
+        scale = getattr(hypothesis.kernel, "radial_scale", None)
+        able = dense and n >= FEWEST and scale is not None and np.isfinite(scale)
+        self.near = Near(float(scale)) if able else None
 
     def of(self, model: Expansion) -> Way:
-        """The way to learn the next records."""
+        """The way to learn the next records: near, if what may be held after them lies near."""
         size = len(model.support.tasks)
         most = int(model.support.counts[SIZE]) + NEAR_BLOCK
         slots = max(size, most if self.budget.size is None else min(most, self.budget.size))
@@ -141,8 +141,3 @@ def _told(late: Points, n: int, width: int) -> tuple[NDArray[np.float64], NDArra
     """Room for the kernel values of records that are told of where labels come late."""
     rows = len(late.squares) and n
     return np.zeros((rows, width)), np.zeros((rows, n))
-
-
-def _near(scale: float, given: Points) -> Near | None:
-    """Squared distances that are no numbers are for the blocks to refuse."""
-    return Near(scale) if np.isfinite(scale * 4.0 * given.squares.sum()) else None
