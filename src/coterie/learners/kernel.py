@@ -1,8 +1,8 @@
-"""The round in the dual form, a block of records at a time: kernel values by one matrix product, then a walk.
+"""The round in the dual form, several records at a time: their kernel values, then a walk.
 
-Kernel values of the next records with the support vectors and with each other are made at once. The walk goes through
-the records one by one, and where a support vector comes or goes it patches the values of the records that follow. So
-the mistakes are those of records learned one at a time.
+Kernel values of the next records with the support vectors and with each other are made at once, in one of two ways
+(:mod:`coterie.learners.kernel_values`). The walk goes through the records one by one, and where a support vector comes
+or goes it patches the values of the records that follow. So the mistakes are those of records learned one at a time.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from coterie.numeric.walk import walk
 #: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the
 #: support vectors is made anew for each. Near, nothing grows with it.
 DENSE_BLOCK, SPARSE_BLOCK, NEAR_BLOCK = 120, 512, 512
-#: Numbers of support vectors that a core's own cache holds, and the fewest records that are worth laying them out for.
-IN_CACHE, FEWEST = 2**17, 16
+#: Numbers that a core's own cache holds, and that are worth laying out for each record to come.
+IN_CACHE, A_RECORD = 2**17, 2**9
 NONE = np.zeros((0, 0))
 
 
@@ -115,18 +115,20 @@ class Ways:
     """
 
     def __init__(self, hypothesis: Dual, given: Points, dense: bool, n: int) -> None:
-        self.budget, self.features = hypothesis.budget, given.features
+        self.budget, self.features, self.n = hypothesis.budget, given.features, n
         self.blocks = Blocks(hypothesis, dense)
         scale = getattr(hypothesis.kernel, "radial_scale", None)
-        able = dense and n >= FEWEST and scale is not None and np.isfinite(scale)
-        self.near = Near(float(scale)) if able else None
+        self.near = Near(float(scale)) if dense and scale is not None and np.isfinite(scale) else None
 
     def of(self, model: Expansion) -> Way:
-        """The way to learn the next records: near, if what may be held after them lies near."""
-        size = len(model.support.tasks)
-        most = int(model.support.counts[SIZE]) + NEAR_BLOCK
-        slots = max(size, most if self.budget.size is None else min(most, self.budget.size))
-        return self.near if self.near is not None and slots * self.features <= IN_CACHE else self.blocks
+        """The way to learn the next records: near, if what may be held after them lies near and is soon laid out.
+
+        What may be held does not grow less, so within a call blocks are never left for what was laid out before.
+        """
+        most = int(model.support.counts[SIZE]) + min(self.n, NEAR_BLOCK)
+        slots = max(len(model.support.tasks), most if self.budget.size is None else min(most, self.budget.size))
+        small = slots * self.features <= min(IN_CACHE, A_RECORD * self.n)
+        return self.near if self.near is not None and small else self.blocks
 
 
 def work_with(made: Sequence[Any], told: Sequence[Any], rows: NDArray[np.float64], n: int) -> Work:

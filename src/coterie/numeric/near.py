@@ -85,7 +85,7 @@ def learn_near(model: Any, near: Any, work: Any, tasks: Any, y: Any, first: int,
         few = min(FEW, n - at)
         _take(own, at)
         _evaluate(near, model.store.squares, model.support.counts[SIZE], own, work.values, work.among)
-        if delay > 0:
+        if late.squares.size > at:
             _take(late, at)
             _evaluate(near, model.store.squares, model.support.counts[SIZE], late, work.told, work.told_among)
         cursor[AT], cursor[BORN] = 0, born + at
