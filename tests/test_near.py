@@ -110,15 +110,18 @@ def test_labels_that_come_late_are_learned_the_same_both_ways(delay, monkeypatch
 
 def test_the_way_is_chosen_by_the_size_of_the_work():
     def way(kernel, budget, n=100, features=28, form=Dense):
-        X = np.ones((n, features))
+        X = np.ones((4, features))
         rows = Dense(X) if form is Dense else Csr(*(getattr(sp.csr_array(X), a) for a in ("data", "indices", "indptr")))
-        model = ct.MultitaskKernelPerceptron(kernel, budget=budget).fit(X[:4], [0, 1, 0, 1])
-        ways = Ways(model._learner().hypothesis, points(rows, np.arange(n), features), form is Dense, n)
+        model = ct.MultitaskKernelPerceptron(kernel, budget=budget).fit(X, [0, 1, 0, 1])
+        ways = Ways(model._learner().hypothesis, points(rows, np.arange(4), features), form is Dense, n)
         return type(ways.of(model.state_.model))
 
     few, many = ct.RandomRemoval(100), ct.RandomRemoval(5000)
     assert way(ct.Gaussian(), few) is way(ct.Gaussian(), ct.Unbounded()) is Near
     assert way(ct.Gaussian(), few, features=2000) is way(ct.Gaussian(), ct.Unbounded(), features=2000) is Blocks
-    assert way(ct.Gaussian(), few, n=2) is way(ct.Gaussian(), few, form=Csr) is way("linear", few) is Blocks
+    assert (
+        way(ct.Gaussian(), few, n=2, features=200) is way(ct.Gaussian(), few, form=Csr) is way("linear", few) is Blocks
+    )
+    assert way(ct.Gaussian(), ct.RandomRemoval(10), n=1, features=50) is Near
     assert way(ct.Gaussian(1e-160), few) is Blocks, "distances would be no numbers"
     assert way(ct.Gaussian(), many) is Near, "a budget that is not full counts for what it may have soon"
