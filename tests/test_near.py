@@ -67,7 +67,7 @@ def test_where_support_vectors_no_longer_lie_near_changes_nothing(budget, slots,
     stream = repeated(linear_stream(61, n=330))
     monkeypatch.setattr(kernel_values, "IN_CACHE", slots * stream.X.shape[1])
     monkeypatch.setattr(kernel_values, "NEAR_BLOCK", 22)
-    monkeypatch.setattr(Near, "most", 22)
+    monkeypatch.setattr(kernel_values, "LONG_BLOCK", 22)
     assert_literal(budget, HALF, stream)
 
 

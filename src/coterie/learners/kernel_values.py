@@ -22,8 +22,11 @@ from coterie.numeric.walk import walk
 
 #: Records in a block. Dense: as many kernel values among themselves a record, so no more than make the product with the
 #: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the
-#: support vectors is made anew for each. Near, nothing grows with it.
-DENSE_BLOCK, SPARSE_BLOCK, NEAR_BLOCK = 120, 512, 512
+#: support vectors is made anew for each.
+DENSE_BLOCK, SPARSE_BLOCK = 120, 512
+#: Near, the longer the better, but for budgets that leave room for every record of a block, or have to look after it
+#: whether an inverse is worn.
+NEAR_BLOCK, LONG_BLOCK = 512, 4096
 #: Numbers that a core's own cache holds, and that are worth laying out for each record to come.
 IN_CACHE, A_RECORD = 2**17, 2**9
 NONE = np.zeros((0, 0))
@@ -32,10 +35,9 @@ NONE = np.zeros((0, 0))
 class Near:
     """Kernel values of a few records at a time, for as long as the support vectors stay where they are laid out."""
 
-    most = NEAR_BLOCK
-
-    def __init__(self, scale: float) -> None:
+    def __init__(self, scale: float, budget: Any) -> None:
         self.scale, self.table, self.room = scale, NONE, near.room(0)
+        self.most = NEAR_BLOCK if budget.size is None or budget.gram is not None else LONG_BLOCK
 
     def begin(self, model: Expansion, block: Points, late: Points) -> tuple[Work, Callable[..., int]]:
         """What to walk with through the records of a block, and the walk."""
@@ -118,17 +120,20 @@ class Ways:
         self.budget, self.features, self.n = hypothesis.budget, given.features, n
         self.blocks = Blocks(hypothesis, dense)
         scale = getattr(hypothesis.kernel, "radial_scale", None)
-        self.near = Near(float(scale)) if dense and scale is not None and np.isfinite(scale) else None
+        self.near = None
+        if dense and scale is not None and np.isfinite(scale):
+            self.near = Near(float(scale), hypothesis.budget)
 
     def of(self, model: Expansion) -> Way:
         """The way to learn the next records: near, if what may be held after them lies near and is soon laid out.
 
         What may be held does not grow less, so within a call blocks are never left for what was laid out before.
         """
-        most = int(model.support.counts[SIZE]) + min(self.n, NEAR_BLOCK)
+        if self.near is None:
+            return self.blocks
+        most = int(model.support.counts[SIZE]) + min(self.n, self.near.most)
         slots = max(len(model.support.tasks), most if self.budget.size is None else min(most, self.budget.size))
-        small = slots * self.features <= min(IN_CACHE, A_RECORD * self.n)
-        return self.near if self.near is not None and small else self.blocks
+        return self.near if slots * self.features <= min(IN_CACHE, A_RECORD * self.n) else self.blocks
 
 
 def work_with(made: Sequence[Any], told: Sequence[Any], rows: NDArray[np.float64], n: int) -> Work:
