@@ -167,7 +167,9 @@ def occurring(
     return Whole(table.labels), places
 
 
-_FEW, _SIMPLE = 32, {str, int, bool}
+#: So many labels of such types are told apart by a dictionary. Arrow is quicker for more, but imports pandas, where it
+#: is installed, for what is not in buffers yet.
+_FEW, _SIMPLE = 8192, {str, int, float, bool}
 
 
 def distinct_labels(
@@ -180,25 +182,44 @@ def distinct_labels(
     ValueError
         If a label is missing (None or NaN); the message names the record.
     """
-    if isinstance(labels, list) and len(labels) <= _FEW and len(set(map(type, labels)) | _SIMPLE) == len(_SIMPLE):
-        return _distinct_objects(labels, what)
+    held = _as_list(labels)
+    if isinstance(held, list) and len(held) <= _FEW and set(map(type, held)) <= _SIMPLE:
+        return _distinct_objects(held, what)
     import pyarrow as pa
 
     try:
-        encoded = pa.array(labels).dictionary_encode()
+        encoded = (_in_buffers(labels) if _is_numeric(labels) else pa.array(labels)).dictionary_encode()
     except (pa.ArrowException, TypeError, OverflowError):  # labels that Arrow has no type for
-        return _distinct_objects(labels, what)
+        return _distinct_objects(held, what)
     distinct = encoded.dictionary.to_pylist()
     if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):
-        return _distinct_objects(labels, what)
-    return distinct, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        return _distinct_objects(held, what)
+    return distinct, np.from_dlpack(encoded.indices).astype(np.int64)
 
 
-def _distinct_objects(labels: Sequence[Hashable] | NDArray[Any], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
-    numbers: dict[Hashable, int] = {}
-    places = np.empty(len(labels), np.int64)
-    for t, label in enumerate(labels):
-        if label is None or label != label:
-            raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
-        places[t] = numbers.setdefault(label, len(numbers))
-    return list(numbers), places
+def _as_list(labels: Any) -> Any:
+    """A few labels of an array of strings, truth values or objects as Python's; others as they are."""
+    there = isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO"
+    return labels.tolist() if there and len(labels) <= _FEW else labels
+
+
+def _is_numeric(labels: Any) -> bool:
+    return isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iuf" and labels.dtype.isnative
+
+
+def _in_buffers(labels: Any) -> Any:
+    """An Arrow array over the same memory."""
+    import pyarrow as pa
+
+    held = np.ascontiguousarray(labels)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(held.dtype), len(held), [None, pa.py_buffer(held)])
+
+
+def _distinct_objects(labels: Iterable[Hashable], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
+    held = list(labels)
+    distinct = list(dict.fromkeys(held))
+    if any(label is None or label != label for label in distinct):
+        t, label = next((t, label) for t, label in enumerate(held) if label is None or label != label)
+        raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
+    numbers = {label: n for n, label in enumerate(distinct)}
+    return distinct, np.fromiter(map(numbers.__getitem__, held), np.int64, len(held))

@@ -1,8 +1,8 @@
-"""The round in the dual form, a block of records at a time: kernel values by one matrix product, then a walk.
+"""The round in the dual form, several records at a time: their kernel values, then a walk.
 
-Kernel values of the next records with the support vectors and with each other are made at once. The walk goes through
-the records one by one, and where a support vector comes or goes it patches the values of the records that follow. So
-the mistakes are those of records learned one at a time.
+Kernel values of the next records with the support vectors and with each other are made at once, in one of two ways
+(:mod:`coterie.learners.kernel_values`). The walk goes through the records one by one, and where a support vector comes
+or goes it patches the values of the records that follow. So the mistakes are those of records learned one at a time.
 """
 
 from __future__ import annotations
@@ -17,18 +17,12 @@ from coterie.budgets import with_rows
 from coterie.hypotheses.dual import Dual, as_form
 from coterie.learner import Margins, new_among
 from coterie.learners.block import BoundLearner, Codes, Span, copied
-from coterie.learners.kernel_checks import check_values
+from coterie.learners.kernel_values import NONE, SPARSE_BLOCK, Way, Ways, work_with
 from coterie.numeric.asking import EVERY
-from coterie.numeric.expansion import AT, BORN, CHANGES, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
+from coterie.numeric.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.points import Points, piece, points
-from coterie.numeric.walk import Turns, tell, walk
+from coterie.numeric.walk import Turns, tell
 from coterie.state import State
-
-#: Records in a block. Dense: as many kernel values among themselves a record, so no more than make the product with the
-#: support vectors efficient (at 128 rows of 1 KiB contend for the same cache lines). Sparse: the inverted index of the
-#: support vectors is made anew for each.
-DENSE_BLOCK, SPARSE_BLOCK = 120, 512
-_NONE = np.zeros((0, 0))
 
 
 class KernelLearner(BoundLearner):
@@ -108,7 +102,7 @@ class KernelLearner(BoundLearner):
             some, told = codes[first : first + SPARSE_BLOCK], margins[first : first + SPARSE_BLOCK]
             values = np.zeros((len(some), size))
             self.hypothesis.kernel.values(piece(given, first, first + len(some)), held, values)
-            work = _work((values, _NONE), (_NONE, _NONE), np.zeros((3, size)), 0)
+            work = work_with((values, NONE), (NONE, NONE), np.zeros((3, size)), 0)
             while tell(model, work, values, some, told) == COLUMN:
                 model = self._fetched(state, model, int(work.cursor[LACKED]))
         return margins
@@ -153,47 +147,32 @@ class KernelLearner(BoundLearner):
         return None if self.hypothesis.kernel.trusted else copied(state.model)
 
     def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Turns) -> None:
-        given, room, first = self._points(state, rows), _Room(), 0
-        most = DENSE_BLOCK if state.dense else SPARSE_BLOCK
+        given, first = self._points(state, rows), 0
+        ways = Ways(self.hypothesis, given, state.dense, last)
         while first < last:
-            span = Span(first, min(first + most, last), len(codes) - last)
-            first = self._learn_span(state, given, codes, y, span, moves, room)
+            way = ways.of(state.model)
+            span = Span(first, min(first + way.most, last), len(codes) - last)
+            first = self._learn_span(state, given, codes, y, span, moves, way)
 
     def _learn_span(
-        self, state: State, given: Points, codes: Codes, y: Margins, span: Span, turns: Turns, room: _Room
+        self, state: State, given: Points, codes: Codes, y: Margins, span: Span, turns: Turns, way: Way
     ) -> int:
         """Learn the first records of a span; returns the first that is left."""
-        size, first, delay, n = int(state.model.support.counts[SIZE]), span.first, span.delay, len(span)
+        first, delay, n = span.first, span.delay, len(span)
         model = self.hypothesis.fit(state.model, n, len(state.tasks))
         state.model = self._bound.roomy(model, self.hypothesis.budget.size is not None)
-        block, later = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
-        work = self._evaluated(state, block, later if delay else piece(given, 0, 0), size, room)
+        block, late = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
+        work, learn = way.begin(state.model, block, late if delay else piece(given, 0, 0))
         work.cursor[BORN] = state.rounds + first
         while True:
-            why = walk(state.model, work, codes, y, first, n, delay, turns)
+            why = learn(state.model, work, codes, y, first, n, delay, turns)
             if why in (DONE, WORN):
                 break
             self._provide(state, work, why)
-        self._keep(state, block, work)
+        state.model = way.end(state.model, block, work)
         if why == WORN or self.hypothesis.worn(state.model):
             self.hypothesis.refresh(state.model, self._shares(state))
         return first + int(work.cursor[AT])
-
-    def _evaluated(self, state: State, block: Points, later: Points, size: int, room: _Room) -> Work:
-        """Kernel values of a block with the support vectors and itself."""
-        width, n = len(state.model.support.tasks), len(block.squares)
-        held, kernel = self.hypothesis.points(state.model), self.hypothesis.kernel
-        made, told, rows = room.take(n, width), (_NONE, _NONE), room.rows(width)
-        if len(later.squares):
-            told = np.zeros((len(later.squares), width)), np.zeros((len(later.squares), n))
-        for given, (values, among) in ((block, made), (later, told)):
-            if len(given.squares):
-                if size:
-                    kernel.values(given, held, values[:, :size])
-                kernel.values(given, block, among)
-        if not (kernel.trusted and np.isfinite(made[1].diagonal()).all()):
-            check_values(kernel, state.model, made[0][:, :size], made[1], block)
-        return _work(made, told, rows, n)
 
     def _provide(self, state: State, work: Work, why: int) -> None:
         """Get what the walk lacked."""
@@ -202,47 +181,11 @@ class KernelLearner(BoundLearner):
         if why == ROOM:
             state.model = state.model._replace(memory=with_rows(state.model.memory))
 
-    def _keep(self, state: State, block: Points, work: Work) -> None:
-        """Put the records of the block that have become support vectors where they belong."""
-        if work.cursor[CHANGES]:
-            store = state.model.store.put(work.holder, block, work.among.diagonal())
-            state.model = state.model._replace(store=store)
-
     def _shares(self, state: State) -> NDArray[np.float64]:
         """M for the tasks of the support vectors."""
         support = state.model.support
         tasks = support.tasks[: support.counts[SIZE]]
         return np.asarray(self._bound.between(state, tasks, tasks))
-
-
-class _Room:
-    """Memory for a block, used again for the next: fresh memory would cost as much as the kernel values.
-
-    What is not written before it is read is nothing that is read.
-    """
-
-    def __init__(self) -> None:
-        self.held, self.beside = np.zeros(0), _NONE
-
-    def rows(self, m: int) -> NDArray[np.float64]:
-        """A (3, m) array of whatever there was."""
-        if self.beside.shape[1] != m:
-            self.beside = np.zeros((3, m))
-        return self.beside
-
-    def take(self, n: int, m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """An (n, m) and an (n, n) array of whatever there was."""
-        first, both = n * m, n * (m + n)
-        if self.held.size < both:
-            self.held = np.zeros(both)
-        return self.held[:first].reshape(n, m), self.held[first:both].reshape(n, n)
-
-
-def _work(made: Sequence[Any], told: Sequence[Any], rows: NDArray[np.float64], n: int) -> Work:
-    (values, among), (later, told_among), (shares, weights, along) = made, told, rows
-    holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
-    cursor = np.zeros(4, np.int64)
-    return Work(values, among, later, told_among, holder, slots, places, shares, weights, along, cursor)
 
 
 def _require_learnable(hypothesis: Dual, relation: Any) -> None:

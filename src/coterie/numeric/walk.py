@@ -50,6 +50,14 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
 @lent
 def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     """Learn the n records of a block that begins at ``first``, from where the cursor stands; why it stopped."""
+    lacking = rounds(model, work, tasks, y, first, n, delay, turns)
+    settle(model.memory)
+    return lacking
+
+
+@lent
+def rounds(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
+    """As :func:`walk`, but what the memory has put off stays so, for records that follow at once."""
     memory, support, cursor = model.memory, model.support, work.cursor
     lacking = DONE
     for t in range(cursor[AT], n):
@@ -80,7 +88,6 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: i
         turn_over(model.sharing)
     if lacking == DONE:
         cursor[AT] = n
-    settle(memory)
     return lacking
 
 
