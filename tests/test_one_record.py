@@ -17,7 +17,7 @@ import coterie as ct
 from coterie.hypotheses import tables
 from coterie.index import distinct_labels
 from coterie.numeric.dictionaries import NO_BLOCK
-from coterie.numeric.entries import Entry
+from coterie.numeric.entries import Entries, Entry
 from coterie.numeric.kept import Kept, keep, opened
 from coterie.numeric.tables import RowMajorPairs, second
 from coterie.views import Vocabulary
@@ -34,6 +34,12 @@ MODELS = {
     "logistic": lambda **kw: ct.MultitaskLogistic(**kw),
     "mixture": lambda **kw: ct.AdaptiveSharingClassifier(**kw),
 }
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Quick rounds begin soon, so that short streams come to them."""
+    monkeypatch.setattr(Entries, "PATIENCE", 4)
 
 
 def stream(n=150, features=40, seed=0):

@@ -99,8 +99,10 @@ def _look(tree: Any) -> Any:
 class Entries:
     """The entries of one learner; copies begin with none."""
 
-    PATIENCE = 4  # making what is kept takes as long as it saves in so many calls
-    LONGEST = 1000  # of the dictionaries for which no memory is asked
+    #: Making what is kept takes as long as it saves in four calls, but at the first time ever half a second of compiling.
+    PATIENCE = 100
+    #: Names of the longest dictionary for which no memory is asked.
+    LONGEST = 1000
 
     def __init__(self) -> None:
         self.predict = Entry(predict_one)
