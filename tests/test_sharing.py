@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -358,6 +360,44 @@ def test_a_file_without_a_last_step_begins_one():
     state = learner.restore(data, old, model.tasks_)
     np.testing.assert_array_equal(state.layer.mean, [0.0, 0.0, 0.0, 0.0, 1.0])
     np.testing.assert_array_equal(state.losses.tasks, model.state_.losses.tasks)
+
+
+def late_block(X, y, task, first, last):
+    return ct.AdaptiveSharingClassifier().as_block(X, y, task).piece(first, last)
+
+
+@pytest.mark.parametrize("between", ["nothing", "a file", "a copy"])
+def test_what_experts_told_waits_for_its_label(between, tmp_path):
+    X, y, task = stream(15, n=300)
+    whole, parts = (ct.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2))
+    whole.learn_block(late_block(X, y, task, 50, 300), late=20)
+    parts.learn_block(late_block(X, y, task, 50, 170), late=20)
+    if between == "a file":
+        parts.save(tmp_path / "model")
+        parts = ct.load(tmp_path / "model")
+    if between == "a copy":
+        parts = copy.deepcopy(parts)
+    parts.learn_block(late_block(X, y, task, 150, 300), late=20)
+    np.testing.assert_array_equal(whole.state_.layer.mean, parts.state_.layer.mean)
+    np.testing.assert_array_equal(whole.state_.losses.tasks, parts.state_.losses.tasks)
+    assert whole.state_.waiting.told.shape == (4, 20)
+
+
+@pytest.mark.parametrize("then", ["learns at once", "passes by", "other tasks"])
+def test_what_was_told_is_forgotten_when_other_records_come(then):
+    X, y, task = stream(15, n=300)
+    model = ct.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50])
+    model.learn_block(late_block(X, y, task, 50, 170), late=20)
+    told = model.state_.waiting.told
+    if then == "learns at once":
+        model.learn_block(late_block(X, y, task, 150, 170))
+    elif then == "passes by":
+        model.pass_by()
+    else:
+        model.learn_block(late_block(X, y, (task + 1) % 6, 150, 200), late=20)
+        assert not np.array_equal(model.state_.waiting.told, told)
+        return
+    assert model.state_.waiting.told.size == 0
 
 
 # -- the learner's form, a file, refusals ------------------------------------------------------------------------------

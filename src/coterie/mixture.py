@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,16 @@ class Member:
         return Learner(self.hypothesis, self.relation, self.rule)
 
 
+class Waiting(NamedTuple):
+    """Records of a block that were predicted and whose labels come later: what experts told, (S, m), and the tasks."""
+
+    told: NDArray[np.float64]
+    codes: NDArray[np.int64]
+
+
+NOBODY = Waiting(np.zeros((0, 0)), np.zeros(0, np.int64))
+
+
 @dataclass
 class MixtureState:
     """The states of the learners, the losses of the experts that are made of them, and the last step."""
@@ -73,11 +83,12 @@ class MixtureState:
     layer: Layer
     features: int
     rounds: int = 0
+    waiting: Waiting = NOBODY
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(int(held.nbytes) for held in [*self.members, *self.losses, *self.layer])
+        return sum(int(held.nbytes) for held in [*self.members, *self.losses, *self.layer, *self.waiting])
 
 
 class Mixture(ReadFirst):
@@ -157,8 +168,10 @@ class Mixture(ReadFirst):
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
-        An expert is charged for the margin it has when the label comes, and for the one it told where that is at once.
-        An asker decides by the mixed margin; the learners then go on record by record, together.
+        An expert is charged for the margin that it told: when the label comes, learners have learned from the record's
+        neighbours, and know more of it than they did. Where all told 0, as before anything is learned, or where it is
+        not known what they told, as after a record whose label was not asked for, it is the margin they have now. An
+        asker decides by the mixed margin; the learners then go on record by record, together.
         """
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
@@ -197,6 +210,7 @@ class Mixture(ReadFirst):
         for learner, member in zip(self.learners, state.members, strict=True):
             learner.pass_by(member, rounds)
         state.rounds += rounds
+        state.waiting = NOBODY
 
     def _piece(
         self, state: MixtureState, rows: Any, codes: NDArray[np.int64], y: NDArray[np.float64], moves: Moves, first: int
@@ -207,10 +221,23 @@ class Mixture(ReadFirst):
             for learner, member in zip(self.learners, state.members, strict=True)
         ]
         told = self._experts_of([each.margins for each in made])
-        judged = told if len(y) == len(codes) else self._experts_of([each.own for each in made])
+        judged = self._judged(state, told, made, codes, len(y))
         mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))
         mix(state.losses, state.layer, self.local, codes, y, told, judged, len(y), mixed, own)
         np.maximum.reduce([each.taus[: len(y)] for each in made], out=moves.taus[first : first + len(y)])
+
+    def _judged(
+        self, state: MixtureState, told: Margins, made: Sequence[Moves], codes: NDArray[np.int64], last: int
+    ) -> NDArray[np.float64]:
+        """What experts are charged for: what they told, or their margins now where that is nothing; the rest waits."""
+        delay = len(codes) - last
+        if delay and np.array_equal(state.waiting.codes, codes[:delay]):
+            told[:, :delay] = state.waiting.told
+        state.waiting = Waiting(told[:, last:].copy(), codes[last:].copy()) if delay else NOBODY
+        if not delay:
+            return told
+        own = self._experts_of([each.own for each in made])
+        return np.where(told[:, :last].any(axis=0), told[:, :last], own[:, :last])
 
     def _experts_of(self, margins: Sequence[Margins]) -> NDArray[np.float64]:
         experts = np.zeros((len(self._scaled), len(margins[0])))
@@ -277,6 +304,8 @@ class Mixture(ReadFirst):
         arrays = {f"members.{n}.{name}": array for n, (_, held) in enumerate(dumped) for name, array in held.items()}
         arrays |= {f"losses.{name}": array for name, array in state.losses._asdict().items()}
         arrays |= {f"layer.{name}": array for name, array in state.layer._asdict().items()}
+        if len(state.waiting.codes):
+            arrays |= {f"waiting.{name}": array for name, array in state.waiting._asdict().items()}
         return {"members": [data for data, _ in dumped], "features": state.features, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> MixtureState:
@@ -297,7 +326,9 @@ class Mixture(ReadFirst):
         losses = Losses(*(arrays[f"losses.{name}"].copy() for name in Losses._fields))
         held = below(arrays, "layer.")
         layer = Layer(*(held[name].copy() for name in Layer._fields)) if held else self._layer()
-        return MixtureState(members, Index(tasks), losses, layer, data["features"], data["rounds"])
+        late = below(arrays, "waiting.")
+        waiting = Waiting(*(late[name].copy() for name in Waiting._fields)) if late else NOBODY
+        return MixtureState(members, Index(tasks), losses, layer, data["features"], data["rounds"], waiting)
 
 
 def _same_tasks(members: Sequence[Any]) -> Index:

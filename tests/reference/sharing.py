@@ -31,6 +31,7 @@ class AdaptiveSharing:
     precision: NDArray[np.float64] | None = None
     L: list[float] = field(default_factory=list)
     L_of: dict[Hashable, list[float]] = field(default_factory=dict)
+    told: dict[int, list[float]] = field(default_factory=dict)
 
     def margins(self, x: Any, task: Hashable, t: int) -> list[float]:
         """The experts' margins."""
@@ -54,7 +55,8 @@ class AdaptiveSharing:
 
     def margin(self, x: Any, task: Hashable, t: int) -> float:
         """The margin of the last step."""
-        shown = self.inputs(self.margins(x, task, t), task)
+        self.told[t] = self.margins(x, task, t)
+        shown = self.inputs(self.told[t], task)
         return float(shown @ self.mean)  # type: ignore[operator]
 
     def correct(self, shown: NDArray[np.float64], y: float) -> None:
@@ -67,8 +69,12 @@ class AdaptiveSharing:
         self.precision = self.precision + tau * (1.0 - tau) * np.outer(shown, shown)
 
     def learn(self, x: Any, task: Hashable, y: float, t: int) -> None:
-        """Charge the experts for the margins they have now, correct the last step, then let the learners learn."""
-        f = self.margins(x, task, t)
+        """Charge the experts for what they told, correct the last step by it, then let the learners learn.
+
+        Experts that told nothing yet are charged for what they say now.
+        """
+        f = self.told.pop(t)
+        f = f if any(f) else self.margins(x, task, t)
         if self.log_odds:
             self.correct(self.inputs(f, task), y)
         loss = [1.0 if y * margin < 0 else 0.5 if margin == 0 else 0.0 for margin in f]

@@ -99,7 +99,7 @@ def _look(tree: Any) -> Any:
 class Entries:
     """The entries of one learner; copies begin with none."""
 
-    #: Making what is kept takes as long as it saves in four calls, but at the first time ever half a second of compiling.
+    #: Making what is kept takes as long as it saves in four calls, but for the first time ever half a second more.
     PATIENCE = 100
     #: Names of the longest dictionary for which no memory is asked.
     LONGEST = 1000

@@ -81,8 +81,8 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
 
     Notes
     -----
-    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks. Where labels come late, members are
-    charged for the margin they have when the label comes.
+    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks. Where a stream's labels come late,
+    members are charged for what they told when asked, not for what they would say when the label comes.
 
     Examples
     --------
