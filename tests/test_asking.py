@@ -143,7 +143,7 @@ def test_asking_for_everything_is_the_passive_learner_bit_for_bit(name, delay, a
 
 
 @pytest.mark.parametrize("delay", [1, 13, 500])
-@pytest.mark.parametrize("name", ["logistic", "mixture"])
+@pytest.mark.parametrize("name", ["logistic", "AROW"])
 def test_late_labels_are_asked_for_when_their_record_is_predicted(name, delay):
     stream = linear_stream(10, n=200)
     task = stream.named(NAMES)

@@ -17,8 +17,10 @@ from coterie.numeric.records import Dense
 from coterie.numeric.stream import Moves
 from coterie.state import State
 from reference import adalog
+from reference.asking import Asking
 from reference.sharing import AdaptiveSharing, root, run
 from test_adaptive import as_records, stream
+from test_asking import ASKS
 
 
 def logistic(*shares):
@@ -381,6 +383,26 @@ def test_what_experts_told_waits_for_its_label(between, tmp_path):
     np.testing.assert_array_equal(whole.state_.layer.mean, parts.state_.layer.mean)
     np.testing.assert_array_equal(whole.state_.losses.tasks, parts.state_.losses.tasks)
     assert whole.state_.waiting.told.shape == (4, 20)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 13])
+def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
+    X, y, task = stream(16, n=200)
+    records, learner = as_records(X), literal("shares")
+    asking = Asking(ASKS["margin"][1], seed=0, total=12, window=40)
+    told = []
+    for t in range(len(y) + delay):
+        if t < len(y):
+            told.append(learner.margin(records[t], task[t], t))
+            asking(told[t], np.zeros(0), task[t])
+        s = t - delay
+        if s >= 0 and asking.asked[s]:
+            learner.learn(records[s], task[s], y[s], s)
+    model = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.Margin(c=0.8), budget=12, window=40)
+    trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
+    np.testing.assert_array_equal(trace.queried, asking.asked)
+    np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
+    assert 12 <= trace.queries < 200
 
 
 @pytest.mark.parametrize("then", ["learns at once", "passes by", "other tasks"])

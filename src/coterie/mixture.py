@@ -170,8 +170,8 @@ class Mixture(ReadFirst):
 
         An expert is charged for the margin that it told: when the label comes, learners have learned from the record's
         neighbours, and know more of it than they did. Where all told 0, as before anything is learned, or where it is
-        not known what they told, as after a record whose label was not asked for, it is the margin they have now. An
-        asker decides by the mixed margin; the learners then go on record by record, together.
+        not known what they told, it is the margin they have now. An asker decides by the mixed margin; the learners
+        then go on record by record, together.
         """
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
@@ -195,15 +195,20 @@ class Mixture(ReadFirst):
         last: int,
         asker: Any,
     ) -> None:
+        delay = len(codes) - last
+        state.waiting = Waiting(self._told_before(state, codes[:delay]), codes[:delay])
         for s in range(last):
-            end = s + len(codes) - last + 1
-            moves.margins[end - 1 : end] = self.score(state, cut(rows, end - 1, end), codes[end - 1 : end])
+            end = s + delay + 1
+            told = self._told(state, cut(rows, end - 1, end), codes[end - 1 : end], ())
+            blend(state.losses, state.layer, self.local, codes[end - 1 : end], told, moves.margins[end - 1 : end])
             settle(asker, codes, moves.margins, end - 1, end)
+            waiting = Waiting(np.append(state.waiting.told, told, axis=1), codes[s:end])
             if asker.answer[s] > 0:
                 self._piece(state, cut(rows, s, end), codes[s:end], y[s : s + 1], moves, s)
                 state.rounds += 1
             else:
                 self.pass_by(state)
+            state.waiting = Waiting(waiting.told[:, 1:], waiting.codes[1:])
 
     def pass_by(self, state: MixtureState, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.pass_by`."""
@@ -231,13 +236,23 @@ class Mixture(ReadFirst):
     ) -> NDArray[np.float64]:
         """What experts are charged for: what they told, or their margins now where that is nothing; the rest waits."""
         delay = len(codes) - last
-        if delay and np.array_equal(state.waiting.codes, codes[:delay]):
-            told[:, :delay] = state.waiting.told
-        state.waiting = Waiting(told[:, last:].copy(), codes[last:].copy()) if delay else NOBODY
+        told[:, :delay] = self._told_before(state, codes[:delay])
+        state.waiting = Waiting(told[:, last:].copy(), codes[last:].copy())
         if not delay:
             return told
         own = self._experts_of([each.own for each in made])
         return np.where(told[:, :last].any(axis=0), told[:, :last], own[:, :last])
+
+    def _told_before(self, state: MixtureState, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What experts told of these records, if they are those that wait; else nothing."""
+        known = len(codes) > 0 and np.array_equal(state.waiting.codes, codes)
+        return state.waiting.told if known else np.zeros((len(self._experts), len(codes)))
+
+    def _told(
+        self, state: MixtureState, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]
+    ) -> NDArray[np.float64]:
+        members = zip(self.learners, state.members, strict=True)
+        return self._experts_of([learner.score_any(member, rows, codes, unseen) for learner, member in members])
 
     def _experts_of(self, margins: Sequence[Margins]) -> NDArray[np.float64]:
         experts = np.zeros((len(self._scaled), len(margins[0])))
@@ -252,10 +267,8 @@ class Mixture(ReadFirst):
         self, state: MixtureState, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]
     ) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
-        members = zip(self.learners, state.members, strict=True)
-        margins = [learner.score_any(member, rows, codes, unseen) for learner, member in members]
         mixed = np.zeros(len(codes))
-        blend(state.losses, state.layer, self.local, codes, self._experts_of(margins), mixed)
+        blend(state.losses, state.layer, self.local, codes, self._told(state, rows, codes, unseen), mixed)
         return mixed
 
     def score_one(self, state: MixtureState, rows: Csr, i: int) -> float:
