@@ -129,7 +129,8 @@ class Index:
         whole = None if table is None else whole_numbers(labels)
         if table is not None and whole is not None:
             return table.find(whole)
-        return np.array([self.numbers.get(label, -1) for label in labels], np.int64)
+        numbers = self.numbers
+        return np.array([numbers.get(label, -1) for label in labels], np.int64)
 
     def new_among(self, labels: Sequence[Hashable]) -> Sequence[Hashable]:
         """The labels that have no number, once each, in their order."""

@@ -75,11 +75,16 @@ def _add_adaptive(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
             _descend(model.groups, group, c, rows, t, model.step * levels.weight[group], model.start)
 
 
-when(score, Adaptive)(lambda model, i, rows, t: sum_of_levels(model, i, rows, t))
-when(foresee, Adaptive)(foresee_grouped)
-when(sight, Adaptive)(sight_grouped)
-when(ready, Adaptive)(ready_grouped)
-when(report, Adaptive)(lambda model, i, rows, t, margin: margin)
-when(tick, Adaptive)(lambda model, i, agreement: None)
-when(skip, Adaptive)(lambda model: None)
-when(adapt, Adaptive)(lambda model: None)
+def of_levels(kind: type) -> None:
+    """Register what models of pairs by levels have in common: margins, readiness and foresight; nothing else to do."""
+    when(score, kind)(lambda model, i, rows, t: sum_of_levels(model, i, rows, t))
+    when(foresee, kind)(foresee_grouped)
+    when(sight, kind)(sight_grouped)
+    when(ready, kind)(ready_grouped)
+    when(report, kind)(lambda model, i, rows, t, margin: margin)
+    when(tick, kind)(lambda model, i, agreement: None)
+    when(skip, kind)(lambda model: None)
+    when(adapt, kind)(lambda model: None)
+
+
+of_levels(Adaptive)

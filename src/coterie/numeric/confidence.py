@@ -12,22 +12,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .adaptive import sum_of_levels
+from .adaptive import of_levels
 from .generic import compiled, generic, when
 from .models import (
-    adapt,
     add,
-    foresee,
-    foresee_grouped,
-    ready,
-    ready_grouped,
-    report,
-    score,
-    sight,
-    sight_grouped,
-    skip,
     spread,
-    tick,
 )
 from .records import begin, end, feature, sqnorm, value
 from .tables import beside, claim, held, locate, put
@@ -112,11 +101,4 @@ def _add_confident(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
             _move(model.groups, group, levels.weight[group], c, r, rows, t)
 
 
-when(score, Confident)(lambda model, i, rows, t: sum_of_levels(model, i, rows, t))
-when(foresee, Confident)(foresee_grouped)
-when(sight, Confident)(sight_grouped)
-when(ready, Confident)(ready_grouped)
-when(report, Confident)(lambda model, i, rows, t, margin: margin)
-when(tick, Confident)(lambda model, i, agreement: None)
-when(skip, Confident)(lambda model: None)
-when(adapt, Confident)(lambda model: None)
+of_levels(Confident)

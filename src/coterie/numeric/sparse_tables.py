@@ -49,15 +49,7 @@ class SparsePairs(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy's two views are one piece of memory again."""
-        return _sparse_again, (
-            SparsePairs,
-            self.features,
-            self.values.dtype,
-            self.start,
-            self.size,
-            self.count,
-            self.used,
-        )
+        return _sparse_again, (SparsePairs, self.features, self.values.dtype, *self[2:])
 
 
 @generic
