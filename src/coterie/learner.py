@@ -73,7 +73,7 @@ class Round(ReadFirst, ABC):
 
     def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that the relation does not know: ValueError naming the first."""
-        self._bound.check(self.relation, state, new_among(state, tasks))
+        self._bound.check(self.relation, state, state.tasks.new_among(tasks))
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
@@ -158,7 +158,7 @@ class Learner(Round):
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
-        new = new_among(state, tasks)
+        new = state.tasks.new_among(tasks)
         if new or features > state.features:
             self._bound.extend(self, state, new, max(features, state.features))
 
@@ -286,11 +286,6 @@ def form_for(hypothesis: Any, relation: Any) -> str:
     form = getattr(relation, "form", None)
     _require(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)
     return str(form)
-
-
-def new_among(state: State, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
-    """The tasks that the state does not know, once each."""
-    return state.tasks.new_among(tasks)
 
 
 def known_and_unseen(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.bindings import mean_share
-from coterie.learner import Margins, Round, form_for, new_among
+from coterie.learner import Margins, Round, form_for
 from coterie.learners.bindings import FORMS
 from coterie.numeric.asking import EVERY, settle
 from coterie.numeric.records import cut
@@ -176,7 +176,7 @@ class FixedLearner(BoundLearner):
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features."""
-        new, changed = new_among(state, tasks), False
+        new, changed = state.tasks.new_among(tasks), False
         self._bound.check(self.relation, state, new)
         if not new and features <= state.features:
             return

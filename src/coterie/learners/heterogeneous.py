@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.hypotheses import heterogeneous as spaces
 from coterie.hypotheses.dual import as_form
 from coterie.index import Index
-from coterie.learner import Margins, new_among
+from coterie.learner import Margins
 from coterie.learners.block import BLOCK, BlockLearner, Codes, Span, copied, spans
 from coterie.numeric.heterogeneous import course_through, margin_of
 from coterie.numeric.records import cut, take
@@ -32,7 +32,7 @@ class HeterogeneousLearner(BlockLearner):
 
     def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that there are no instances of: ValueError naming the first."""
-        unseen = new_among(state, tasks)
+        unseen = state.tasks.new_among(tasks)
         if unseen:
             known = ", ".join(map(repr, state.tasks.labels[:5]))
             raise ValueError(f"task {unseen[0]!r} has no instances: those of {known} are given")

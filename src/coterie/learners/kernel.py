@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from coterie.budgets import with_rows
 from coterie.hypotheses.dual import Dual, as_form
-from coterie.learner import Margins, new_among
+from coterie.learner import Margins
 from coterie.learners.block import BoundLearner, Codes, Span, copied
 from coterie.learners.kernel_values import NONE, SPARSE_BLOCK, Way, Ways, work_with
 from coterie.numeric.asking import EVERY
@@ -58,7 +58,7 @@ class KernelLearner(BoundLearner):
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
-        new = new_among(state, tasks)
+        new = state.tasks.new_among(tasks)
         self._bound.check(self.relation, state, new)
         if new:
             self._meet(state, new)
