@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .adaptive import of_levels
-from .generic import compiled, generic, when
+from .generic import compiled, generic, lent, when
 from .models import (
     add,
     spread,
@@ -31,7 +31,7 @@ class Confident(NamedTuple):
     noise: float
 
 
-@compiled
+@lent
 def noise_of(model: Any, rows: Any, t: Any) -> Any:
     """The label's variance, r = noise · ‖x‖² / nnz(x)."""
     entries = 0
@@ -40,17 +40,24 @@ def noise_of(model: Any, rows: Any, t: Any) -> Any:
     return model.noise * sqnorm(rows, t) / entries if entries > 0 else 0.0
 
 
-@compiled
+@lent
 def _variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
     total = 0.0
     second = beside(table)
-    for k in range(begin(rows, t), end(rows, t)):
-        gained = held(table, locate(table, row, feature(rows, t, k)) + second)
-        total += prior / (1.0 + prior * gained) * value(rows, t, k) * value(rows, t, k)
-    return total
+    first, last = begin(rows, t), end(rows, t)
+    for pair in range((last - first) // 2):
+        k = first + 2 * pair
+        x, y = value(rows, t, k), value(rows, t, k + 1)
+        above = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
+        below = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k + 1)) + second)
+        total += (x * x * below + y * y * above) / (above * below)
+    if (last - first) % 2 == 1:
+        x = value(rows, t, last - 1)
+        total += x * x / (1.0 + prior * held(table, locate(table, row, feature(rows, t, last - 1)) + second))
+    return prior * total
 
 
-@compiled
+@lent
 def _move(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -> None:
     second = beside(table)
     for k in range(begin(rows, t), end(rows, t)):
