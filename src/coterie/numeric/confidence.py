@@ -42,19 +42,18 @@ def noise_of(model: Any, rows: Any, t: Any) -> Any:
 
 @lent
 def _variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
-    total = 0.0
+    # Two entries' fractions are brought to one denominator: dividing is what takes longest here.
     second = beside(table)
-    first, last = begin(rows, t), end(rows, t)
-    for pair in range((last - first) // 2):
-        k = first + 2 * pair
-        x, y = value(rows, t, k), value(rows, t, k + 1)
-        above = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
-        below = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k + 1)) + second)
-        total += (x * x * below + y * y * above) / (above * below)
-    if (last - first) % 2 == 1:
-        x = value(rows, t, last - 1)
-        total += x * x / (1.0 + prior * held(table, locate(table, row, feature(rows, t, last - 1)) + second))
-    return prior * total
+    total, before, below = 0.0, 0.0, 1.0
+    for k in range(begin(rows, t), end(rows, t)):
+        shrinkage = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
+        square = value(rows, t, k) * value(rows, t, k)
+        if k % 2 == 0:
+            before, below = square, shrinkage
+        else:
+            total += (before * shrinkage + square * below) / (below * shrinkage)
+            before, below = 0.0, 1.0
+    return prior * (total + before / below)
 
 
 @lent

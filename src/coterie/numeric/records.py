@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import generic, lent, when
+from .generic import compiled, generic, when
 
 
 class Dense(NamedTuple):
@@ -57,7 +57,7 @@ when(feature, Csr)(lambda rows, t, k: rows.features[np.uint64(k)])
 when(value, Csr)(lambda rows, t, k: rows.values[np.uint64(k)])
 
 
-@lent
+@compiled
 def sqnorm(rows: Any, t: int) -> float:
     """Squared Euclidean norm of record t, the entries of a repeated feature taken apart."""
     total = 0.0

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, lent, when
+from .generic import compiled, generic, when
 from .records import begin, end, feature, value
 
 
@@ -169,7 +169,7 @@ when(touch, Second)(lambda table, row, rows, t: np.int64(0))
 when(reserve, Second)(lambda table, row, rows, t: True)
 
 
-@lent
+@compiled
 def dot(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """Inner product of a row of the table with record t: O(stored entries)."""
     total = 0.0 if touch(table, row, rows, t) != -2 else np.nan
@@ -178,7 +178,7 @@ def dot(table: Any, row: Any, rows: Any, t: Any) -> Any:
     return total
 
 
-@lent
+@compiled
 def axpy(table: Any, row: Any, c: Any, rows: Any, t: Any) -> Any:
     """Add c times record t to a row of the table: O(stored entries)."""
     for k in range(begin(rows, t), end(rows, t)):
