@@ -128,8 +128,8 @@ def _reserve_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
 
 @lent
 def _grow_row(table: Any, row: Any, needed: Any) -> Any:
-    """Give a row half as many cells again, or more if needed; False if the arena is too small for that."""
-    size = max(4 * ((2 * needed) // 4 + 1), 4 * (3 * np.int64(table.size[row]) // 8))
+    """Give a row twice as many cells, or more if needed; False if the arena is too small for that."""
+    size = max(4 * ((2 * needed) // 4 + 1), 2 * np.int64(table.size[row]))
     if line(table) * (table.used[0] + size) > 4 * table.values.size:
         return False
     _move_row(table, row, size)
