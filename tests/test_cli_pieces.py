@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 import samples
+from coterie import cli
 from coterie.cli import progress
 from coterie.cli.failures import in_options
 from coterie.cli.printing import paragraph, table
@@ -248,3 +249,15 @@ def test_text_fits_the_terminal(monkeypatch):
     assert all(len(line) <= 20 for line in lines)
     assert not any(line.startswith("%") for line in lines)
     assert list(table(["a", "b"], [["x", "1"]])) == ["a  b", "x  1"]
+
+
+# -- the process of a command ------------------------------------------------------------------------------------------
+
+
+def test_glibc_is_told_to_keep_memory_and_other_libraries_nothing(monkeypatch):
+    told = []
+    library = SimpleNamespace(mallopt=lambda *setting: told.append(setting))
+    for found in (library, SimpleNamespace()):
+        monkeypatch.setattr(cli.ctypes, "CDLL", lambda name, found=found: found)
+        cli.keep_memory()
+    assert told == [(-1, 2**26), (-3, 2**25)]

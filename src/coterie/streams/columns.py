@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from coterie.numeric.fields import LARGEST_VALUE
 from coterie.numeric.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
 from coterie.numeric.text import hash_texts, token_bound
+from coterie.streams.entries import Entries
 from coterie.streams.faults import Fault
 from coterie.streams.keys import spell
 from coterie.views import unusable
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _EMPTY = as_bytes(b"\0")
-
-
-class Entries(NamedTuple):
-    """Hashed features of some rows: ``counts[i]`` entries for row i, one row after the other."""
-
-    counts: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float64]
 
 
 class Strings(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.numeric.hashing import feature_hash
 from coterie.numeric.rows import merge_repeats, place_column, standardise, unit_rows
+from coterie.streams.entries import Entries
 from coterie.streams.errors import FieldError, InputError
 from coterie.streams.faults import require_column
 from coterie.streams.keys import CONSTANT_KEY, keyed
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from coterie.streams.columns import Entries
     from coterie.streams.faults import Fault
 
 SCALES = ("none", "standard", "unit", "auto")
@@ -244,7 +244,7 @@ class Encoder:
             return hashed(name, array, self.bits)
         values, there = self._numbers(name, array, update)
         indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
-        return columns.Entries(there.astype(np.int64), indices, values[there])
+        return Entries(there.astype(np.int64), indices, values[there])
 
     def assemble(self, parts: Sequence[Entries], n: int) -> csr_array:
         """Put hashed entries of n rows together: side by side, the constant, repeats added up, unit length."""

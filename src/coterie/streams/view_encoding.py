@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from coterie.streams.columns import Entries
+    from coterie.streams.entries import Entries
     from coterie.streams.faults import Fault
 
 

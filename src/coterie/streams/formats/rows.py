@@ -13,7 +13,7 @@ from coterie.numeric import fields
 from coterie.numeric.hashing import as_bytes, bit_mask, encode_key
 from coterie.numeric.svmlight import NO_QUERY, parse_svmlight
 from coterie.numeric.vowpal import namespaces, number_words, parse_vowpal
-from coterie.streams.columns import Entries
+from coterie.streams.entries import Entries
 from coterie.streams.faults import Fault, Faults, shown
 from coterie.streams.lines import Records, split_lines, text_records
 
