@@ -112,10 +112,7 @@ def _fit_model(model: Any, linear: Linear, groups: int, tasks: int, features: in
 
 @_fit_model.register
 def _(model: Grouped, linear: Linear, groups: int, tasks: int, features: int, dense: bool) -> Grouped:
-    return model._replace(
-        groups=linear.fit_table(model.groups, groups, features, dense),
-        tasks=linear.fit_table(model.tasks, tasks, features, dense),
-    )
+    return linear._storage.fit_grouped(model, groups, tasks, features, dense)  # type: ignore[no-any-return]
 
 
 @_fit_model.register
