@@ -84,7 +84,7 @@ def fit_rows(table: Any, rows: int) -> Any:
 @fit_rows.register(RowMajorPairs)
 def _(table: Any, rows: int) -> Any:
     have = table.values.size // table.stride
-    return table._replace(values=_lengthened(table.values, roomy(have, rows) * table.stride))
+    return table if rows <= have else table._replace(values=_lengthened(table.values, roomy(have, rows) * table.stride))
 
 
 @fit_rows.register
@@ -102,6 +102,8 @@ def _(table: Any, rows: int) -> Any:
 @fit_rows.register(Sparse)
 @fit_rows.register(SparsePairs)
 def _(table: Any, rows: int) -> Any:
+    if rows <= len(table.start):
+        return table
     return table._replace(start=grown(table.start, rows), size=grown(table.size, rows), count=grown(table.count, rows))
 
 

@@ -100,6 +100,9 @@ def _entry() -> Any:
     return function.compile(tuple(map(typeof, (np.zeros(0), np.zeros(0, np.int32), 0, 0, 0, True))))
 
 
-def read(record: dict[Any, Any], numbers: dict[Any, int], values: Any, columns: Any) -> bool:
-    """Fill arrays of the record's length with its values and the numbers of its names; False if it is not so plain."""
-    return _entry()(values, columns, id(record), id(numbers), AT_PLAIN, True) == len(values)  # type: ignore[no-any-return]
+def read(record: dict[Any, Any], numbers: dict[Any, int], values: Any, columns: Any) -> int:
+    """Fill arrays of the record's length with values and numbers of names, of the names that have one.
+
+    Returns how many have; -1 if the record is not so plain.
+    """
+    return _entry()(values, columns, id(record), id(numbers), AT_PLAIN, False)  # type: ignore[no-any-return]

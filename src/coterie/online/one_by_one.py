@@ -7,9 +7,6 @@ from abc import abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie.numeric.records import Csr
 from coterie.streams import tabular
 from coterie.views import HashedVocabulary, View, Vocabulary
@@ -17,7 +14,6 @@ from coterie.views import HashedVocabulary, View, Vocabulary
 from .compared import Compared
 from .quick import Quick
 from .refusal import all_or_nothing
-from .rounds import Margins
 
 
 class OneByOne(Compared):
@@ -94,7 +90,7 @@ class OneByOne(Compared):
         rows, _ = self._record(x, learning=False)
         number = self.state_.tasks.numbers.get(task)
         if number is None:
-            return self._inside(rows, [task], np.zeros(1, np.int64))[0]
+            return self._inside_unseen(rows, task)
         return self._learner().score_one(self.state_, rows, number)
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
@@ -170,5 +166,5 @@ class OneByOne(Compared):
         """The state with room for these tasks and features, made if there is none."""
 
     @abstractmethod
-    def _inside(self, rows: Any, distinct: Sequence[Hashable], places: NDArray[np.int64]) -> Margins:
-        """Margins of records, on the scale of the inside; the tasks of ``distinct`` may be new."""
+    def _inside_unseen(self, rows: Any, task: Hashable) -> Any:
+        """Margin of one record of a task that is not known, on the scale of the inside."""
