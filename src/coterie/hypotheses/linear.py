@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -92,7 +92,7 @@ class Linear:
     def _table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
         return self._storage.table(rows, features, dense, shared)
 
-    @property
+    @cached_property
     def _storage(self) -> Storage:
         return Storage(self.storage, self.dtype, self.bits)
 

@@ -75,6 +75,39 @@ def _restrided(table: Any, stride: int) -> NDArray[Any]:
 
 
 @singledispatch
+def has_room(table: Any, rows: int, features: int) -> bool:
+    """Whether the table can hold so many rows of so many features as it is."""
+    raise TypeError(f"not a table: {type(table).__name__}")
+
+
+@has_room.register
+def _(table: RowMajor, rows: int, features: int) -> bool:
+    return bool(features <= table.stride and rows * table.stride <= table.values.size)
+
+
+@has_room.register
+def _(table: RowMajorPairs, rows: int, features: int) -> bool:
+    return bool(2 * features <= table.stride and rows * table.stride <= table.values.size)
+
+
+@has_room.register
+def _(table: FeatureMajor, rows: int, features: int) -> bool:
+    return bool(rows <= table.stride and features * table.stride <= table.values.size)
+
+
+@has_room.register(Hashed)
+@has_room.register(HashedPairs)
+def _(table: Any, rows: int, features: int) -> bool:
+    return True
+
+
+@has_room.register(Sparse)
+@has_room.register(SparsePairs)
+def _(table: Any, rows: int, features: int) -> bool:
+    return rows <= len(table.start)
+
+
+@singledispatch
 def fit_rows(table: Any, rows: int) -> Any:
     """The table with room for so many rows."""
     raise TypeError(f"not a table: {type(table).__name__}")
@@ -84,7 +117,7 @@ def fit_rows(table: Any, rows: int) -> Any:
 @fit_rows.register(RowMajorPairs)
 def _(table: Any, rows: int) -> Any:
     have = table.values.size // table.stride
-    return table if rows <= have else table._replace(values=_lengthened(table.values, roomy(have, rows) * table.stride))
+    return table._replace(values=_lengthened(table.values, roomy(have, rows) * table.stride))
 
 
 @fit_rows.register
@@ -102,8 +135,6 @@ def _(table: Any, rows: int) -> Any:
 @fit_rows.register(Sparse)
 @fit_rows.register(SparsePairs)
 def _(table: Any, rows: int) -> Any:
-    if rows <= len(table.start):
-        return table
     return table._replace(start=grown(table.start, rows), size=grown(table.size, rows), count=grown(table.count, rows))
 
 

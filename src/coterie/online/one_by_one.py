@@ -32,8 +32,11 @@ class OneByOne(Compared):
         lock = self._lock
         lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
         try:
-            if self._quick is None or not self._learn_quickly(self._quick, x, y, task):
+            labels = None if self._quick is None else self._quick.learn(x, y, task, self.labels_)
+            if labels is None:
                 self._learn_one(x, y, task)
+            else:
+                self.__dict__["labels_"] = labels  # which quick rounds do not depend on
         finally:
             lock.release()
 
@@ -53,17 +56,6 @@ class OneByOne(Compared):
                 self._state_with([task], features, dense=False)
         self.labels_ = labels
         self._learner().update_one(self.state_, rows, self.state_.tasks.numbers[task], inside)
-
-    def _learn_quickly(self, quick: Quick, x: Any, y: Hashable, task: Hashable) -> bool:
-        """Learn a record with which nothing new comes; False, nothing being changed, if something may."""
-        i = quick.task(x, task)
-        if i is None:
-            return False
-        labels = self.labels_.with_one(y)
-        if not quick.update(x, i, labels.value(y)):
-            return False
-        self.__dict__["labels_"] = labels  # which quick rounds do not depend on
-        return True
 
     def _make_quick(self, numbers: dict[str, int]) -> None:
         """Make ready what rounds have in common that come after one of known names and a known task."""
