@@ -39,14 +39,15 @@ class GroupIndex:
         Weights change as of round ``rounds``.
         """
         routes = [self.relation.path(task) for task in self._unlike(new)]
-        numbers = [self._number(route) for route in routes]
-        levels, depth = self._roomy(levels, known + len(new)), self.relation.depth
-        padded = [row + [-1] * (depth - len(row)) for row in numbers]
-        levels.paths[known : known + len(new)] = np.array(padded, np.int64).reshape(len(routes), depth)
-        levels.own[known : known + len(new)] = [self.relation.own(len(route)) for route in routes]
+        numbers = np.fromiter(chain.from_iterable(map(self._number, routes)), np.int64)
+        last = known + len(new)
+        levels = self._roomy(levels, last)
+        levels.paths[known:last] = numbers.reshape(len(routes), self.relation.depth)
+        levels.own[known:last] = [self.relation.own(len(route)) for route in routes]
         each = len(new) if self.relation.alike else 1
-        for group, arrivals in Counter(chain.from_iterable(numbers)).items():
-            self._reweigh(levels, group, each * arrivals, rounds)
+        for group, arrivals in Counter(numbers.tolist()).items():
+            if group >= 0:
+                self._reweigh(levels, group, each * arrivals, rounds)
         return levels
 
     def ghosts(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
@@ -62,11 +63,13 @@ class GroupIndex:
         return tasks[:1] if self.relation.alike else tasks
 
     def _number(self, route: tuple[Group, ...]) -> list[int]:
+        """The numbers of the groups of a task, the widest first, -1 for those that it lacks."""
         for level in range(len(route)):
             if route[: level + 1] not in self.numbers:
                 self.numbers[route[: level + 1]] = len(self.numbers)
                 self.levels.append(level)
-        return [self.numbers[route[: level + 1]] for level in range(len(route))]
+        known = [self.numbers[route[: level + 1]] for level in range(len(route))]
+        return known + [-1] * (self.relation.depth - len(route))
 
     def _roomy(self, levels: Levels, tasks: int) -> Levels:
         if tasks <= len(levels.own) and len(self) <= len(levels.weight):
