@@ -250,6 +250,15 @@ def test_probabilities_of_arow_for_one_dictionary():
         ct.MultitaskAROW(rule=ct.SecondOrder()).fit([[1.0], [-1.0]], [0, 1]).predict_proba([[1.0]])
 
 
+def test_arow_stays_finite_with_the_largest_numbers_and_the_least_noise():
+    X = [[1e100, -1e100, 1e-100], [1e100, 1e100, 1e-100], [-1e100, 1e100, 1e-100]]
+    model = ct.MultitaskAROW(r=1e-50)
+    for _ in range(50):
+        model.partial_fit(X, [1, -1, -1])
+    assert np.isfinite(model.decision_function(X)).all()
+    assert (model.predict(X) == [1, -1, -1]).all()
+
+
 def test_a_model_without_probabilities_leaves_none_in_the_trace():
     X, y, task = stream(12)
     assert ct.progressive_validation(ct.MultitaskPerceptron(), X, y, task=task).probability is None
@@ -332,6 +341,7 @@ def test_adaptive_weights_are_not_averaged():
         (lambda: AdaptiveGradient(start=0.0), "start"),
         (lambda: AdaptiveGradient(storage="disk"), "storage"),
         (lambda: DiagonalAROW(r=-1.0), "r must"),
+        (lambda: DiagonalAROW(r=1e-51), "r must be at least 1e-50"),
         (lambda: Signed(AdaptiveGradient(), prior=-1.0), "prior"),
         (lambda: ct.MultitaskAROW(covariance="half").fit([[1.0], [2.0]], [0, 1]), "covariance"),
         (lambda: ct.MultitaskLogistic(step=float("nan")).fit([[1.0], [2.0]], [0, 1]), "step"),

@@ -74,6 +74,10 @@ class AdaptiveGradient:
         return Storage(self.storage, self.dtype, self.bits, paired=True)
 
 
+#: Labels with less noise than this give precisions whose products do not fit a float.
+LEAST_NOISE = 1e-50
+
+
 @spec.part
 class DiagonalAROW:
     """Weights with a mean and a variance, one of each for the tasks and their groups (diagonal AROW).
@@ -95,7 +99,7 @@ class DiagonalAROW:
     Raises
     ------
     ValueError
-        If r is not positive and finite, or for an unknown storage.
+        If r is not finite or below 1e-50, or for an unknown storage.
 
     Examples
     --------
@@ -114,6 +118,8 @@ class DiagonalAROW:
 
     def __post_init__(self) -> None:
         spec.check_positive("r", self.r)
+        if self.r < LEAST_NOISE:
+            raise ValueError(f"r must be at least {LEAST_NOISE:g}, got {self.r!r}: the precisions would overflow")
         self._storage.check()
 
     def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Confident:

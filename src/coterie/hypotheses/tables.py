@@ -167,7 +167,7 @@ def _(table: FeatureMajor, features: int) -> FeatureMajor:
 def enlarge(table: Any, rows: NDArray[np.int64], entries: int) -> Any:
     """A sparse table, compacted, with room for so many new entries in each of these rows."""
     size, count = table.size.astype(np.int64), table.count.astype(np.int64)
-    need = int(np.sum(np.maximum(2 * (count[rows] + entries) + 8, 3 * size[rows] // 2)))
+    need = int(np.sum(np.maximum(2 * (count[rows] + entries) + 8, 2 * size[rows])))
     if table.used[0] + need <= room(table):
         return table
     live = int(size.sum())

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .adaptive import of_levels
-from .generic import compiled, generic, when
+from .generic import compiled, generic, lent, when
 from .models import (
     add,
     spread,
@@ -31,7 +31,7 @@ class Confident(NamedTuple):
     noise: float
 
 
-@compiled
+@lent
 def noise_of(model: Any, rows: Any, t: Any) -> Any:
     """The label's variance, r = noise · ‖x‖² / nnz(x)."""
     entries = 0
@@ -40,17 +40,23 @@ def noise_of(model: Any, rows: Any, t: Any) -> Any:
     return model.noise * sqnorm(rows, t) / entries if entries > 0 else 0.0
 
 
-@compiled
+@lent
 def _variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
-    total = 0.0
+    # Two entries' fractions are brought to one denominator: dividing is what takes longest here.
     second = beside(table)
+    total, before, below = 0.0, 0.0, 1.0
     for k in range(begin(rows, t), end(rows, t)):
-        gained = held(table, locate(table, row, feature(rows, t, k)) + second)
-        total += prior / (1.0 + prior * gained) * value(rows, t, k) * value(rows, t, k)
-    return total
+        shrinkage = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
+        square = value(rows, t, k) * value(rows, t, k)
+        if k % 2 == 0:
+            before, below = square, shrinkage
+        else:
+            total += (before * shrinkage + square * below) / (below * shrinkage)
+            before, below = 0.0, 1.0
+    return prior * (total + before / below)
 
 
-@compiled
+@lent
 def _move(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -> None:
     second = beside(table)
     for k in range(begin(rows, t), end(rows, t)):

@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .generic import compiled, generic, when
+from .generic import compiled, generic_lent, lent, when
 from .records import Csr, Dense, begin, end, feature
 from .sparse_tables import Sparse, SparsePairs, bucket_of, line
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Second, beside, locate
@@ -36,7 +36,7 @@ def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
 prefetch: Any = intrinsic(_prefetch)
 
 
-@generic
+@generic_lent
 def fetch(table: Any, row: Any, rows: Any, t: Any) -> None:
     """Ask for the memory that record t needs of a row, ahead of its round: on text this halves the time of a round.
 
@@ -44,13 +44,13 @@ def fetch(table: Any, row: Any, rows: Any, t: Any) -> None:
     """
 
 
-@compiled
+@lent
 def _fetch_each(table: Any, row: Any, rows: Any, t: Any) -> None:
     for k in range(begin(rows, t), end(rows, t)):
         prefetch(table.values, locate(table, row, feature(rows, t, k)))
 
 
-@compiled
+@lent
 def _fetch_buckets(table: Any, row: Any, rows: Any, t: Any) -> None:
     for k in range(begin(rows, t), end(rows, t)):
         place = line(table) * ((table.start[row] >> 2) + bucket_of(table, row, feature(rows, t, k)))
@@ -71,7 +71,7 @@ for _kind in (RowMajor, Hashed, RowMajorPairs, HashedPairs, FeatureMajor, Second
 _LATER, _FIRST, _LINE = 8, 128, 8
 
 
-@generic
+@generic_lent
 def fetch_rows(rows: Any, t: Any, k: Any, table: Any, n: Any) -> None:
     """Ask for the first weights that n rows hold of the feature some entries after k; the rest is foreseen."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, when
+from .generic import generic_lent, lent, when
 
 
 class Dense(NamedTuple):
@@ -26,22 +26,22 @@ class Csr(NamedTuple):
     starts: Any
 
 
-@generic
+@generic_lent
 def begin(rows: Any, t: Any) -> Any:
     """Position of the first entry of record t."""
 
 
-@generic
+@generic_lent
 def end(rows: Any, t: Any) -> Any:
     """Position after the last entry of record t."""
 
 
-@generic
+@generic_lent
 def feature(rows: Any, t: Any, k: Any) -> Any:
     """Feature of the entry at position k of record t."""
 
 
-@generic
+@generic_lent
 def value(rows: Any, t: Any, k: Any) -> Any:
     """Value of the entry at position k of record t."""
 
@@ -57,7 +57,7 @@ when(feature, Csr)(lambda rows, t, k: rows.features[np.uint64(k)])
 when(value, Csr)(lambda rows, t, k: rows.values[np.uint64(k)])
 
 
-@compiled
+@lent
 def sqnorm(rows: Any, t: int) -> float:
     """Squared Euclidean norm of record t, the entries of a repeated feature taken apart."""
     total = 0.0

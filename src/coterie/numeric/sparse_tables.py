@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, when
+from .generic import compiled, generic_lent, lent, when
 from .records import begin, end, feature
 from .tables import beside, claim, locate, reserve, touch
 
@@ -52,7 +52,7 @@ class SparsePairs(NamedTuple):
         return _sparse_again, (SparsePairs, self.features, self.values.dtype, *self[2:])
 
 
-@generic
+@generic_lent
 def line(table: Any) -> Any:
     """Places that a bucket of a sparse table takes."""
 
@@ -70,14 +70,14 @@ def _locate_sparse(table: Any, row: Any, feature: Any) -> Any:
     return place + 1 if found else 1
 
 
-@compiled
+@lent
 def bucket_of(table: Any, row: Any, feature: Any) -> Any:
     """The bucket of its row in which a feature is looked for first."""
     mixed = (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
     return np.int64((mixed * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
 
 
-@compiled
+@lent
 def _probe(table: Any, row: Any, feature: Any) -> Any:
     """The place of a feature in its row and True, or the free place where it would go and False."""
     bucket = bucket_of(table, row, feature)
@@ -95,7 +95,7 @@ def _probe(table: Any, row: Any, feature: Any) -> Any:
             bucket = 0
 
 
-@compiled
+@lent
 def _cell(table: Any, cell: Any) -> Any:
     """The place of a cell's feature."""
     return line(table) * (cell >> 2) + 2 * (cell & 3)
@@ -126,17 +126,17 @@ def _reserve_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
     return 8 * needed <= 5 * table.size[row] or _grow_row(table, row, needed)
 
 
-@compiled
+@lent
 def _grow_row(table: Any, row: Any, needed: Any) -> Any:
-    """Give a row half as many cells again, or more if needed; False if the arena is too small for that."""
-    size = max(4 * ((2 * needed) // 4 + 1), 4 * (3 * np.int64(table.size[row]) // 8))
+    """Give a row twice as many cells, or more if needed; False if the arena is too small for that."""
+    size = max(4 * ((2 * needed) // 4 + 1), 2 * np.int64(table.size[row]))
     if line(table) * (table.used[0] + size) > 4 * table.values.size:
         return False
     _move_row(table, row, size)
     return True
 
 
-@compiled
+@lent
 def _move_row(table: Any, row: Any, size: Any) -> None:
     """Give a row a larger part of the arena; the part it leaves is dropped at the next compaction."""
     old_start, old_size = table.start[row], table.size[row]
@@ -180,7 +180,7 @@ def _touch_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
     return seen
 
 
-@compiled
+@lent
 def write_row(table: Any, row: Any, weights: Any) -> None:
     """Store the nonzero entries of a dense vector in an empty row of a sparse table that has room for them."""
     _grow_row(table, row, np.count_nonzero(weights))
@@ -189,7 +189,7 @@ def write_row(table: Any, row: Any, weights: Any) -> None:
             table.values[claim(table, row, j)] = weights[j]
 
 
-@compiled
+@lent
 def add_pairs(table: Any, row: Any, pairs: Any) -> None:
     """Add weights and second numbers of an array (features, 2), those that are not both zero, to a row with room."""
     for j in range(len(pairs)):
@@ -199,7 +199,7 @@ def add_pairs(table: Any, row: Any, pairs: Any) -> None:
             table.values[place + beside(table)] += pairs[j, 1]
 
 
-@compiled
+@lent
 def write_pairs(table: Any, row: Any, pairs: Any) -> None:
     """As :func:`write_row` for the weights and second numbers of an array (features, 2)."""
     moved = 0

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import compiled, generic, when
+from .generic import generic_lent, lent, when
 from .records import begin, end, feature, value
 
 
@@ -71,7 +71,7 @@ def second(table: Any) -> Second:
     return Second(table.values, table)
 
 
-@generic
+@generic_lent
 def locate(table: Any, row: Any, feature: Any) -> Any:
     """Address of a weight in ``table.values``, or that of some zero if the weight is not stored.
 
@@ -79,27 +79,27 @@ def locate(table: Any, row: Any, feature: Any) -> Any:
     """
 
 
-@generic
+@generic_lent
 def claim(table: Any, row: Any, feature: Any) -> Any:
     """Address of a weight, stored from now on; ``reserve`` has made room for it."""
 
 
-@generic
+@generic_lent
 def reserve(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """Make room in a row for the weights that record t would move; False if the arena is too small for that."""
 
 
-@generic
+@generic_lent
 def beside(table: Any) -> Any:
     """How far behind a weight its second number lies; 0 where there is none."""
 
 
-@generic
+@generic_lent
 def held(table: Any, place: Any) -> Any:
     """The number at a place."""
 
 
-@generic
+@generic_lent
 def put(table: Any, place: Any, number: Any) -> None:
     """Store a number at a place that is claimed."""
 
@@ -148,7 +148,7 @@ def _locate_hashed_pairs(table: Any, row: Any, feature: Any) -> Any:
     return np.uint64(2) * (mixed >> np.uint64(table.shift))
 
 
-@generic
+@generic_lent
 def touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """Load what a record needs of a row before it is looked at; returns something that is never -2.
 
@@ -169,7 +169,7 @@ when(touch, Second)(lambda table, row, rows, t: np.int64(0))
 when(reserve, Second)(lambda table, row, rows, t: True)
 
 
-@compiled
+@lent
 def dot(table: Any, row: Any, rows: Any, t: Any) -> Any:
     """Inner product of a row of the table with record t: O(stored entries)."""
     total = 0.0 if touch(table, row, rows, t) != -2 else np.nan
@@ -178,7 +178,7 @@ def dot(table: Any, row: Any, rows: Any, t: Any) -> Any:
     return total
 
 
-@compiled
+@lent
 def axpy(table: Any, row: Any, c: Any, rows: Any, t: Any) -> Any:
     """Add c times record t to a row of the table: O(stored entries)."""
     for k in range(begin(rows, t), end(rows, t)):
@@ -186,7 +186,7 @@ def axpy(table: Any, row: Any, c: Any, rows: Any, t: Any) -> Any:
         put(table, place, held(table, place) + c * value(rows, t, k))
 
 
-@compiled
+@lent
 def read_row(table: Any, row: Any, weights: Any) -> Any:
     """Write a row of the table to a dense vector."""
     for j in range(weights.size):
