@@ -120,6 +120,50 @@ def test_growth_into_another_storage_is_seen(monkeypatch):
     np.testing.assert_allclose(changing.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
 
 
+def test_tasks_that_come_one_by_one_are_stored_otherwise_where_they_would_take_too_much(monkeypatch):
+    monkeypatch.setattr(tables, "DENSE_LIMIT", 8 * 30 * 40)
+    changing, dense = ct.MultitaskPerceptron(), ct.MultitaskPerceptron(storage="dense")
+    for model in (changing, dense):
+        model.partial_fit([{f"f{j}": 1.0 for j in range(30)}], [True], task=["first"])
+        for t, (x, y, _) in enumerate(stream()):  # with 40 names the rows have room for more than they need
+            model.learn_one(x, y, f"u{t}")
+    assert type(changing.state_.model.tasks) is not type(dense.state_.model.tasks)
+    np.testing.assert_allclose(changing.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
+
+
+ARRIVALS = {name: MODELS[name] for name in ("half", "averaged", "averaged, sparse", "learned", "logistic")} | {
+    "hashed": lambda: ct.MultitaskPerceptron(storage="hashed", bits=12),
+    "clusters": lambda: ct.MultitaskPerceptron(
+        ct.Clusters({f"u{i}": i % 3 for i in range(20)} | dict.fromkeys(TASKS, 7))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARRIVALS)
+def test_tasks_that_arrive_between_quick_rounds_learn_as_any(name):
+    records = stream(60) + [
+        (x, y, f"u{t // 4}" if t % 2 else task) for t, (x, y, task) in enumerate(stream(80, seed=3))
+    ]
+    quick, slow = ARRIVALS[name](), ARRIVALS[name]()
+    for x, y, task in records:
+        assert quick.predict_one(x, task) == slow.predict_one(MappingProxyType(x), task)
+        quick.learn_one(x, y, task)
+        slow.learn_one(MappingProxyType(x), y, task)
+    assert quick.tasks_ == slow.tasks_ == list(dict.fromkeys(task for _, _, task in records))
+    np.testing.assert_array_equal(quick.coef_, slow.coef_)
+    np.testing.assert_array_equal(quick.relation_matrix_, slow.relation_matrix_)
+
+
+@pytest.mark.parametrize("name", ["half", "averaged", "logistic"])
+def test_a_task_for_which_there_is_room_leaves_what_calls_are_ready_for(name):
+    model = settled(MODELS[name]())
+    for task in "defgh":  # room grows by half, from 4 to 6 to 9
+        model.learn_one({"f1": 1.0}, True, task)
+    before = model.state_.model
+    model.learn_one({"f1": 1.0}, False, "i")
+    assert model.state_.model is before
+
+
 def test_a_weight_is_kept_whose_second_number_is_zero():
     pairs = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
     made = tables.to_sparse(RowMajorPairs(pairs.ravel().copy(), 8))

@@ -62,12 +62,12 @@ class ByLevels(Nested):
     @staticmethod
     def extend(learner: Any, state: State, new: Sequence[Hashable], features: int) -> None:
         model = state.model
-        levels = linear.levels_of(model)
         if new:
-            levels = state.sharing.extend(levels, len(state.tasks), new, state.rounds)
+            known = linear.levels_of(model)
+            levels = state.sharing.extend(known, len(state.tasks), new, state.rounds)
+            model = model if levels is known else linear.with_levels(model, levels)
         tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
-        model = linear.with_levels(model, levels)
-        state.model = learner.hypothesis.fit(model, len(state.sharing), tasks, features, state.dense)
+        state.take(learner.hypothesis.fit(model, len(state.sharing), tasks, features, state.dense))
         state.tasks.add(new)
         state.features = features
 

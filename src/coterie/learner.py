@@ -247,8 +247,11 @@ class Learner(Round):
 
     def score_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int) -> float | None:
         """Margin of a dictionary of plain numbers, in some microseconds."""
-        model = state.model
-        margin = self._one.predict.of(model)(model, NO_BLOCK, id(x), id(numbers), AT_PLAIN, i)
+        model, settled = state.model, self.settled(state, numbers)
+        if settled is None:
+            margin = self._one.predict.of(model)(model, NO_BLOCK, id(x), id(numbers), AT_PLAIN, i)
+        else:
+            margin = settled.predict(settled.at, x, i)
         return None if margin != margin else margin
 
     def update_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int, y: float) -> bool:

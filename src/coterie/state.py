@@ -23,6 +23,11 @@ class State:
     dense: bool
     rounds: int = 0
 
+    def take(self, model: Any) -> None:
+        """Have this model; the object that there is stays where all in it is the same, for calls are ready for it."""
+        if not _is_same(self.model, model):
+            self.model = model
+
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
@@ -32,6 +37,11 @@ class State:
 def nbytes_of(model: Any) -> int:
     """Bytes of the arrays of a model; a piece of memory that two of them show counts once."""
     return sum({id(_owner(array)): _owner(array).nbytes for array in _arrays(model)}.values())
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two trees are of the same arrays and scalars, not only of equal ones."""
+    return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(_is_same, one, other)))
 
 
 def _arrays(model: Any) -> Iterator[NDArray[Any]]:

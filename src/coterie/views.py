@@ -44,28 +44,30 @@ class Vocabulary:
 
     def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
         """One record as a block of one; new names are added if it may grow, else left out."""
-        if type(features) is dict and self.numbers:
-            n = len(features)
-            values, columns = np.empty(n), np.empty(n, np.int32)
-            if read(features, self.numbers, values, columns):
-                return Csr(values, columns, _one_record(n))
+        plain = self._plain(features, grow) if type(features) is dict else None
+        if plain is not None:
+            return plain
         names, values = _numbers(features)
-        try:
-            columns = _integers(map(self.numbers.__getitem__, names), len(values))
-        except KeyError:
-            if not grow:
-                return self._known_part(names, values)
-            known = self.numbers
-            for name in names:
-                if name not in known:
-                    known[name] = len(known)
-            columns = _integers(map(self.numbers.__getitem__, names), len(values))
-        return Csr(values, columns, _one_record(len(values)))
+        if grow:
+            self._number(names)
+        found = _integers([self.numbers.get(name, -1) for name in names], len(values))
+        columns = found[found >= 0]
+        return Csr(values[found >= 0], columns, _one_record(len(columns)))
 
-    def _known_part(self, names: Iterable[str], values: NDArray[np.float64]) -> Csr:
-        found = [self.numbers.get(name, -1) for name in names]
-        columns = np.array([j for j in found if j >= 0], np.int32)
-        return Csr(values[[j >= 0 for j in found]], columns, _one_record(len(columns)))
+    def _plain(self, features: dict[str, Any], grow: bool) -> Csr | None:
+        """As :meth:`record`, of plain numbers; None if there is anything else."""
+        values, columns = np.empty(len(features)), np.empty(len(features), np.int32)
+        known = read(features, self.numbers, values, columns)
+        if grow and 0 <= known < len(values):
+            self._number(features)
+            known = read(features, self.numbers, values, columns)
+        return None if known < 0 else Csr(values[:known], columns[:known], _one_record(known))
+
+    def _number(self, names: Iterable[str]) -> None:
+        known = self.numbers
+        for name in names:
+            if name not in known:
+                known[name] = len(known)
 
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
         """Several records, in order."""

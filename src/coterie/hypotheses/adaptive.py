@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -68,7 +69,7 @@ class AdaptiveGradient:
         """The model with room for so many groups, tasks and features."""
         return self._storage.fit_grouped(model, groups, tasks, features, dense)  # type: ignore[no-any-return]
 
-    @property
+    @cached_property
     def _storage(self) -> Storage:
         return Storage(self.storage, self.dtype, self.bits, paired=True)
 
@@ -130,7 +131,7 @@ class DiagonalAROW:
         """The model with room for so many groups, tasks and features."""
         return self._storage.fit_grouped(model, groups, tasks, features, dense)  # type: ignore[no-any-return]
 
-    @property
+    @cached_property
     def _storage(self) -> Storage:
         return Storage(self.storage, self.dtype, self.bits, paired=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -92,7 +92,7 @@ class Linear:
     def _table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
         return self._storage.table(rows, features, dense, shared)
 
-    @property
+    @cached_property
     def _storage(self) -> Storage:
         return Storage(self.storage, self.dtype, self.bits)
 
@@ -112,10 +112,7 @@ def _fit_model(model: Any, linear: Linear, groups: int, tasks: int, features: in
 
 @_fit_model.register
 def _(model: Grouped, linear: Linear, groups: int, tasks: int, features: int, dense: bool) -> Grouped:
-    return model._replace(
-        groups=linear.fit_table(model.groups, groups, features, dense),
-        tasks=linear.fit_table(model.tasks, tasks, features, dense),
-    )
+    return linear._storage.fit_grouped(model, groups, tasks, features, dense)  # type: ignore[no-any-return]
 
 
 @_fit_model.register

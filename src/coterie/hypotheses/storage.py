@@ -51,7 +51,9 @@ class Storage:
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
         """A table with room for more, stored another way from where it would become too large."""
-        if tables.is_dense(table) and rows * features * self._numbers > table.values.size:
+        if tables.has_room(table, rows, features):
+            return table
+        if tables.is_dense(table):
             table = self._changed_over(table, rows * features, dense)
         return tables.fit_rows(tables.fit_features(table, features), rows)
 

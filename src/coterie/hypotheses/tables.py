@@ -75,6 +75,39 @@ def _restrided(table: Any, stride: int) -> NDArray[Any]:
 
 
 @singledispatch
+def has_room(table: Any, rows: int, features: int) -> bool:
+    """Whether the table can hold so many rows of so many features as it is."""
+    raise TypeError(f"not a table: {type(table).__name__}")
+
+
+@has_room.register
+def _(table: RowMajor, rows: int, features: int) -> bool:
+    return bool(features <= table.stride and rows * table.stride <= table.values.size)
+
+
+@has_room.register
+def _(table: RowMajorPairs, rows: int, features: int) -> bool:
+    return bool(2 * features <= table.stride and rows * table.stride <= table.values.size)
+
+
+@has_room.register
+def _(table: FeatureMajor, rows: int, features: int) -> bool:
+    return bool(rows <= table.stride and features * table.stride <= table.values.size)
+
+
+@has_room.register(Hashed)
+@has_room.register(HashedPairs)
+def _(table: Any, rows: int, features: int) -> bool:
+    return True
+
+
+@has_room.register(Sparse)
+@has_room.register(SparsePairs)
+def _(table: Any, rows: int, features: int) -> bool:
+    return rows <= len(table.start)
+
+
+@singledispatch
 def fit_rows(table: Any, rows: int) -> Any:
     """The table with room for so many rows."""
     raise TypeError(f"not a table: {type(table).__name__}")

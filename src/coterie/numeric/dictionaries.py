@@ -14,6 +14,7 @@ from numba import typeof, types
 
 from .fields import LARGEST_VALUE
 from .generic import locked
+from .kept import word
 from .records import Csr
 
 _OBJECT, _FOUND = types.intp, types.intc
@@ -27,8 +28,6 @@ _size = _python("PyDict_Size", types.intp, _OBJECT)
 _next_item = _python("PyDict_Next", _FOUND, _OBJECT, types.intp, types.intp, types.intp)
 _get_item = _python("PyDict_GetItemWithError", _OBJECT, _OBJECT, _OBJECT)
 _contains = _python("PySet_Contains", _FOUND, _OBJECT, _OBJECT)
-_type_of = _python("PyObject_Type", _OBJECT, _OBJECT)
-_release = _python("Py_DecRef", types.void, _OBJECT)
 _as_float = _python("PyFloat_AsDouble", types.float64, _OBJECT)
 _as_integer = _python("PyLong_AsLongLong", types.int64, _OBJECT)
 _error = _python("PyErr_Occurred", _OBJECT)
@@ -37,6 +36,9 @@ _forget_error = _python("PyErr_Clear", types.void)
 #: Types of values that are read without any code of Python being run.
 PLAIN = frozenset({float, int, bool, np.float64, np.float32})
 AT_PLAIN = id(PLAIN)
+
+#: Where an object keeps the address of its type, last of what every object begins with.
+TYPE = object.__basicsize__ - np.dtype(np.intp).itemsize
 
 #: What stands for the block where a record is a dictionary, and for the dictionary where it is a block: see `taken`.
 NO_BLOCK = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
@@ -60,8 +62,7 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
     at = item.ctypes.data
     k, kind, total = np.uint64(0), 0, 0.0
     while _next_item(record, at, at + 8, at + 16) != 0:
-        before, kind = kind, _type_of(item[2])
-        _release(kind)
+        before, kind = kind, word(item[2] + TYPE)
         if k == values.size or (kind != before and _contains(plain, kind) != 1):
             return -1
         number = _as_float(item[2])
@@ -100,6 +101,9 @@ def _entry() -> Any:
     return function.compile(tuple(map(typeof, (np.zeros(0), np.zeros(0, np.int32), 0, 0, 0, True))))
 
 
-def read(record: dict[Any, Any], numbers: dict[Any, int], values: Any, columns: Any) -> bool:
-    """Fill arrays of the record's length with its values and the numbers of its names; False if it is not so plain."""
-    return _entry()(values, columns, id(record), id(numbers), AT_PLAIN, True) == len(values)  # type: ignore[no-any-return]
+def read(record: dict[Any, Any], numbers: dict[Any, int], values: Any, columns: Any) -> int:
+    """Fill arrays of the record's length with values and numbers of names, of the names that have one.
+
+    Returns how many have; -1 if the record is not so plain.
+    """
+    return _entry()(values, columns, id(record), id(numbers), AT_PLAIN, False)  # type: ignore[no-any-return]

@@ -100,14 +100,14 @@ class Entries:
     """The entries of one learner; copies begin with none."""
 
     #: Making what is kept takes as long as it saves in four calls, but for the first time ever half a second more.
-    PATIENCE = 100
+    PATIENCE, AGAIN = 100, 4
     #: Names of the longest dictionary for which no memory is asked.
     LONGEST = 1000
 
     def __init__(self) -> None:
         self.predict = Entry(predict_one)
         self.learn = Entry(learn_one)
-        self._room = room(self.LONGEST)
+        self._room, self._calls = room(self.LONGEST), 0
         self._forget_settled(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -121,7 +121,7 @@ class Entries:
 
     def _forget_settled(self, model: Any) -> None:
         self._settled: Settled | None = None
-        self._seen, self._calls = model, 0
+        self._seen, self._times = model, 0
 
     def settled(self, model: Any, rule: Any, names: dict[Any, int]) -> Settled | None:
         """What is kept of this model, once it has come so often that making it pays."""
@@ -131,6 +131,7 @@ class Entries:
         if model is not self._seen:
             self._forget_settled(model)
         self._calls += 1
-        if self._calls > self.PATIENCE:
+        self._times += 1
+        if self._calls > self.PATIENCE and self._times > self.AGAIN:
             self._settled = Settled(model, rule, self._room, names)
         return self._settled

@@ -110,10 +110,20 @@ def _opened(typing_context: Any, kept: Any) -> Any:
     return kept.tree(kept), generate
 
 
+def _word(typing_context: Any, at: Any) -> Any:
+    """The whole number at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(builder.inttoptr(arguments[0], cgutils.intp_t.as_pointer()))
+
+    return types.intp(types.intp), generate
+
+
 _size_of: Any = intrinsic(_size)
 _write: Any = intrinsic(_store)
 opened: Any = intrinsic(_opened)
 address: Any = intrinsic(_address)
+word: Any = intrinsic(_word)
 
 
 @compiled

@@ -180,7 +180,7 @@ def _touch_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
     return seen
 
 
-@lent
+@compiled
 def write_row(table: Any, row: Any, weights: Any) -> None:
     """Store the nonzero entries of a dense vector in an empty row of a sparse table that has room for them."""
     _grow_row(table, row, np.count_nonzero(weights))

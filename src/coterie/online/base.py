@@ -18,6 +18,9 @@ from .one_by_one import OneByOne
 from .refusal import all_or_nothing
 from .rounds import Asking, Margins, Rounds
 
+#: The number of one task that has none.
+_UNSEEN = np.array([-1])
+
 
 class OnlineModel(OneByOne):
     """Base of the online models; a subclass says what labels are, and which learner it is.
@@ -284,6 +287,12 @@ class OnlineModel(OneByOne):
         codes = numbers[places]
         unseen = [distinct[place] for place in places[codes < 0]]
         return np.asarray(self._learner().score_any(self.state_, rows, codes, unseen))
+
+    def _inside_unseen(self, rows: Any, task: Hashable) -> Any:
+        if self.new_task == "raise":
+            self._refuse_unseen([task])
+        tabular.refuse_twins([task], self.state_.tasks.numbers)
+        return self._learner().score_any(self.state_, rows, _UNSEEN, [task])[0]
 
     def _check_width(self, features: int) -> None:
         if self.fitted and features != self.__dict__.get("n_features_in_", features):

@@ -7,9 +7,6 @@ from abc import abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie.numeric.records import Csr
 from coterie.streams import tabular
 from coterie.views import HashedVocabulary, View, Vocabulary
@@ -17,7 +14,6 @@ from coterie.views import HashedVocabulary, View, Vocabulary
 from .compared import Compared
 from .quick import Quick
 from .refusal import all_or_nothing
-from .rounds import Margins
 
 
 class OneByOne(Compared):
@@ -36,8 +32,11 @@ class OneByOne(Compared):
         lock = self._lock
         lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
         try:
-            if self._quick is None or not self._learn_quickly(self._quick, x, y, task):
+            labels = None if self._quick is None else self._quick.learn(x, y, task, self.labels_)
+            if labels is None:
                 self._learn_one(x, y, task)
+            else:
+                self.__dict__["labels_"] = labels  # which quick rounds do not depend on
         finally:
             lock.release()
 
@@ -57,17 +56,6 @@ class OneByOne(Compared):
                 self._state_with([task], features, dense=False)
         self.labels_ = labels
         self._learner().update_one(self.state_, rows, self.state_.tasks.numbers[task], inside)
-
-    def _learn_quickly(self, quick: Quick, x: Any, y: Hashable, task: Hashable) -> bool:
-        """Learn a record with which nothing new comes; False, nothing being changed, if something may."""
-        i = quick.task(x, task)
-        if i is None:
-            return False
-        labels = self.labels_.with_one(y)
-        if not quick.update(x, i, labels.value(y)):
-            return False
-        self.__dict__["labels_"] = labels  # which quick rounds do not depend on
-        return True
 
     def _make_quick(self, numbers: dict[str, int]) -> None:
         """Make ready what rounds have in common that come after one of known names and a known task."""
@@ -94,7 +82,7 @@ class OneByOne(Compared):
         rows, _ = self._record(x, learning=False)
         number = self.state_.tasks.numbers.get(task)
         if number is None:
-            return self._inside(rows, [task], np.zeros(1, np.int64))[0]
+            return self._inside_unseen(rows, task)
         return self._learner().score_one(self.state_, rows, number)
 
     def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
@@ -170,5 +158,5 @@ class OneByOne(Compared):
         """The state with room for these tasks and features, made if there is none."""
 
     @abstractmethod
-    def _inside(self, rows: Any, distinct: Sequence[Hashable], places: NDArray[np.int64]) -> Margins:
-        """Margins of records, on the scale of the inside; the tasks of ``distinct`` may be new."""
+    def _inside_unseen(self, rows: Any, task: Hashable) -> Any:
+        """Margin of one record of a task that is not known, on the scale of the inside."""

@@ -38,11 +38,14 @@ class Quick:
         except TypeError:  # what no dictionary can hold
             return None
 
-    def update(self, x: dict[Any, Any], i: int, y: float) -> bool:
-        """Learn a record of this task; False, nothing being changed, if there may be something new."""
-        state = self._state
-        if len(self._names) > state.features or self._learn(self._at, x, i, y) < 0.0:
-            return False
+    def learn(self, x: Any, y: Hashable, task: Hashable, labels: Any) -> Any:
+        """Learn a record; the labels known then, or None, nothing being changed, if there may be something new."""
+        i, state = self.task(x, task), self._state
+        if i is None or len(self._names) > state.features:
+            return None
+        labels = labels.with_one(y)
+        if self._learn(self._at, x, i, labels.value(y)) < 0.0:
+            return None
         state.rounds += 1
         self._notice(self._relation, state)
-        return True
+        return labels

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Any
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.numeric.arrays import grown
 from coterie.numeric.models import Levels
@@ -34,20 +34,20 @@ class GroupIndex:
         return Levels(paths, zeros, zeros.copy(), none, zeros.copy(), zeros.copy())
 
     def extend(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> Levels:
-        """Levels with the new tasks added behind the ``known`` ones; weights change as of round ``rounds``."""
+        """Levels with the new tasks behind the ``known`` ones, the same object where it had room for them.
+
+        Weights change as of round ``rounds``.
+        """
         routes = [self.relation.path(task) for task in self._unlike(new)]
-        paths = np.full((len(routes), self.relation.depth), -1, np.int64)
-        for row, route in zip(paths, routes, strict=True):
-            row[: len(route)] = self._number(route)
-        own = np.array([self.relation.own(len(route)) for route in routes])
-        if self.relation.alike and len(new) > 1:
-            paths, own = np.repeat(paths, len(new), 0), np.repeat(own, len(new))
-        levels = Levels(
-            _appended(levels.paths, known, paths),
-            _appended(levels.own, known, own),
-            *(grown(array, len(self)) for array in levels[2:]),
-        )
-        self._reweigh(levels, paths, rounds)
+        numbers = np.fromiter(chain.from_iterable(map(self._number, routes)), np.int64)
+        last = known + len(new)
+        levels = self._roomy(levels, last)
+        levels.paths[known:last] = numbers.reshape(len(routes), self.relation.depth)
+        levels.own[known:last] = [self.relation.own(len(route)) for route in routes]
+        each = len(new) if self.relation.alike else 1
+        for group, arrivals in Counter(numbers.tolist()).items():
+            if group >= 0:
+                self._reweigh(levels, group, each * arrivals, rounds)
         return levels
 
     def ghosts(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
@@ -63,21 +63,22 @@ class GroupIndex:
         return tasks[:1] if self.relation.alike else tasks
 
     def _number(self, route: tuple[Group, ...]) -> list[int]:
+        """The numbers of the groups of a task, the widest first, -1 for those that it lacks."""
         for level in range(len(route)):
             if route[: level + 1] not in self.numbers:
                 self.numbers[route[: level + 1]] = len(self.numbers)
                 self.levels.append(level)
-        return [self.numbers[route[: level + 1]] for level in range(len(route))]
+        known = [self.numbers[route[: level + 1]] for level in range(len(route))]
+        return known + [-1] * (self.relation.depth - len(route))
 
-    def _reweigh(self, levels: Levels, paths: NDArray[np.int64], rounds: int) -> None:
-        groups, arrivals = np.unique(paths[paths >= 0], return_counts=True)
-        levels.members[groups] += arrivals
-        levels.spent[groups] += levels.weight[groups] * (rounds - levels.since[groups])
-        levels.since[groups] = rounds
-        levels.weight[groups] = [self.relation.shared(self.levels[g], int(levels.members[g])) for g in groups]
+    def _roomy(self, levels: Levels, tasks: int) -> Levels:
+        if tasks <= len(levels.own) and len(self) <= len(levels.weight):
+            return levels
+        of_tasks, of_groups = levels[:2], levels[2:]
+        return Levels(*(grown(array, tasks) for array in of_tasks), *(grown(array, len(self)) for array in of_groups))
 
-
-def _appended(array: NDArray[Any], known: int, rows: NDArray[Any]) -> NDArray[Any]:
-    array = grown(array, known + len(rows))
-    array[known : known + len(rows)] = rows
-    return array
+    def _reweigh(self, levels: Levels, group: int, arrivals: int, rounds: int) -> None:
+        levels.members[group] += arrivals
+        levels.spent[group] += levels.weight[group] * (rounds - levels.since[group])
+        levels.since[group] = rounds
+        levels.weight[group] = self.relation.shared(self.levels[group], int(levels.members[group]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,11 @@ class Averaged:
         """The model and its twin with room for so many groups, tasks and features."""
         return _fit(model, self, groups, tasks, features, dense)  # type: ignore[no-any-return]
 
-    @property
+    @cached_property
     def _twin(self) -> Linear:
         return Linear(self.hypothesis.storage, "float64", self.hypothesis.bits)
 
-    @property
+    @cached_property
     def _pairs(self) -> Storage:
         return Storage(self.hypothesis.storage, self.hypothesis.dtype, self.hypothesis.bits, paired=True)
 
