@@ -9,8 +9,7 @@ import scipy.sparse as sp
 import coterie as ct
 from coterie.learners import kernel_values
 from coterie.learners.kernel_values import Blocks, Near, Ways
-from coterie.numeric import near
-from coterie.numeric.points import points
+from coterie.numeric.points import gaussians, points
 from coterie.numeric.records import Csr, Dense
 from reference import budgets as literal
 from streams import CASES, Stream, linear_stream
@@ -21,10 +20,9 @@ HALF = CASES["half"]
 
 def exponentials(values):
     """What compiled code makes of these exponents."""
-    room = near.room(len(values))
-    room.values[: len(values)] = values
-    near.exponentials(len(values), room)
-    return room.values[: len(values)].copy()
+    products, nought = np.array([values]), np.zeros(len(values))
+    gaussians(products, nought[:1], nought, 0.5)
+    return products[0]
 
 
 def repeated(stream, seed=0):
@@ -65,7 +63,7 @@ def test_exponentials_end_as_those_of_numpy_do():
 def test_where_support_vectors_no_longer_lie_near_changes_nothing(budget, slots, monkeypatch):
     """Without a limit the way changes in the middle of a stream; blocks end in the middle of a few."""
     stream = repeated(linear_stream(61, n=330))
-    monkeypatch.setattr(kernel_values, "IN_CACHE", slots * stream.X.shape[1])
+    monkeypatch.setattr(kernel_values, "A_RECORD", slots * stream.X.shape[1] / len(stream.y))
     monkeypatch.setattr(kernel_values, "NEAR_BLOCK", 22)
     monkeypatch.setattr(kernel_values, "LONG_BLOCK", 22)
     assert_literal(budget, HALF, stream)
@@ -99,8 +97,8 @@ def test_single_precision(budget):
 @pytest.mark.parametrize("delay", [1, 3, 30, 150])
 def test_labels_that_come_late_are_learned_the_same_both_ways(delay, monkeypatch):
     stream, traces = repeated(linear_stream(66, n=300)), []
-    for numbers in (kernel_values.IN_CACHE, 0):
-        monkeypatch.setattr(kernel_values, "IN_CACHE", numbers)
+    for numbers in (kernel_values.A_RECORD, 0):
+        monkeypatch.setattr(kernel_values, "A_RECORD", numbers)
         model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), HALF.relation, ct.Forgetron(12))
         named = {"task": stream.named(HALF.tasks), "tasks": HALF.tasks}
         traces.append(ct.progressive_validation(model, stream.X, stream.y, delay=delay, **named))
