@@ -36,16 +36,15 @@ class Near:
     """Kernel values of a few records at a time, for as long as the support vectors stay where they are laid out."""
 
     def __init__(self, scale: float, budget: Any) -> None:
-        self.scale, self.table, self.values, self.room = scale, NONE, NONE, near.room()
+        self.scale, self.slots, self.table, self.values, self.room = scale, -1, NONE, NONE, near.room()
         self.most = NEAR_BLOCK if budget.size is None or budget.gram is not None else LONG_BLOCK
 
     def begin(self, model: Expansion, block: Points, late: Points) -> tuple[Work, Callable[..., int]]:
         """What to walk with through the records of a block, and the walk."""
-        slots, features = model.store.values.shape
-        width = slots + -slots % near.LINE
-        if self.table.shape[1] != width:
-            self.table, self.values = near.lined(features, width), near.lined(near.FEW, width)
-            self.table[:, :slots] = model.store.values.T
+        if self.slots != len(model.store.values):
+            self.slots, self.table = len(model.store.values), near.columns(model.store.values)
+            self.values = near.lined(near.FEW, self.table.shape[1])
+        width = self.table.shape[1]
         what = near.Near(self.scale, self.table, near.strip(block), near.strip(late), self.room)
         made, told = (self.values, near.lined(near.FEW, near.FEW)), _told(late, near.FEW, width)
 

@@ -22,7 +22,7 @@ _ROUNDER = 1.5 * 2.0**52 + _RAISED
 
 
 def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a b + c, rounded once: IEEE's own operation, so that every machine has the same, the quicker where it has two."""
+    """The product of a and b with c added, rounded once: IEEE's own operation, so the same on every machine."""
     kind = types.float64(types.float64, types.float64, types.float64)
     return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
 

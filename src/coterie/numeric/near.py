@@ -24,7 +24,7 @@ FEW = 16
 #: Records whose products are made at once, for so many slots that they stay in the nearest cache meanwhile.
 _AT_ONCE, _TILE = 4, 512
 #: Numbers in a line of cache; what crosses from one into the next is read and written twice.
-LINE = 8
+_LINE = 8
 
 
 class Strip(NamedTuple):
@@ -52,13 +52,21 @@ class Near(NamedTuple):
 def strip(points: Points) -> Strip:
     """Records to go through, in float64."""
     rows = np.require(points.rows.values, np.float64, ["C", "W"])
-    return Strip(rows, points.squares, lined(rows.shape[1], FEW), np.zeros(FEW))
+    return Strip(rows, points.squares, columns(np.zeros((FEW, rows.shape[1]))), np.zeros(FEW))
+
+
+def columns(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Records side by side, feature by feature; zeros fill up the last line of each, and the last four features."""
+    n, d = rows.shape
+    table = lined(d + -d % 4, n + -n % _LINE)
+    table[:d, :n] = rows.T
+    return table
 
 
 def lined(*shape: int) -> NDArray[np.float64]:
     """Zeros of that shape, from the beginning of a line of cache on."""
-    room = np.zeros(prod(shape) + LINE)
-    first = -(room.ctypes.data // room.itemsize) % LINE
+    room = np.zeros(prod(shape) + _LINE)
+    first = -(room.ctypes.data // room.itemsize) % _LINE
     return room[first : first + prod(shape)].reshape(shape)
 
 
@@ -100,7 +108,7 @@ def _take(strip: Any, first: int) -> None:
     """Have the few records from ``first`` on at hand, zeros behind the last."""
     n = max(0, min(FEW, strip.squares.size - first))
     strip.norms[:n], strip.norms[n:] = strip.squares[first : first + n], 0.0
-    for j in range(strip.columns.shape[0]):
+    for j in range(strip.rows.shape[1]):
         for r in range(n):
             strip.columns[j, r] = strip.rows[first + r, j]
         strip.columns[j, n:] = 0.0
@@ -108,19 +116,16 @@ def _take(strip: Any, first: int) -> None:
 
 @apart
 def _evaluate(near: Any, table: Any, squares: Any, n: int, strip: Any, few: int, out: Any) -> None:
-    """Kernel values of the first few of a strip with the first n columns of a table, whose squares are given: O(n d)."""
+    """Kernel values of the first few of a strip with the first n columns of a table, given their squares: O(n d)."""
     for first in range(0, n, _TILE):
         size = min(_TILE, n - first)
+        some = squares[first : first + size]
         for r in range(0, few, _AT_ONCE):
             _products(table, first, size, strip.columns, r, near.made)
-            for each in range(_AT_ONCE):
-                _exponentials(near.scale, near.made[each], strip.norms[r + each], squares[first : first + size], out[r + each, first : first + size])
-
-
-@lent
-def _exponentials(scale: Any, products: Any, here: Any, squares: Any, out: Any) -> None:
-    for k in range(squares.size):
-        out[k] = gaussian(scale, products[k], here, squares[k])
+            for t in range(_AT_ONCE):
+                made, here, values = near.made[t], strip.norms[r + t], out[r + t, first : first + size]
+                for k in range(size):
+                    values[k] = gaussian(near.scale, made[k], here, some[k])
 
 
 @lent
@@ -129,8 +134,7 @@ def _products(table: Any, first: int, n: int, columns: Any, r: int, out: Any) ->
     a, b, c, e = out[0], out[1], out[2], out[3]
     for k in range(n):
         a[k] = b[k] = c[k] = e[k] = 0.0
-    d = table.shape[0]
-    for fourth in range(d // 4):
+    for fourth in range(table.shape[0] // 4):
         j = 4 * fourth
         t0, t1, t2, t3 = table[j, first:], table[j + 1, first:], table[j + 2, first:], table[j + 3, first:]
         x0, x1, x2, x3 = columns[j, r:], columns[j + 1, r:], columns[j + 2, r:], columns[j + 3, r:]
@@ -145,16 +149,6 @@ def _products(table: Any, first: int, n: int, columns: Any, r: int, out: Any) ->
             b[k] = fma(b0, s, fma(b1, u, fma(b2, v, fma(b3, w, b[k]))))
             c[k] = fma(c0, s, fma(c1, u, fma(c2, v, fma(c3, w, c[k]))))
             e[k] = fma(e0, s, fma(e1, u, fma(e2, v, fma(e3, w, e[k]))))
-    for rest in range(d % 4):
-        j = d - 1 - rest
-        t0, x0 = table[j, first:], columns[j, r:]
-        a0, b0, c0, e0 = x0[0], x0[1], x0[2], x0[3]
-        for k in range(n):
-            s = t0[k]
-            a[k] = fma(a0, s, a[k])
-            b[k] = fma(b0, s, b[k])
-            c[k] = fma(c0, s, c[k])
-            e[k] = fma(e0, s, e[k])
 
 
 @apart
@@ -164,6 +158,6 @@ def _keep(store: Any, table: Any, work: Any, strip: Any, first: int) -> None:
         slot, t = work.slots[each], work.places[each]
         store.squares[slot], store.lengths[slot] = strip.squares[first + t], work.among[t, t]
         work.holder[slot] = -1
-        for j in range(table.shape[0]):
+        for j in range(strip.rows.shape[1]):
             store.values[slot, j] = table[j, slot] = strip.rows[first + t, j]
     work.cursor[CHANGES] = 0
