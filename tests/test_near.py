@@ -1,16 +1,17 @@
-"""Kernel values of a few records at a time, where support vectors lie near the core; and where that begins and ends."""
+"""Kernel values of a few records at a time, support vectors laid out for them; and where that begins and ends."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba import njit
 
 import coterie as ct
 from coterie.learners import kernel_values
 from coterie.learners.kernel_values import Blocks, Near, Ways
-from coterie.numeric import near
-from coterie.numeric.points import points
+from coterie.numeric.arithmetic import fma
+from coterie.numeric.points import gaussians, points
 from coterie.numeric.records import Csr, Dense
 from reference import budgets as literal
 from streams import CASES, Stream, linear_stream
@@ -21,10 +22,9 @@ HALF = CASES["half"]
 
 def exponentials(values):
     """What compiled code makes of these exponents."""
-    room = near.room(len(values))
-    room.values[: len(values)] = values
-    near.exponentials(len(values), room)
-    return room.values[: len(values)].copy()
+    products, nought = np.array([values]), np.zeros(len(values))
+    gaussians(products, nought[:1], nought, 0.5)
+    return products[0]
 
 
 def repeated(stream, seed=0):
@@ -46,6 +46,14 @@ def assert_literal(budget, case, stream, sigma=2.0, X=None, **options):
     return rounds
 
 
+def test_a_product_with_a_sum_is_rounded_once():
+    @njit
+    def both(a, b, c):
+        return fma(a, b, c), a * b + c
+
+    assert both(1.0 + 2.0**-30, 1.0 - 2.0**-30, -1.0) == (-(2.0**-60), 0.0)
+
+
 def test_exponentials_are_right_to_two_units_in_the_last_place():
     values = np.concatenate([-np.linspace(0.0, 708.0, 100_001), -np.logspace(-320, 2, 20_001)])
     expected = np.exp(values)
@@ -62,13 +70,27 @@ def test_exponentials_end_as_those_of_numpy_do():
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("slots", [0, 30, 2**12])
-def test_where_support_vectors_no_longer_lie_near_changes_nothing(budget, slots, monkeypatch):
+def test_where_support_vectors_are_no_longer_laid_out_changes_nothing(budget, slots, monkeypatch):
     """Without a limit the way changes in the middle of a stream; blocks end in the middle of a few."""
     stream = repeated(linear_stream(61, n=330))
-    monkeypatch.setattr(kernel_values, "IN_CACHE", slots * stream.X.shape[1])
+    monkeypatch.setattr(kernel_values, "A_RECORD", slots * stream.X.shape[1] / len(stream.y))
     monkeypatch.setattr(kernel_values, "NEAR_BLOCK", 22)
     monkeypatch.setattr(kernel_values, "LONG_BLOCK", 22)
     assert_literal(budget, HALF, stream)
+
+
+@pytest.mark.parametrize("budget", [ct.Unbounded(), ct.RandomRemoval(600), ct.Forgetron(1100)])
+def test_support_vectors_beyond_what_is_gone_through_at_once_are_learned_the_same_both_ways(budget, monkeypatch):
+    stream, traces = repeated(linear_stream(67, n=2500)), []
+    y = np.where(np.random.default_rng(68).random(2500) < 0.5, 1, -1)
+    for numbers in (kernel_values.A_RECORD, 0):
+        monkeypatch.setattr(kernel_values, "A_RECORD", numbers)
+        model = ct.MultitaskKernelPerceptron(ct.Gaussian(0.3), HALF.relation, budget)
+        named = {"task": stream.named(HALF.tasks), "tasks": HALF.tasks}
+        traces.append(ct.progressive_validation(model, stream.X, y, **named))
+        assert model.n_support_ == (budget.size or traces[0].stored.sum()) > 512
+    np.testing.assert_allclose(traces[0].margin, traces[1].margin, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(traces[0].mistake, traces[1].mistake)
 
 
 @pytest.mark.parametrize("n", [16, 17, 18, 19, 120, 121, 513])
@@ -99,8 +121,8 @@ def test_single_precision(budget):
 @pytest.mark.parametrize("delay", [1, 3, 30, 150])
 def test_labels_that_come_late_are_learned_the_same_both_ways(delay, monkeypatch):
     stream, traces = repeated(linear_stream(66, n=300)), []
-    for numbers in (kernel_values.IN_CACHE, 0):
-        monkeypatch.setattr(kernel_values, "IN_CACHE", numbers)
+    for numbers in (kernel_values.A_RECORD, 0):
+        monkeypatch.setattr(kernel_values, "A_RECORD", numbers)
         model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), HALF.relation, ct.Forgetron(12))
         named = {"task": stream.named(HALF.tasks), "tasks": HALF.tasks}
         traces.append(ct.progressive_validation(model, stream.X, stream.y, delay=delay, **named))

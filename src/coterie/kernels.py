@@ -13,15 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import spec
-from .numeric.points import Points, as_matrix, divided, exponents, piece, products
+from .numeric.points import Points, as_matrix, divided, gaussians, piece, products
 
 Values = NDArray[np.float64]
 
 #: Records whose kernel values with each other are asked for at once, where only k(x, x) is wanted.
 _AT_ONCE = 64
-
-#: Kernel values that stay in a processor's own cache from one pass over them to the next.
-_IN_CACHE = 2**16
 
 
 @spec.part
@@ -133,11 +130,7 @@ class Gaussian:
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
         products(X, Z, out)
-        at_once = max(1, _IN_CACHE // max(1, len(Z.squares)))
-        for first in range(0, len(out), at_once):
-            some = out[first : first + at_once]
-            exponents(some, X.squares[first : first + at_once], Z.squares, self.radial_scale)
-            np.exp(some, out=some)
+        gaussians(out, X.squares, Z.squares, self.radial_scale)
 
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record."""

@@ -1,8 +1,8 @@
 """Two ways to the kernel values that a walk through records needs; how much work there is decides between them.
 
 In blocks: the kernel values of a hundred records with the support vectors and with each other, by matrix products, of
-any kernel and any form of records. Near: of a few records at a time in compiled code, where the support vectors are few
-enough to stay in a core's own cache.
+any kernel and any form of records. Near: of a few records at a time in compiled code, for Gaussian kernels, where there
+are records enough to lay the support vectors out for.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ DENSE_BLOCK, SPARSE_BLOCK = 120, 512
 #: Near, the longer the better, but for budgets that leave room for every record of a block, or have to look after it
 #: whether an inverse is worn.
 NEAR_BLOCK, LONG_BLOCK = 512, 4096
-#: Numbers that a core's own cache holds, and that are worth laying out for each record to come.
-IN_CACHE, A_RECORD = 2**17, 2**9
+#: Numbers that are worth laying out for each record to come.
+A_RECORD = 2**9
 NONE = np.zeros((0, 0))
 
 
@@ -36,17 +36,17 @@ class Near:
     """Kernel values of a few records at a time, for as long as the support vectors stay where they are laid out."""
 
     def __init__(self, scale: float, budget: Any) -> None:
-        self.scale, self.table, self.room = scale, NONE, near.room(0)
+        self.scale, self.slots, self.table, self.values, self.room = scale, -1, NONE, NONE, near.room()
         self.most = NEAR_BLOCK if budget.size is None or budget.gram is not None else LONG_BLOCK
 
     def begin(self, model: Expansion, block: Points, late: Points) -> tuple[Work, Callable[..., int]]:
         """What to walk with through the records of a block, and the walk."""
-        width = len(model.support.tasks)
-        if self.table.shape[1] != width:
-            self.room = near.room(width)
-            self.table = np.ascontiguousarray(model.store.values.T, np.float64)
+        if self.slots != len(model.store.values):
+            self.slots, self.table = len(model.store.values), near.columns(model.store.values)
+            self.values = near.lined(near.FEW, self.table.shape[1])
+        width = self.table.shape[1]
         what = near.Near(self.scale, self.table, near.strip(block), near.strip(late), self.room)
-        made, told = (np.zeros((near.FEW, width)), np.zeros((near.FEW, near.FEW))), _told(late, near.FEW, width)
+        made, told = (self.values, near.lined(near.FEW, near.FEW)), _told(late, near.FEW, width)
 
         def learn(model: Expansion, work: Work, *rest: Any) -> int:
             return int(near.learn_near(model, what, work, *rest))
@@ -125,7 +125,7 @@ class Ways:
             self.near = Near(float(scale), hypothesis.budget)
 
     def of(self, model: Expansion) -> Way:
-        """The way to learn the next records: near, if what may be held after them lies near and is soon laid out.
+        """The way to learn the next records: near, if what may be held after them is soon laid out.
 
         What may be held does not grow less, so within a call blocks are never left for what was laid out before.
         """
@@ -133,7 +133,7 @@ class Ways:
             return self.blocks
         most = int(model.support.counts[SIZE]) + min(self.n, self.near.most)
         slots = max(len(model.support.tasks), most if self.budget.size is None else min(most, self.budget.size))
-        return self.near if slots * self.features <= min(IN_CACHE, A_RECORD * self.n) else self.blocks
+        return self.near if slots * self.features <= A_RECORD * self.n else self.blocks
 
 
 def work_with(made: Sequence[Any], told: Sequence[Any], rows: NDArray[np.float64], n: int) -> Work:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .arithmetic import gaussian
 from .generic import compiled
 from .records import Csr, Dense
 
@@ -111,12 +112,12 @@ def _sparse_products(entries: Any, features: Any, rows: Any, starts: Any, places
 
 
 @compiled
-def exponents(products: Any, squares: Any, others: Any, scale: Any) -> None:
-    """-‖x - z‖² · scale in the place of x · z, never above zero."""
+def gaussians(products: Any, squares: Any, others: Any, scale: Any) -> None:
+    """exp(-‖x - z‖² · scale) in the place of x · z."""
     for t in range(products.shape[0]):
         row, here = products[t], squares[t]
         for j in range(others.size):
-            row[j] = min(0.0, scale * (2.0 * row[j] - here - others[j]))
+            row[j] = gaussian(scale, row[j], here, others[j])
 
 
 @compiled
