@@ -72,7 +72,7 @@ def lined(*shape: int) -> NDArray[np.float64]:
 
 def room() -> NDArray[np.float64]:
     """Room for the inner products of records that are made at once."""
-    return lined(_AT_ONCE, _TILE)
+    return lined(_AT_ONCE * _TILE)
 
 
 @lent
@@ -108,10 +108,10 @@ def _take(strip: Any, first: int) -> None:
     """Have the few records from ``first`` on at hand, zeros behind the last."""
     n = max(0, min(FEW, strip.squares.size - first))
     strip.norms[:n], strip.norms[n:] = strip.squares[first : first + n], 0.0
-    for j in range(strip.rows.shape[1]):
-        for r in range(n):
+    strip.columns[:, n:] = 0.0
+    for r in range(n):
+        for j in range(strip.rows.shape[1]):
             strip.columns[j, r] = strip.rows[first + r, j]
-        strip.columns[j, n:] = 0.0
 
 
 @apart
@@ -121,19 +121,20 @@ def _evaluate(near: Any, table: Any, squares: Any, n: int, strip: Any, few: int,
         size = min(_TILE, n - first)
         some = squares[first : first + size]
         for r in range(0, few, _AT_ONCE):
-            _products(table, first, size, strip.columns, r, near.made)
+            _products(table, first, size + -size % _LINE, strip.columns, r, near.made)
             for t in range(_AT_ONCE):
-                made, here, values = near.made[t], strip.norms[r + t], out[r + t, first : first + size]
+                made, here, values = near.made[t * _TILE :], strip.norms[r + t], out[r + t, first : first + size]
                 for k in range(size):
                     values[k] = gaussian(near.scale, made[k], here, some[k])
 
 
 @lent
-def _products(table: Any, first: int, n: int, columns: Any, r: int, out: Any) -> None:
-    """Inner products of four records, the columns from r on, with n columns of the table, the first one given."""
-    a, b, c, e = out[0], out[1], out[2], out[3]
+def _products(table: Any, first: int, n: int, columns: Any, r: int, made: Any) -> None:
+    """Inner products of four records, columns from r on, with n of the table, whole lines, from ``first`` on."""
+    # All in one array, or else it is asked each time whether four lie apart, which is long for a short loop.
+    b, c, e = _TILE, 2 * _TILE, 3 * _TILE
     for k in range(n):
-        a[k] = b[k] = c[k] = e[k] = 0.0
+        made[k] = made[b + k] = made[c + k] = made[e + k] = 0.0
     for fourth in range(table.shape[0] // 4):
         j = 4 * fourth
         t0, t1, t2, t3 = table[j, first:], table[j + 1, first:], table[j + 2, first:], table[j + 3, first:]
@@ -145,10 +146,10 @@ def _products(table: Any, first: int, n: int, columns: Any, r: int, out: Any) ->
         for k in range(n):
             # All that is read of the table is read before a sum is written, or else it is read again for the next.
             s, u, v, w = t0[k], t1[k], t2[k], t3[k]
-            a[k] = fma(a0, s, fma(a1, u, fma(a2, v, fma(a3, w, a[k]))))
-            b[k] = fma(b0, s, fma(b1, u, fma(b2, v, fma(b3, w, b[k]))))
-            c[k] = fma(c0, s, fma(c1, u, fma(c2, v, fma(c3, w, c[k]))))
-            e[k] = fma(e0, s, fma(e1, u, fma(e2, v, fma(e3, w, e[k]))))
+            made[k] = fma(a0, s, fma(a1, u, fma(a2, v, fma(a3, w, made[k]))))
+            made[b + k] = fma(b0, s, fma(b1, u, fma(b2, v, fma(b3, w, made[b + k]))))
+            made[c + k] = fma(c0, s, fma(c1, u, fma(c2, v, fma(c3, w, made[c + k]))))
+            made[e + k] = fma(e0, s, fma(e1, u, fma(e2, v, fma(e3, w, made[e + k]))))
 
 
 @apart
