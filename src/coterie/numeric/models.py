@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .generic import generic_lent, lent, when
+from .generic import compiled, generic, when
 from .prefetch import fetch, prefetch, weights_of
 from .records import begin, end, value
 from .tables import FeatureMajor, axpy, dot, reserve
@@ -80,57 +80,57 @@ class AveragedPairs(NamedTuple):
     clock: Any
 
 
-@generic_lent
+@generic
 def score(model: Any, i: Any, rows: Any, t: Any) -> Any:
     """Margin of record t under the current weights of task i."""
 
 
-@generic_lent
+@generic
 def report(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
     """Margin that is told to the user: that of the averaged weights where there are such."""
 
 
-@generic_lent
+@generic
 def foresee(model: Any, i: Any, rows: Any, t: Any) -> None:
     """Ask for the memory that record t of task i will need, one round ahead of it."""
 
 
-@generic_lent
+@generic
 def sight(model: Any, i: Any) -> None:
     """Ask for what is to be known of task i before one can foresee: of a million tasks it is in no cache."""
 
 
-@generic_lent
+@generic
 def diagonal(model: Any, i: Any) -> Any:
     """M_ii, which with the squared norm of x makes the squared norm of the multitask instance."""
 
 
-@generic_lent
+@generic
 def spread(model: Any, i: Any, rows: Any, t: Any) -> Any:
     """Variance of the margin of record t and of its label, where the model knows how sure it is of its weights."""
 
 
-@generic_lent
+@generic
 def ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
     """Whether task i can move by record t: its column of M is at hand and the tables have room."""
 
 
-@generic_lent
+@generic
 def add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     """Spread a move of c times record t, made at task i, over the tasks through M."""
 
 
-@generic_lent
+@generic
 def adapt(model: Any) -> Any:
     """Let the relation learn from the move just made; nothing where it is fixed."""
 
 
-@generic_lent
+@generic
 def add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
     """Gather a move made in round ``clock`` into the twin of an averaged model."""
 
 
-@generic_lent
+@generic
 def mean(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
     """Sum over the rounds so far of the margin that the weights before each of them give to record t.
 
@@ -138,12 +138,12 @@ def mean(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: A
     """
 
 
-@generic_lent
+@generic
 def tick(model: Any, i: Any, agreement: Any) -> Any:
     """One more round is over, at task i, whose margin times its label was ``agreement``."""
 
 
-@generic_lent
+@generic
 def skip(model: Any) -> Any:
     """One more round is over, whose label nobody saw."""
 
@@ -193,7 +193,7 @@ def _add_grouped(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
             axpy(model.groups, levels.paths[i, level], c, rows, t)
 
 
-@lent
+@compiled
 def _integral(levels: Any, group: Any, clock: Any) -> Any:
     return levels.spent[group] + levels.weight[group] * (clock - levels.since[group])
 
@@ -255,7 +255,7 @@ def _score_spread(model: Any, i: Any, rows: Any, t: Any) -> Any:
     return dot(model.table, i, rows, t)
 
 
-@generic_lent
+@generic
 def entry(columns: Any, i: Any, j: Any) -> Any:
     """M_ij of a column at hand."""
 
@@ -283,7 +283,7 @@ def _ready_spread(model: Any, i: Any, rows: Any, t: Any) -> Any:
     return model.columns.slot[i] >= 0 and reserve_column(model.table, model.columns, i, rows, t)
 
 
-@generic_lent
+@generic
 def reserve_column(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
     """Make room for a record in every row that column i reaches."""
 
@@ -304,7 +304,7 @@ def _reserve_sparse_column(table: Any, columns: Any, i: Any, rows: Any, t: Any) 
     return True
 
 
-@generic_lent
+@generic
 def add_column(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     """W[j] += c M_ji x for every row j that column i reaches."""
 
