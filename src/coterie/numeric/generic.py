@@ -61,9 +61,10 @@ def apart(function: F) -> F:
 
 
 def lent(function: F) -> F:
-    """As :func:`compiled`, for what makes no arrays and returns none, which numba sees to: nothing is counted in it.
+    """As :func:`compiled`, for what makes no arrays, which numba sees to: nothing is counted in it.
 
-    Counting takes several times as long as all else where a model of thirty arrays passes through loops in loops.
+    Counting takes several times as long as all else where a model of thirty arrays passes through loops in loops. It
+    must not return an array, nor call what returns one (a view is one): nobody would have counted it, or let go of it.
     """
     return _cached(function, **_LENT)
 
