@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from numba import njit
 
+import coterie as ct
 from coterie.hypotheses.storage import Storage
 from coterie.numeric.generic import compiled, generic, when
 from coterie.numeric.prefetch import fetch
 from coterie.numeric.records import Csr, Dense
+from coterie.state import arrays_of
 
 
 class Round(NamedTuple):
@@ -65,6 +67,35 @@ def test_records_with_few_features_have_their_weights_asked_for_ahead(kind, pair
         ask(table, rows)
         (code,) = ask.inspect_llvm().values()
         assert ("call void @llvm.prefetch" in code) == asked
+
+
+MATRIX = np.eye(3) + 0.5
+HOLDING = {
+    "dense": lambda: ct.MultitaskPerceptron(),
+    "sparse": lambda: ct.MultitaskPerceptron(storage="sparse"),
+    "averaged": lambda: ct.MultitaskPerceptron(average=True, storage="hashed", bits=10),
+    "logistic": lambda: ct.MultitaskLogistic(storage="sparse"),
+    "AROW": lambda: ct.MultitaskAROW(),
+    "forgetting": lambda: ct.MultitaskAROW(half_life=20.0),
+    "matrix": lambda: ct.MultitaskPerceptron(ct.Interaction(MATRIX, tasks=("a", "b", "c"))),
+    "graph": lambda: ct.MultitaskPerceptron(ct.TaskGraph([("a", "b"), ("b", "c")]), average=True),
+    "learned": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=0.01, step_norm=True), average=True),
+}
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_compiled_rounds_let_go_of_what_they_were_given(name):
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(40, 6)), np.array(["a", "b", "c"])[rng.integers(3, size=40)]
+    y = X[:, 0] > 0
+    model = HOLDING[name]().partial_fit(X, y, task=task)
+    held = list(arrays_of(model.state_.model))
+    before = [sys.getrefcount(array) for array in held]
+    model.partial_fit(X, y, task=task).predict(X, task=task)
+    after = list(arrays_of(model.state_.model))
+    assert all(one is other for one, other in zip(held, after, strict=True))
+    del after
+    assert [sys.getrefcount(array) for array in held] == before
 
 
 MODULE = """

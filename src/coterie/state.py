@@ -36,7 +36,7 @@ class State:
 
 def nbytes_of(model: Any) -> int:
     """Bytes of the arrays of a model; a piece of memory that two of them show counts once."""
-    return sum({id(_owner(array)): _owner(array).nbytes for array in _arrays(model)}.values())
+    return sum({id(_owner(array)): _owner(array).nbytes for array in arrays_of(model)}.values())
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -44,10 +44,11 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(_is_same, one, other)))
 
 
-def _arrays(model: Any) -> Iterator[NDArray[Any]]:
+def arrays_of(model: Any) -> Iterator[NDArray[Any]]:
+    """The arrays of a model."""
     for held in model:
         if isinstance(held, tuple):
-            yield from _arrays(held)
+            yield from arrays_of(held)
         elif isinstance(held, np.ndarray):
             yield held
 
