@@ -1,4 +1,4 @@
-"""Arrays that grow by moving seldom."""
+"""Arrays that grow by moving seldom, and arrays that begin where a line of cache does."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def grown(array: NDArray[Any], need: int) -> NDArray[Any]:
     larger = np.zeros((size, *array.shape[1:]), array.dtype)
     larger[: array.shape[0]] = array
     return larger
+
+
+def aligned(places: int, dtype: Any, line: int) -> NDArray[Any]:
+    """So many zeros, the first at an address that is a multiple of ``line`` bytes."""
+    itemsize = np.dtype(dtype).itemsize
+    zeros = np.zeros(places + line // itemsize, dtype)
+    first = -zeros.ctypes.data % line // itemsize
+    return zeros[first : first + places]

@@ -331,19 +331,11 @@ def _add_sparse(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> 
         axpy(table, columns.rows[k], c * columns.values[k], rows, t)
 
 
-@when(add, Spread)
-def _add_spread(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
-    add_column(model.table, model.columns, i, c, rows, t)
-
-
-@when(add_timed, Spread)
-def _add_timed_spread(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
-    add_column(model.table, model.columns, i, c * clock, rows, t)
-
-
-@when(mean, Spread)
-def _mean_spread(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
-    return clock * margin - dot(twin.table, i, rows, t)
+when(add, Spread)(lambda model, i, c, rows, t: add_column(model.table, model.columns, i, c, rows, t))
+when(add_timed, Spread)(
+    lambda model, i, c, rows, t, clock: add_column(model.table, model.columns, i, c * clock, rows, t)
+)
+when(mean, Spread)(lambda model, twin, i, rows, t, clock, margin: clock * margin - dot(twin.table, i, rows, t))
 
 
 _kind: Any

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import fma, gaussian
+from .arrays import aligned
 from .expansion import AT, BORN, CHANGES, DONE, SIZE, settle
 from .generic import apart, lent
 from .points import Points
@@ -65,9 +66,7 @@ def columns(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
 
 def lined(*shape: int) -> NDArray[np.float64]:
     """Zeros of that shape, from the beginning of a line of cache on."""
-    room = np.zeros(prod(shape) + _LINE)
-    first = -(room.ctypes.data // room.itemsize) % _LINE
-    return room[first : first + prod(shape)].reshape(shape)
+    return aligned(prod(shape), np.float64, 8 * _LINE).reshape(shape)
 
 
 def room() -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arrays import aligned
 from .generic import compiled, generic_lent, lent, when
 from .records import begin, end, feature
 from .tables import beside, claim, locate, reserve, touch
@@ -218,10 +219,7 @@ def arena(size: int, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, An
 
     All zero, since a saved model holds what nobody has written to as well.
     """
-    places = LINES[kind] * -(-size // 4)
-    values = np.zeros(places + 128 // dtype.itemsize, dtype)
-    first = -values.ctypes.data % 128 // dtype.itemsize
-    values = values[first : first + places]
+    values = aligned(LINES[kind] * -(-size // 4), dtype, 128)
     features = values.view(f"i{dtype.itemsize}")
     values[: LINES[kind]], features[:8:2] = 0.0, -1
     return values, features

@@ -146,6 +146,11 @@ def learn(relation: Any, split: Split) -> tuple[MultitaskPerceptron, int]:
     return model, int(rounds.updated.sum())
 
 
+def held_out(model: MultitaskPerceptron, split: Split) -> float:
+    """Accuracy in % on the records held out."""
+    return 100 * float(model.score(split.held_out, split.test_y, split.test_task))
+
+
 def known(split: Split) -> list[Hashable]:
     """The tasks in a fixed order."""
     return sorted(set(split.task.tolist()))
@@ -165,18 +170,13 @@ def outcome(name: str, relation: Any, split: Callable[[int], Split], seeds: Iter
         at = split(seed)
         model, made = learn(relation, at)
         mistakes.append(made)
-        accuracy.append(100 * model.score(at.held_out, at.test_y, at.test_task))
+        accuracy.append(held_out(model, at))
         shapes.append(np.corrcoef(model.coef_))
         if isinstance(getattr(relation, "epoch", None), float):
             beside, _ = learn(control(relation, model), at)
-            controls.append(100 * beside.score(at.held_out, at.test_y, at.test_task))
-    return Outcome(
-        name,
-        np.array(mistakes, np.float64),
-        np.array(accuracy),
-        np.array(shapes),
-        np.array(controls) if controls else None,
-    )
+            controls.append(held_out(beside, at))
+    seen = np.array(mistakes, np.float64), np.array(accuracy), np.array(shapes)
+    return Outcome(name, *seen, np.array(controls) if controls else None)
 
 
 def outcomes(name: str, run: Run, times: int = 1) -> dict[str, Outcome]:
@@ -313,8 +313,7 @@ def _asking(parts: tuple[Any, Any], split: Callable[[int], Split], run: Run) -> 
         at = split(seed)
         model = SelectiveSampling(MultitaskPerceptron(relation), ask, seed=seed)
         trace = progressive_validation(model, at.X, at.y, task=at.task, tasks=known(at))
-        accuracy = 100 * float(model.model.score(at.held_out, at.test_y, at.test_task))
-        found.append((accuracy, 100 * trace.queries / trace.n, run_accuracy(relation, at)))
+        found.append((held_out(model.model, at), 100 * trace.queries / trace.n, run_accuracy(relation, at)))
     accuracy, labels, passive = np.array(found).T
     return accuracy, labels, passive
 
@@ -345,10 +344,9 @@ def table_5(run: Run) -> Result:
         tables.append(Table(name, [cell(each, "mistakes", made[each], printed.get(each)) for each in made]))
         best = min((each for each in PRINTED if each != "OMTLLOG"), key=lambda each: float(made[each].mean()))
         pair = [above("", made["CMTL"], made[each], unit="") for each in ("OMTLCOV", "OMTLLOG")]
+        fewest = f"{name}: OMTLLOG makes the fewest mistakes ({best} makes more)"
         claims += [
-            above(
-                f"{name}: OMTLLOG makes the fewest mistakes ({best} makes more)", made[best], made["OMTLLOG"], unit=""
-            ),
+            above(fewest, made[best], made["OMTLLOG"], unit=""),
             together(f"{name}: OMTLCOV and OMTLLOG make fewer than CMTL", pair, ("OMTLCOV", "OMTLLOG")),
         ]
     return Result(tables, claims)
@@ -389,8 +387,7 @@ def _claims_1(found: dict[str, Floats], alone: Floats, epochs: Sequence[float]) 
 
 def run_accuracy(relation: Any, split: Split) -> float:
     """Held-out accuracy in % after one pass."""
-    model, _ = learn(relation, split)
-    return 100 * float(model.score(split.held_out, split.test_y, split.test_task))
+    return held_out(learn(relation, split)[0], split)
 
 
 ITEMS = (
