@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
@@ -168,9 +169,9 @@ def occurring(
     return Whole(table.labels), places
 
 
-#: So many labels of such types are told apart by a dictionary. Arrow is quicker for more, but imports pandas, where it
-#: is installed, for what is not in buffers yet.
-_FEW, _SIMPLE = 8192, {str, int, float, bool}
+#: So many labels of such types are told apart by a dictionary: Arrow is quicker for more, but loading it takes as long as
+#: a dictionary takes for a million.
+_FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 
 
 def distinct_labels(
@@ -183,13 +184,16 @@ def distinct_labels(
     ValueError
         If a label is missing (None or NaN); the message names the record.
     """
-    held = _as_list(labels)
-    if isinstance(held, list) and len(held) <= _FEW and set(map(type, held)) <= _SIMPLE:
+    if _is_numeric(labels):
+        return _distinct_numbers(labels, what)  # type: ignore[arg-type]
+    most = _FEW if "pyarrow" in sys.modules else _UNLOADED
+    held = labels.tolist() if _is_plain(labels) and len(labels) <= most else labels
+    if isinstance(held, list) and len(held) <= most and set(map(type, held)) <= _SIMPLE:
         return _distinct_objects(held, what)
     import pyarrow as pa
 
     try:
-        encoded = (_in_buffers(labels) if _is_numeric(labels) else pa.array(labels)).dictionary_encode()
+        encoded = pa.array(labels).dictionary_encode()
     except (pa.ArrowException, TypeError, OverflowError):  # labels that Arrow has no type for
         return _distinct_objects(held, what)
     distinct = encoded.dictionary.to_pylist()
@@ -198,22 +202,24 @@ def distinct_labels(
     return distinct, np.from_dlpack(encoded.indices).astype(np.int64)
 
 
-def _as_list(labels: Any) -> Any:
-    """A few labels of an array of strings, truth values or objects as Python's; others as they are."""
-    there = isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO"
-    return labels.tolist() if there and len(labels) <= _FEW else labels
+def _is_plain(labels: Any) -> bool:
+    """Whether it is an array whose labels are few as Python's: strings, truth values or objects."""
+    return isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO"
 
 
 def _is_numeric(labels: Any) -> bool:
-    return isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iuf" and labels.dtype.isnative
+    """Whether it is an array of numbers of at most 64 bits."""
+    there = isinstance(labels, np.ndarray) and labels.ndim == 1
+    return there and labels.dtype.kind in "iuf" and labels.dtype.itemsize <= 8
 
 
-def _in_buffers(labels: Any) -> Any:
-    """An Arrow array over the same memory."""
-    import pyarrow as pa
-
-    held = np.ascontiguousarray(labels)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(held.dtype), len(held), [None, pa.py_buffer(held)])
+def _distinct_numbers(labels: NDArray[Any], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
+    """Numbers are told apart by their bits, -0.0 being 0.0."""
+    wide = labels.astype(f"{labels.dtype.kind}8") + 0
+    table = Table()
+    places = table.add(wide.view(np.int64))
+    distinct = table.labels.view(wide.dtype)
+    return _distinct_objects(labels.tolist(), what) if (distinct != distinct).any() else (distinct.tolist(), places)
 
 
 def _distinct_objects(labels: Iterable[Hashable], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
