@@ -19,6 +19,7 @@ from coterie.numeric.fields import (
     SECOND_QUERY,
     find,
     is_blank,
+    most_words,
     skip_blanks,
     usable,
     whole_number,
@@ -146,8 +147,7 @@ def parse_svmlight(data: NDArray[np.uint8], start: NDArray[np.int64], stop: NDAr
     >>> rows.label.tolist(), rows.query.tolist(), rows.indices[:2].tolist(), rows.values[:2].tolist()
     ([1.0], [3], [5, 2], [0.5, 1.0])
     """
-    # every entry has a colon; one more, because a word without a colon is written before it is refused
-    n, entries = len(start), int(np.count_nonzero(data == 58)) + 1
+    n, entries = len(start), most_words(start, stop)
     out = SvmlightRows(
         indptr=np.empty(n + 1, np.int64),
         indices=np.empty(entries, np.int32),

@@ -20,6 +20,7 @@ from coterie.numeric.fields import (
     byte,
     find,
     is_blank,
+    most_words,
     skip_blanks,
     usable,
 )
@@ -74,14 +75,6 @@ def namespaces(names: Sequence[str] = (), called: Sequence[str] | None = None) -
 def _ends_word(c: np.uint8) -> bool:
     """A blank or a bar."""
     return bool(is_blank(c) or c == 124)
-
-
-@lent
-def _count_ends(data: NDArray[np.uint8]) -> int:
-    found = 0
-    for i in range(len(data)):
-        found += _ends_word(byte(data, i))
-    return found
 
 
 @lent
@@ -286,8 +279,7 @@ def parse_vowpal(
     >>> rows.indices[:2].tolist() == [feature_hash("word^free", 18), feature_hash("word^now", 18)]
     True
     """
-    n = len(start)
-    entries = _count_ends(data) + n  # a word ends at each, or with its row
+    n, entries = len(start), most_words(start, stop)
     chosen = namespaces() if wanted is None else wanted
     out = VowpalRows(
         indptr=np.empty(n + 1, np.int64),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from coterie.numeric.fields import line_ends
 from coterie.numeric.hashing import as_bytes
 from coterie.streams.errors import InputError
 from coterie.streams.faults import Faults
@@ -51,14 +52,13 @@ class Records:
         return self.data[self.start[0] : self.stop[-1]] if len(self) else b""
 
     def parts(self, rows: int) -> Iterator[Records]:
-        """Cut into runs of at most so many records, each over data of its own."""
+        """Cut into runs of at most so many records."""
         for first in range(0, len(self), rows):
-            yield self.pick(slice(first, first + rows)).alone()
+            yield self.pick(slice(first, first + rows))
 
-    def alone(self) -> Records:
-        """These records over their own data, without what stands before and behind."""
-        first = self.start[0] if len(self) else 0
-        return replace(self, data=self.span(), start=self.start - first, stop=self.stop - first)
+    def is_ascii(self) -> bool:
+        """Whether no byte from the first record's beginning to the last one's end is beyond 127."""
+        return not len(self) or int(as_bytes(self.data)[self.start[0] : self.stop[-1]].max()) < 128
 
     def only(self, good: NDArray[np.bool_]) -> Records:
         """The good ones of the records, with nothing between them but line breaks."""
@@ -78,7 +78,7 @@ class Splitter(Protocol):
 
 def split_lines(data: bytes, final: bool) -> tuple[Records, int, int]:
     """Take every line that is not empty as a record; the `Splitter` of all formats but CSV."""
-    ends = np.flatnonzero(as_bytes(data) == 10)
+    ends = line_ends(as_bytes(data))
     breaks = len(ends)
     taken = int(ends[-1]) + 1 if breaks else 0
     if final and taken < len(data):
@@ -125,8 +125,7 @@ def _all_records(source: Source, split: Splitter, faults: Faults, header: bool) 
 
 def _only_utf8(records: Records, name: str, faults: Faults, header: bool) -> Records:
     """Records that are UTF-8; the others are reported."""
-    span = records.span()
-    if span.isascii() or _utf8_error(span) is None:
+    if records.is_ascii() or _utf8_error(records.span()) is None:
         return records
     good = np.ones(len(records), dtype=bool)
     for row in range(len(records)):

@@ -214,7 +214,7 @@ def _habit_faults(habits: Habits, parsed: _Parsed) -> Iterator[Fault]:
 def _good_rows(parsed: _Parsed, records: Records, good: NDArray[np.bool_], habits: Habits) -> Rows:
     """Leave out the rows that are not good."""
     counts = parsed.entries.counts
-    kept = np.repeat(good, counts)
+    kept = slice(None) if good.all() else np.repeat(good, counts)
     entries = Entries(counts[good], parsed.entries.indices[kept], parsed.entries.values[kept])
     label = parsed.label[good] if habits.label else None
     task = parsed.task[good] if habits.task and parsed.task is not None else None
