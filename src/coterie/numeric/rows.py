@@ -66,19 +66,24 @@ def _find_or_add(table: NDArray[np.int64], size: int, first: int, at: int, indic
     """Position of a column among ``indices[first:at]``, or `at`; cells that point elsewhere are empty."""
     cell = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (size - 1)
     while True:
-        position = int(table[cell])
+        position = int(table[np.uint64(cell)])
         if position < first or position >= at:
-            table[cell] = at
+            table[np.uint64(cell)] = at
             return at
-        if indices[position] == key:
+        if indices[np.uint64(position)] == key:
             return position
         cell = (cell + 1) & (size - 1)
 
 
+#: Cells that a core's first cache holds.
+_CLOSE = 4096
+
+
 @lent
 def _size(entries: int) -> int:
+    """Cells for so many columns: eight each, since a cell that is taken costs a guess gone wrong; two where many."""
     size = 8
-    while size < 2 * entries:
+    while size < 2 * entries or size < min(8 * entries, _CLOSE):
         size *= 2
     return size
 
@@ -99,15 +104,15 @@ def merge_repeats(indptr: NDArray[np.int64], indices: NDArray[np.int32], values:
         stop = indptr[row + 1]
         first, size = at, _size(stop - start)
         for i in range(start, stop):
-            key, value = indices[i], values[i]
+            key, value = indices[np.uint64(i)], values[np.uint64(i)]
             if value == 0.0:
                 continue
             position = _find_or_add(table, size, first, at, indices, key)
             if position == at:
-                indices[at], values[at] = key, value
+                indices[np.uint64(at)], values[np.uint64(at)] = key, value
                 at += 1
             else:
-                values[position] += value
+                values[np.uint64(position)] += value
         start = stop
         indptr[row + 1] = at
     return at
