@@ -33,6 +33,11 @@ class Outputs:
     json: Json = False
     quiet: Quiet = False
 
+    @property
+    def silent(self) -> bool:
+        """Whether nobody is told how well it went."""
+        return self.quiet and not self.json and self.report is None
+
     def require_folders(self) -> None:
         """Refuse, before an hour of learning, to write where there is no folder, or a page that no browser opens."""
         if self.report is not None and self.report.suffix.lower() not in PAGES:
@@ -44,12 +49,14 @@ class Outputs:
 
 def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title: str | None = None) -> None:
     """Save, write and print what was asked for; `notes` end the summary."""
-    from coterie.jobs.summary import summarize
-
-    summary = summarize(outcome.comparison, outcome.learner)
     if outputs.model is not None:
         with naming(outputs.model):
             outcome.model.save(outputs.model)
+    if outputs.silent:
+        return
+    from coterie.jobs.summary import summarize
+
+    summary = summarize(outcome.comparison, outcome.learner)
     if outputs.report is not None:
         _write_report(outputs.report, outcome, summary, title)
     if outputs.json:

@@ -58,7 +58,7 @@ def check_kernel(choice: Said) -> None:
 def make(choice: Said, relation: Any) -> MultitaskKernelPerceptron:
     """The learner, ready for its first record."""
     budget = None if choice.budget is None else BUDGETS[choice.budget](choice.budget_size)  # type: ignore[arg-type]
-    return MultitaskKernelPerceptron(kernel(choice), relation, budget)
+    return MultitaskKernelPerceptron(kernel(choice), relation, budget, dtype=choice.dtype)  # type: ignore[arg-type]
 
 
 def kernel(choice: Said) -> Any:
