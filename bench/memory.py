@@ -1,5 +1,8 @@
 """Bytes that a model keeps: by task where every weight is kept, by weight where only what moved is.
 
+``memory_`` counts what is in use. A table of what moved has room for several times as much, which takes no memory of the
+machine before it is written to.
+
 python -m bench.memory [--quick]
 """
 

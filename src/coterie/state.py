@@ -35,8 +35,26 @@ class State:
 
 
 def nbytes_of(model: Any) -> int:
-    """Bytes of the arrays of a model; a piece of memory that two of them show counts once."""
-    return sum({id(_owner(array)): _owner(array).nbytes for array in arrays_of(model)}.values())
+    """Bytes of the arrays of a model; a piece of memory that two of them show counts once.
+
+    A table that says how many ``nbytes`` of it are in use is taken at its word: room that nobody has written to yet is
+    no memory.
+    """
+    held: dict[int, int] = {}
+    for piece, nbytes in _pieces(model):
+        held[piece] = min(nbytes, held.get(piece, nbytes))
+    return sum(held.values())
+
+
+def _pieces(model: Any) -> Iterator[tuple[int, int]]:
+    """What tells pieces of memory apart, and the bytes of each."""
+    if isinstance(model, np.ndarray):
+        yield id(_owner(model)), _owner(model).nbytes
+    elif hasattr(model, "values") and hasattr(model, "nbytes"):
+        yield id(_owner(model.values)), model.nbytes
+    elif isinstance(model, tuple):
+        for held in model:
+            yield from _pieces(held)
 
 
 def _is_same(one: Any, other: Any) -> bool:

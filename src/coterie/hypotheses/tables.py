@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import singledispatch
 from typing import Any
 
@@ -10,13 +11,28 @@ from numpy.typing import NDArray
 
 from coterie.numeric.arrays import grown, roomy
 from coterie.numeric.records import Dense
-from coterie.numeric.sparse_tables import Sparse, SparsePairs, add_pairs, arena, compact, room, write_pairs, write_row
+from coterie.numeric.sparse_tables import (
+    Sparse,
+    SparsePairs,
+    add_pairs,
+    arena,
+    compact,
+    no_blocks,
+    room,
+    room_wanted,
+    write_pairs,
+    write_row,
+)
 from coterie.numeric.tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, axpy, read_row
 
 Weights = NDArray[np.floating[Any]]
 
 #: A table of every weight may take so many bytes before "auto" stores only what was moved.
 DENSE_LIMIT = 2**28
+
+#: Arenas for more cells than a few come from the system as pages that take no memory before they are written to; up to
+#: many, a gigabyte, there are so many to begin with that a table is copied once on the way.
+FEW_CELLS, MANY_CELLS = 2**16, 2**26
 
 
 def row_major(rows: int, features: int, dtype: str) -> RowMajor:
@@ -32,7 +48,7 @@ def feature_major(rows: int, features: int, dtype: str) -> FeatureMajor:
 def sparse(rows: int, dtype: str, cells: int = 512, kind: Any = Sparse) -> Any:
     """An empty table of the weights that will be moved."""
     start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
-    return kind(*arena(cells, np.dtype(dtype), kind), start, size, count, np.array([4], np.int64))
+    return kind(*arena(cells, np.dtype(dtype), kind), start, size, count, np.array([4], np.int64), no_blocks())
 
 
 def hashed(bits: int, dtype: str) -> Hashed:
@@ -165,16 +181,27 @@ def _(table: FeatureMajor, features: int) -> FeatureMajor:
 
 
 def enlarge(table: Any, rows: NDArray[np.int64], entries: int) -> Any:
-    """A sparse table, compacted, with room for so many new entries in each of these rows."""
-    size, count = table.size.astype(np.int64), table.count.astype(np.int64)
-    need = int(np.sum(np.maximum(2 * (count[rows] + entries) + 8, 2 * size[rows])))
+    """A sparse table with room for so many new entries in each of these rows, in an arena copied if need be."""
+    need = room_wanted(table.size, table.count, rows, entries)
     if table.used[0] + need <= room(table):
         return table
-    live = int(size.sum())
-    values, features = arena(4 + need + live + 9 * live // 10, table.values.dtype, type(table))
-    start = np.zeros_like(table.start)
-    used = compact(table, features, start)
-    return table._replace(values=values, features=features, start=start, used=np.array([used], np.int64))
+    live = 4 + int(table.size.sum(dtype=np.int64))
+    values, features = _roomy_arena(live + need, table.values.dtype, type(table))
+    start, largest_first = np.zeros_like(table.start), np.argsort(-table.size, kind="stable")
+    used = np.array([compact(table, largest_first, features, start)], np.int64)
+    return table._replace(values=values, features=features, start=start, used=used, free=no_blocks())
+
+
+def _roomy_arena(cells: int, dtype: np.dtype[Any], kind: Any) -> tuple[Weights, NDArray[Any]]:
+    """An arena several times larger than what is to be in it, for what is not written to takes no memory.
+
+    A small one takes some, for it may be where something else was. Systems that promise no more memory than there is
+    are asked for less.
+    """
+    for times in (max(4, min(64, MANY_CELLS // cells)), 4, 2) if cells > FEW_CELLS else (2,):
+        with contextlib.suppress(MemoryError, ValueError):
+            return arena(times * cells, dtype, kind)
+    return arena(cells, dtype, kind)
 
 
 @singledispatch
@@ -198,11 +225,17 @@ def every_pair(table: RowMajorPairs) -> Weights:
     return np.asarray(table.values.reshape(-1, table.stride // 2, 2))
 
 
+def _room_for(weights: NDArray[np.int64]) -> int:
+    """Cells of an arena for rows with so many weights each."""
+    nothing = np.zeros_like(weights)
+    return 512 + int(room_wanted(nothing, weights, np.flatnonzero(weights), 0))
+
+
 @singledispatch
 def to_sparse(table: Any) -> Any:
     """The same weights, only those that are not zero stored."""
     dense = every_row(table)
-    made = sparse(len(dense), dense.dtype.str, 2 * int(np.count_nonzero(dense)) + 8 * len(dense) + 512)
+    made = sparse(len(dense), dense.dtype.str, _room_for(np.count_nonzero(dense, axis=1)))
     for row, weights in enumerate(dense):
         write_row(made, row, np.ascontiguousarray(weights))
     return made
@@ -211,7 +244,7 @@ def to_sparse(table: Any) -> Any:
 @to_sparse.register
 def _(table: RowMajorPairs) -> Any:
     dense = every_pair(table)
-    cells = 2 * int(np.count_nonzero(np.any(dense, axis=2))) + 8 * len(dense) + 512
+    cells = _room_for(np.count_nonzero(np.any(dense, axis=2), axis=1))
     made = sparse(len(dense), dense.dtype.str, cells, SparsePairs)
     for row, pairs in enumerate(dense):
         write_pairs(made, row, pairs)

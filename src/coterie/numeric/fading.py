@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .arenas import line
 from .confidence import variance
 from .generic import compiled, generic, when
 from .models import Spread, adapt, add, diagonal, foresee, ready, report, score, sight, skip, spread, tick
 from .prefetch import fetch
-from .sparse_tables import Sparse, SparsePairs, line
+from .sparse_tables import Sparse, SparsePairs
 from .tables import (
     FeatureMajor,
     Hashed,
@@ -65,12 +68,14 @@ for _kind in (Sparse, SparsePairs):
 
     @when(multiply, _kind)
     def _multiply_cells(table: Any, factor: Any) -> None:
-        for cell in range(4, table.used[0]):
-            place = line(table) * (cell >> 2) + 2 * (cell & 3)
-            if table.features[place] >= 0:
-                table.values[place + 1] *= factor
-                if beside(table) > 0:
-                    table.values[place + 1 + beside(table)] *= factor
+        for row in range(table.size.size):
+            for cell in range(table.start[row], table.start[row] + table.size[row]):
+                place = line(table) * (cell >> 2) + 2 * (cell & 3)
+                if table.features[place] >= 0:
+                    at = np.uint64(place + 1)
+                    table.values[at] *= factor
+                    if beside(table) > 0:
+                        table.values[at + beside(table)] *= factor
 
 
 @compiled

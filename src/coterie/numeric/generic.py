@@ -24,6 +24,7 @@ _OPTIONS: Any = {"forceinline": True, "error_model": "numpy", "_nrt": True}
 #: Said in as many words, for a function takes over what it does not say from whoever calls it first.
 _APART: Any = _OPTIONS | {"forceinline": False}
 _LENT: Any = _OPTIONS | {"_nrt": False}
+_LENT_APART: Any = _LENT | {"forceinline": False}
 
 #: Python never calls bodies of generic functions: what would let it is not compiled.
 _INNER: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -67,6 +68,11 @@ def lent(function: F) -> F:
     must not return an array, nor call what returns one (a view is one): nobody would have counted it, or let go of it.
     """
     return _cached(function, **_LENT)
+
+
+def lent_apart(function: F) -> F:
+    """As :func:`lent`, for what is long and seldom called: see :func:`apart`."""
+    return _cached(function, **_LENT_APART)
 
 
 def _cached(function: F, **options: Any) -> F:

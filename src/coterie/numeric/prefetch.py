@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .arenas import line
 from .generic import compiled, generic_lent, lent, when
 from .records import Csr, Dense, begin, end, feature
-from .sparse_tables import Sparse, SparsePairs, bucket_of, line
+from .sparse_tables import Sparse, SparsePairs, bucket_of
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Second, beside, locate
 
 
@@ -55,7 +57,7 @@ def _fetch_buckets(table: Any, row: Any, rows: Any, t: Any) -> None:
     for k in range(begin(rows, t), end(rows, t)):
         place = line(table) * ((table.start[row] >> 2) + bucket_of(table, row, feature(rows, t, k)))
         prefetch(table.values, place)
-        prefetch(table.values, place + beside(table))
+        prefetch(table.values, np.uint64(place) + beside(table))
 
 
 _kind: Any

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arenas import ORDERS, give, line, take
 from .arrays import aligned
-from .generic import compiled, generic_lent, lent, when
+from .generic import compiled, lent, lent_apart, when
 from .records import begin, end, feature
 from .tables import beside, claim, locate, reserve, touch
 
@@ -17,10 +18,11 @@ class Sparse(NamedTuple):
 
     A cell is a feature (-1 if free) and its weight side by side: the feature at place 2c of ``features``, the weight at
     place 2c + 1 of ``values``, the two arrays being one piece of memory. Four cells make a bucket, one cache line, that
-    fills from its first cell on. Row r owns ``size[r]`` cells from cell ``start[r]`` on, ``count[r]`` of them taken, at
-    most five of eight.
+    fills from its first cell on. Row r owns ``size[r]`` cells, a power of two, from cell ``start[r]`` on, ``count[r]`` of
+    them taken, at most five of eight.
     Bucket 0 belongs to nobody and stays empty: rows without cells look there, and so does whoever finds nothing.
-    ``used[0]`` is the end of the arena's taken part.
+    Up to cell ``used[0]`` the arena is taken by rows and by the free blocks of the lists ``free`` (see ``arenas``); from
+    there on it is zero and, where it is large, takes no memory before it is written to.
     """
 
     values: Any
@@ -29,10 +31,16 @@ class Sparse(NamedTuple):
     size: Any
     count: Any
     used: Any
+    free: Any
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use: those behind the arena's taken part are none."""
+        return _bytes_used(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy's two views are one piece of memory again."""
-        return _sparse_again, (Sparse, self.features, self.values.dtype, *self[2:])
+        return _sparse_again, (Sparse, taken(self), self.values.dtype, room(self), *self[2:])
 
 
 class SparsePairs(NamedTuple):
@@ -47,19 +55,20 @@ class SparsePairs(NamedTuple):
     size: Any
     count: Any
     used: Any
+    free: Any
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use: those behind the arena's taken part are none."""
+        return _bytes_used(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy's two views are one piece of memory again."""
-        return _sparse_again, (SparsePairs, self.features, self.values.dtype, *self[2:])
+        return _sparse_again, (SparsePairs, taken(self), self.values.dtype, room(self), *self[2:])
 
 
-@generic_lent
-def line(table: Any) -> Any:
-    """Places that a bucket of a sparse table takes."""
-
-
-when(beside, Sparse)(lambda table: 0)
-when(beside, SparsePairs)(lambda table: 8)
+when(beside, Sparse)(lambda table: np.uint64(0))
+when(beside, SparsePairs)(lambda table: np.uint64(8))
 when(line, Sparse)(lambda table: 8)
 when(line, SparsePairs)(lambda table: 16)
 
@@ -68,7 +77,7 @@ when(line, SparsePairs)(lambda table: 16)
 @when(locate, Sparse)
 def _locate_sparse(table: Any, row: Any, feature: Any) -> Any:
     place, found = _probe(table, row, feature)
-    return place + 1 if found else 1
+    return np.uint64(place + 1 if found else 1)
 
 
 @lent
@@ -84,8 +93,8 @@ def _probe(table: Any, row: Any, feature: Any) -> Any:
     bucket = bucket_of(table, row, feature)
     while True:
         place = line(table) * ((table.start[row] >> 2) + bucket)
-        a, b = table.features[place], table.features[place + 2]
-        c, d = table.features[place + 4], table.features[place + 6]
+        a, b = table.features[np.uint64(place)], table.features[np.uint64(place + 2)]
+        c, d = table.features[np.uint64(place + 4)], table.features[np.uint64(place + 6)]
         found = (a == feature) | (b == feature) | (c == feature) | (d == feature)
         if found | (d < 0):
             matching = 2 * (b == feature) + 4 * (c == feature) + 6 * (d == feature)
@@ -97,9 +106,17 @@ def _probe(table: Any, row: Any, feature: Any) -> Any:
 
 
 @lent
-def _cell(table: Any, cell: Any) -> Any:
-    """The place of a cell's feature."""
-    return line(table) * (cell >> 2) + 2 * (cell & 3)
+def _free_place(table: Any, row: Any, feature: Any) -> Any:
+    """The free place where a feature goes that its row lacks."""
+    bucket = bucket_of(table, row, feature)
+    while True:
+        place = line(table) * ((table.start[row] >> 2) + bucket)
+        if table.features[place + 6] < 0:
+            a, b, c = table.features[place], table.features[place + 2], table.features[place + 4]
+            return place + 2 * (a >= 0) + 2 * (b >= 0) + 2 * (c >= 0)
+        bucket += 1
+        if 4 * bucket >= table.size[row]:
+            bucket = 0
 
 
 @when(claim, SparsePairs)
@@ -108,60 +125,85 @@ def _claim_sparse(table: Any, row: Any, feature: Any) -> Any:
     place, found = _probe(table, row, feature)
     if not found:
         table.features[place] = feature
-        table.values[place + 1 + beside(table)] = 0.0
+        table.values[np.uint64(place + 1) + beside(table)] = 0.0
         table.values[place + 1] = 0.0
         table.count[row] += 1
-    return place + 1
+    return np.uint64(place + 1)
+
+
+@lent
+def _fits(needed: Any, size: Any) -> Any:
+    """Whether so many weights may lie in a row of so many cells."""
+    return 8 * needed <= 5 * size
+
+
+@lent
+def _order(needed: Any) -> Any:
+    """The order of the smallest block in which so many weights may lie."""
+    order = np.int64(0)
+    while not _fits(needed, np.int64(4) << order):
+        order += 1
+    return order
 
 
 @when(reserve, SparsePairs)
 @when(reserve, Sparse)
 def _reserve_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
     most = table.count[row] + end(rows, t) - begin(rows, t)
-    if 8 * most <= 5 * table.size[row]:
+    if _fits(most, table.size[row]):
         return True
     needed = table.count[row]
     for k in range(begin(rows, t), end(rows, t)):
         _, found = _probe(table, row, feature(rows, t, k))
         needed += 0 if found else 1
-    return 8 * needed <= 5 * table.size[row] or _grow_row(table, row, needed)
+    return _fits(needed, table.size[row]) or _grow_row(table, row, needed)
 
 
-@lent
+@lent_apart
 def _grow_row(table: Any, row: Any, needed: Any) -> Any:
-    """Give a row twice as many cells, or more if needed; False if the arena is too small for that."""
-    size = max(4 * ((2 * needed) // 4 + 1), 2 * np.int64(table.size[row]))
-    if line(table) * (table.used[0] + size) > 4 * table.values.size:
-        return False
-    _move_row(table, row, size)
-    return True
+    """Give a row the cells that so many weights need; False if the arena is too small for that."""
+    order = _order(needed)
+    bucket = take(table, order)
+    if bucket > 0:
+        _move_row(table, row, bucket, order)
+    return bucket > 0
 
 
 @lent
-def _move_row(table: Any, row: Any, size: Any) -> None:
-    """Give a row a larger part of the arena; the part it leaves is dropped at the next compaction."""
-    old_start, old_size = table.start[row], table.size[row]
-    table.start[row], table.size[row] = table.used[0], size
-    for cell in range(table.used[0], table.used[0] + size):
-        table.features[_cell(table, cell)] = -1
-    table.used[0] += size
-    for cell in range(old_start, old_start + old_size):
-        here = _cell(table, cell)
-        if table.features[here] >= 0:
-            there, _ = _probe(table, row, table.features[here])
+def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
+    """Give a row another block, and the one that it leaves to whoever wants it.
+
+    Buckets follow each other as the hashes of features do, so a larger row is written from one end to the other.
+    """
+    old, old_buckets = table.start[row] >> 2, np.int64(table.size[row]) >> 2
+    table.start[row], table.size[row] = 4 * bucket, np.int64(4) << order
+    for each in range(bucket, bucket + (np.int64(1) << order)):
+        for cell in range(4):
+            table.features[line(table) * each + 2 * cell] = -1
+    for each in range(old, old + old_buckets):
+        for here in range(line(table) * each, line(table) * each + 8, 2):
+            if table.features[here] < 0:
+                break
+            there = _free_place(table, row, table.features[here])
             table.features[there] = table.features[here]
-            table.values[there + 1 + beside(table)] = table.values[here + 1 + beside(table)]
-            table.values[there + 1] = table.values[here + 1]
+            source, target = np.uint64(here + 1), np.uint64(there + 1)
+            table.values[target + beside(table)] = table.values[source + beside(table)]
+            table.values[target] = table.values[source]
+    if old_buckets > 0:
+        left = np.int64(0)
+        while np.int64(1) << left < old_buckets:
+            left += 1
+        give(table, old, left)
 
 
 @compiled
-def compact(table: Any, features: Any, start: Any) -> Any:
-    """Copy the live rows of a sparse table into a new arena, in order; returns the end of its taken part.
+def compact(table: Any, order: Any, features: Any, start: Any) -> Any:
+    """Copy the rows of a sparse table into a new arena, in this order; returns the end of its taken part.
 
-    Cells are copied as integers, weights by their bits.
+    Blocks are aligned without gaps if larger ones come first. Cells are copied as integers, weights by their bits.
     """
     used = 4
-    for row in range(table.size.size):
+    for row in order:
         first, size = line(table) * (table.start[row] >> 2), line(table) * (np.int64(table.size[row]) >> 2)
         if size > 0:
             start[row] = used
@@ -171,20 +213,34 @@ def compact(table: Any, features: Any, start: Any) -> Any:
     return used
 
 
+@compiled
+def room_wanted(size: Any, count: Any, rows: Any, entries: int) -> int:
+    """Cells of free arena in which each of these rows finds a block for so many new entries, wherever the arena ends.
+
+    A block is as large as what is skipped to align it, at most.
+    """
+    cells = np.int64(0)
+    for row in rows:
+        if not _fits(count[row] + entries, size[row]):
+            cells += np.int64(8) << _order(count[row] + entries)
+    return cells
+
+
 @when(touch, SparsePairs)
 @when(touch, Sparse)
 def _touch_sparse(table: Any, row: Any, rows: Any, t: Any) -> Any:
     seen = np.int64(0)
     for k in range(begin(rows, t), end(rows, t)):
         bucket = (table.start[row] >> 2) + bucket_of(table, row, feature(rows, t, k))
-        seen |= table.features[line(table) * bucket]
+        seen |= table.features[np.uint64(line(table) * bucket)]
     return seen
 
 
 @compiled
 def write_row(table: Any, row: Any, weights: Any) -> None:
     """Store the nonzero entries of a dense vector in an empty row of a sparse table that has room for them."""
-    _grow_row(table, row, np.count_nonzero(weights))
+    if np.any(weights):
+        _grow_row(table, row, np.count_nonzero(weights))
     for j in range(weights.size):
         if weights[j] != 0.0:
             table.values[claim(table, row, j)] = weights[j]
@@ -206,7 +262,8 @@ def write_pairs(table: Any, row: Any, pairs: Any) -> None:
     moved = 0
     for j in range(len(pairs)):
         moved += 1 if pairs[j, 0] != 0.0 or pairs[j, 1] != 0.0 else 0
-    _grow_row(table, row, moved)
+    if moved > 0:
+        _grow_row(table, row, moved)
     add_pairs(table, row, pairs)
 
 
@@ -214,28 +271,52 @@ def write_pairs(table: Any, row: Any, pairs: Any) -> None:
 LINES: dict[Any, int] = {Sparse: 8, SparsePairs: 16}
 
 
-def arena(size: int, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, Any]:
-    """Room for so many cells, seen as weights and as features; buckets begin at the start of a pair of cache lines.
+#: Bytes of the pages that memory comes in: a row that begins with one is in as few as can be.
+_PAGE = 4096
 
-    All zero, since a saved model holds what nobody has written to as well.
+
+def arena(cells: int, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, Any]:
+    """Room for so many cells, seen as weights and as features; bucket 1 begins a pair of cache lines, or a page.
+
+    All zero but for the mark of bucket 0: memory that is not written to is not taken, nor saved.
     """
-    values = aligned(LINES[kind] * -(-size // 4), dtype, 128)
+    buckets = -(-cells // 4)
+    if buckets >= 2 ** (8 * dtype.itemsize - 1):
+        raise ValueError(f"a sparse table of {dtype} has room for less than 2**33 cells, and {cells} are wanted")
+    bucket = LINES[kind] * dtype.itemsize
+    pair = _PAGE if bucket * buckets > 64 * _PAGE else 128
+    before = -bucket % pair // dtype.itemsize
+    values = aligned(before + LINES[kind] * buckets, dtype, pair)[before:]
     features = values.view(f"i{dtype.itemsize}")
-    values[: LINES[kind]], features[:8:2] = 0.0, -1
+    features[:8:2] = -1
     return values, features
 
 
-def _sparse_again(kind: Any, bits: Any, dtype: np.dtype[Any], *rest: Any) -> Any:
-    return kind(*cells(bits, dtype, kind), *rest)
+def no_blocks() -> Any:
+    """Lists of free blocks, all empty."""
+    return np.zeros(ORDERS, np.int64)
 
 
-def cells(bits: Any, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, Any]:
-    """A new arena with the cells of another, given as integers."""
-    values, features = arena(4 * bits.size // LINES[kind], dtype, kind)
-    features[:] = bits
+def _sparse_again(kind: Any, bits: Any, dtype: np.dtype[Any], cells: int, *rest: Any) -> Any:
+    return kind(*restored(bits, dtype, cells, kind), *rest)
+
+
+def restored(bits: Any, dtype: np.dtype[Any], cells: int, kind: type = Sparse) -> tuple[Any, Any]:
+    """A new arena with the taken part of another, given as integers, and room for so many cells."""
+    values, features = arena(cells, dtype, kind)
+    features[: bits.size] = bits
     return values, features
 
 
 def room(table: Any) -> int:
     """The number of cells of a sparse table's arena."""
     return int(4 * table.values.size // LINES[type(table)])
+
+
+def taken(table: Any) -> Any:
+    """The taken part of a sparse table's arena, as integers."""
+    return table.features[: LINES[type(table)] * (int(table.used[0]) // 4)]
+
+
+def _bytes_used(table: Any) -> int:
+    return int(taken(table).nbytes) + sum(array.nbytes for array in table[2:])

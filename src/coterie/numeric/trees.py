@@ -20,7 +20,7 @@ from .p_norm import PNorm
 from .records import Csr
 from .second_order import Bordered, FullPrimal
 from .signed import Signed
-from .sparse_tables import Sparse, SparsePairs, cells
+from .sparse_tables import Sparse, SparsePairs, restored, room, taken
 from .stores import DenseStore, SparseStore
 from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs
 from .taught import Taught
@@ -63,7 +63,8 @@ def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
     fields: dict[str, Any] = {}
     arrays: Arrays = {}
     if isinstance(model, (Sparse, SparsePairs)):
-        model = model._replace(values=model.values[:0])  # the same memory as its features: kept once
+        fields["room"] = room(model)
+        model = model._replace(values=model.values[:0], features=taken(model))  # one piece of memory: kept once
     for name, held in model._asdict().items():
         if isinstance(held, tuple):
             fields[name], below = flatten(held, f"{prefix}{name}.")
@@ -88,7 +89,8 @@ def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:
     kind = _KINDS[shape["kind"]]
     held = {name: _field(shape["fields"], arrays, prefix, name) for name in kind._fields}
     if kind in (Sparse, SparsePairs):
-        held["values"], held["features"] = cells(held["features"], held["values"].dtype, kind)
+        cells = shape["fields"]["room"]
+        held["values"], held["features"] = restored(held["features"], held["values"].dtype, cells, kind)
     return kind(**held)
 
 

@@ -109,7 +109,7 @@ class Fitted(Guarded):
 
     @property
     def memory_(self) -> int:
-        """Bytes of the arrays that hold what was learned."""
+        """Bytes of the arrays that hold what was learned; not what sparse tables have room for and do not use yet."""
         self._check_fitted(AttributeError)
         return self.state_.nbytes
 
