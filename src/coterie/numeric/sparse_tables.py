@@ -18,11 +18,11 @@ class Sparse(NamedTuple):
 
     A cell is a feature (-1 if free) and its weight side by side: the feature at place 2c of ``features``, the weight at
     place 2c + 1 of ``values``, the two arrays being one piece of memory. Four cells make a bucket, one cache line, that
-    fills from its first cell on. Row r owns ``size[r]`` cells, a power of two, from cell ``start[r]`` on, ``count[r]`` of
-    them taken, at most five of eight.
+    fills from its first cell on. Row r owns ``size[r]`` cells, a power of two, from cell ``start[r]`` on; ``count[r]``
+    are taken, at most five of eight.
     Bucket 0 belongs to nobody and stays empty: rows without cells look there, and so does whoever finds nothing.
-    Up to cell ``used[0]`` the arena is taken by rows and by the free blocks of the lists ``free`` (see ``arenas``); from
-    there on it is zero and, where it is large, takes no memory before it is written to.
+    Up to cell ``used[0]`` the arena is taken by rows and by the free blocks of the lists ``free`` (see ``arenas``);
+    from there on it is zero and, where it is large, takes no memory before it is written to.
     """
 
     values: Any
