@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from coterie.hypotheses import tables
-from coterie.numeric import arenas, fading
+from coterie.numeric import arenas, fading, sparse_tables
 from coterie.numeric.records import Csr
 from coterie.numeric.sparse_tables import Sparse, SparsePairs, arena
 from coterie.numeric.tables import axpy, read_row, reserve, second
@@ -242,6 +242,19 @@ def test_a_system_that_promises_little_memory_is_asked_for_less(monkeypatch):
     assert asked[-2] > 20_000 >= asked[-1] == tables.room(table)
     with pytest.raises(MemoryError):
         tables.enlarge(table, np.array([0]), 15_000)
+
+
+def test_a_copy_does_without_room_that_cannot_be_had(monkeypatch):
+    table = tables.enlarge(tables.sparse(1, "float64"), np.array([0]), 1500)
+
+    def stingy(cells, *rest):
+        if cells > 4 * 200:
+            raise MemoryError
+        return arena(cells, *rest)
+
+    monkeypatch.setattr(sparse_tables, "arena", stingy)
+    copied = copy.deepcopy(table)
+    assert 4 * copied.used[0] == 4 * tables.room(copied) < tables.room(table)
 
 
 def test_a_table_of_float32_has_an_end():

@@ -227,8 +227,8 @@ def every_pair(table: RowMajorPairs) -> Weights:
 
 def _room_for(weights: NDArray[np.int64]) -> int:
     """Cells of an arena for rows with so many weights each."""
-    nothing = np.zeros_like(weights)
-    return 512 + int(room_wanted(nothing, weights, np.flatnonzero(weights), 0))
+    count = weights.astype(np.int32)
+    return 512 + int(room_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
 
 
 @singledispatch
