@@ -169,8 +169,8 @@ def occurring(
     return Whole(table.labels), places
 
 
-#: So many labels of such types are told apart by a dictionary: Arrow is quicker for more, but loading it takes as long as
-#: a dictionary takes for a million.
+#: So many labels of such types are told apart by a dictionary. Arrow is quicker for more, but loading it takes as long
+#: as a dictionary takes for a million.
 _FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 
 
@@ -187,7 +187,9 @@ def distinct_labels(
     if _is_numeric(labels):
         return _distinct_numbers(labels, what)  # type: ignore[arg-type]
     most = _FEW if "pyarrow" in sys.modules else _UNLOADED
-    held = labels.tolist() if _is_plain(labels) and len(labels) <= most else labels
+    held: Any = labels
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO" and len(labels) <= most:
+        held = labels.tolist()
     if isinstance(held, list) and len(held) <= most and set(map(type, held)) <= _SIMPLE:
         return _distinct_objects(held, what)
     import pyarrow as pa
@@ -200,11 +202,6 @@ def distinct_labels(
     if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):
         return _distinct_objects(held, what)
     return distinct, np.from_dlpack(encoded.indices).astype(np.int64)
-
-
-def _is_plain(labels: Any) -> bool:
-    """Whether it is an array whose labels are few as Python's: strings, truth values or objects."""
-    return isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO"
 
 
 def _is_numeric(labels: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie.numeric.eight import append_digits, digits_in, eight
 from coterie.numeric.fields import byte
 from coterie.numeric.generic import lent
 
@@ -26,7 +27,7 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _1 = np.uint64(1)
 _TEN = np.uint64(10)
-_NINE, _ZERO, _POINT = np.uint64(9), np.uint64(48), np.uint64(46 - 48 + 2**64)  # the point less a zero
+_NINE, _ZERO = np.uint64(9), np.uint64(48)
 _BEYOND_PRECISION = np.uint64(0x1FF)
 _EXACT_POWERS = np.array([float(10**i) for i in range(23)])
 
@@ -143,6 +144,21 @@ def _first_digits(data: NDArray[np.uint8], i: int, stop: int) -> tuple[np.uint64
 
 
 @lent
+def _read_digits(data: NDArray[np.uint8], i: int, stop: int, w: np.uint64) -> tuple[np.uint64, int]:
+    """Write the digits that begin at `i` behind those of w; returns their end too."""
+    n = 8
+    while n == 8 and i + 8 <= stop:
+        word = eight(data, i)
+        n = digits_in(word)
+        w = append_digits(w, word, n)
+        i += n
+    while i < stop and n == 8 and np.uint64(byte(data, i)) - _ZERO <= _NINE:
+        w = w * _TEN + (np.uint64(byte(data, i)) - _ZERO)
+        i += 1
+    return w, i
+
+
+@lent
 def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]:
     """Read the number that begins at `i`: its value and its end; NaN where none begins there.
 
@@ -151,20 +167,17 @@ def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]
     negative = i < stop and byte(data, i) == 45
     if i < stop and (byte(data, i) == 43 or negative):
         i += 1
-    first, point, w = i, -1, np.uint64(0)
-    while i < stop:
-        digit = np.uint64(byte(data, i)) - _ZERO
-        if digit <= _NINE:
-            w = w * _TEN + digit
-        elif digit == _POINT and point < 0:
-            point = i
-        else:
-            break
+    first, q, w = i, 0, np.uint64(0)
+    while i < stop and np.uint64(byte(data, i)) - _ZERO <= _NINE:
+        w = w * _TEN + (np.uint64(byte(data, i)) - _ZERO)
         i += 1
-    digits = i - first - (point >= 0)
+    digits = i - first
+    if i < stop and byte(data, i) == 46:
+        w, end = _read_digits(data, i + 1, stop, w)
+        q, i = i + 1 - end, end
+        digits -= q
     if digits == 0:
         return np.nan, i
-    q = point + 1 - i if point >= 0 else 0
     if digits > _MAX_DIGITS:  # more than w holds
         w, beyond = _first_digits(data, first, i)
         q += beyond

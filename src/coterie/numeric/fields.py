@@ -82,11 +82,11 @@ def _line_ends(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> int:
 
 
 def line_ends(data: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Where the line feeds of a text are; O(bytes).
+    r"""Where the line feeds of a text are; O(bytes).
 
     Examples
     --------
-    >>> line_ends(np.frombuffer(b"one\\ntwo\\n", np.uint8))
+    >>> line_ends(np.frombuffer(b"one\ntwo\n", np.uint8))
     array([3, 7])
     """
     ends = np.empty(len(data) // _RUN + 1, np.int64)

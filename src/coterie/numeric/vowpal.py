@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from coterie.numeric.decimals import parse_number, scan_number
+from coterie.numeric.eight import eight, name_in
 from coterie.numeric.fields import (
     BLANK,
     GOOD,
@@ -138,9 +139,24 @@ def _which(data: NDArray[np.uint8], start: int, stop: int, wanted: Namespaces) -
 
 
 @lent
+def _hash_name(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, int]:
+    """Hash the bytes up to one that may end a name."""
+    n = 8
+    while n == 8 and i + 8 <= stop:
+        word = eight(data, i)
+        n = name_in(word)
+        for k in range(8):
+            following = (state ^ ((word >> np.uint64(8 * k)) & np.uint64(255))) * FNV_PRIME
+            state = following if k < n else state
+        i += n
+    return state, i
+
+
+@lent
 def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, float, int]:
     """State of the word's hash up to its colon, its value, and its end; a NaN where it is not a feature."""
     begin = i
+    state, i = _hash_name(data, i, stop, state)
     while i < stop:
         c = byte(data, i)
         if c == 58:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections import Counter
 from contextlib import contextmanager
 from itertools import islice
@@ -76,13 +77,17 @@ class Faults:
 @contextmanager
 def reading(path: str) -> Iterator[None]:
     """Turn what the operating system, a decompressor or pyarrow raise about a file into `InputError`."""
-    import pyarrow as pa
-
     try:
         yield
-    except (OSError, pa.ArrowException, EOFError, MemoryError, UnicodeDecodeError) as error:
+    except _failures() as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
         raise InputError(f"cannot be read: {reason}", path) from error
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    """What means that a file cannot be read; pyarrow is not loaded to hear what it calls its own."""
+    arrow = sys.modules.get("pyarrow")
+    return OSError, EOFError, MemoryError, UnicodeDecodeError, *([arrow.ArrowException] if arrow else [])
 
 
 def clipped(word: str | bytes) -> str:

@@ -1,0 +1,78 @@
+"""Eight bytes of text at a time, as one number whose lowest byte is the first of them.
+
+Where a number or a name ends is then no question asked at each byte, whose answers a processor cannot foresee. Adding
+carries, and subtracting borrows, only into bytes after one that is looked for: the first that is found is right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from coterie.numeric.generic import lent
+
+_8, _16, _32 = np.uint64(8), np.uint64(16), np.uint64(32)
+_TEN = np.uint64(10)
+_TENS = np.array([10**i for i in range(9)], np.uint64)
+_ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_ZEROS, _BEYOND_NINE = np.uint64(0x3030303030303030), np.uint64(0x4646464646464646)
+_AFTER_BLANK, _COLONS, _BARS = (np.uint64(c * 0x0101010101010101) for c in (33, 58, 124))
+_VALUES, _PAIRS = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x000000FF000000FF)
+_HUNDREDS, _REST = np.uint64(100 + (10**6 << 32)), np.uint64(1 + (10**4 << 32))
+
+
+def _eight(typing_context: Any, data: Any, i: Any) -> Any:
+    """The bytes from ``data[i]`` on; the place is not checked."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(held.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        return builder.load(address, align=1)
+
+    return types.uint64(data, i), generate
+
+
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Zeros below the lowest one of a number; 64 where there is none."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+    return types.uint64(types.uint64), generate
+
+
+eight: Any = intrinsic(_eight)
+trailing_zeros: Any = intrinsic(_trailing_zeros)
+
+
+@lent
+def _before(found: np.uint64) -> int:
+    """Bytes before the first whose highest bit is set."""
+    return np.int64(trailing_zeros(found & _HIGH_BITS) >> np.uint64(3))  # type: ignore[return-value]
+
+
+@lent
+def digits_in(word: np.uint64) -> int:
+    """How many of the bytes come before the first that is no digit."""
+    return _before((word + _BEYOND_NINE) | (word - _ZEROS))
+
+
+@lent
+def name_in(word: np.uint64) -> int:
+    """How many of the bytes come before the first that may end a name: a colon, a bar, a blank or what is below one."""
+    low, colon, bar = (word - _AFTER_BLANK) & ~word, word ^ _COLONS, word ^ _BARS
+    return _before(low | ((colon - _ONES) & ~colon) | ((bar - _ONES) & ~bar))
+
+
+@lent
+def append_digits(w: np.uint64, word: np.uint64, n: int) -> np.uint64:
+    """Write the first n bytes, which are digits, behind the digits of w."""
+    digits = (word << np.uint64(64 - 8 * n)) & _VALUES if n > 0 else np.uint64(0)
+    pairs = digits * _TEN + (digits >> _8)
+    value = ((pairs & _PAIRS) * _HUNDREDS + ((pairs >> _16) & _PAIRS) * _REST) >> _32
+    longer: np.uint64 = w * _TENS[n] + value
+    return longer
