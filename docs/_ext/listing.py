@@ -21,7 +21,7 @@ KINDS = {
     "Kernels": ("kernels",),
     "Budgets": ("budgets",),
     "Chances of asking": ("asking",),
-    "Evaluation and files": ("streams", "persistence"),
+    "Evaluation and files": ("streams", "loading"),
 }
 MODULES = (
     "coterie.budgets",
