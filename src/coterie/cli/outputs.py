@@ -44,12 +44,14 @@ class Outputs:
 
 def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title: str | None = None) -> None:
     """Save, write and print what was asked for; `notes` end the summary."""
-    from coterie.jobs.summary import summarize
-
-    summary = summarize(outcome.comparison, outcome.learner)
     if outputs.model is not None:
         with naming(outputs.model):
             outcome.model.save(outputs.model)
+    if outputs.quiet and not outputs.json and outputs.report is None:
+        return
+    from coterie.jobs.summary import summarize
+
+    summary = summarize(outcome.comparison, outcome.learner)
     if outputs.report is not None:
         _write_report(outputs.report, outcome, summary, title)
     if outputs.json:
