@@ -5,8 +5,8 @@
 K = 100 tasks, 2^18 features. Each side is a process of its own, started, run and ended; CPU seconds of all its threads,
 wall seconds behind them. From text both read the same file in Vowpal Wabbit's format. From the best binary form, Vowpal
 Wabbit reads its cache, and ours arrays (.npy, CSR) that are mapped into memory, through the Python API, a block that
-needs no validation; both have values and weights of 32 bits there. Ours is passive-aggressive, hashed into 2^24 places
-as Vowpal Wabbit's weights are; Vowpal Wabbit has its default rate and no predictions to write.
+needs no validation. Weights have 32 bits on both sides. Ours is passive-aggressive, hashed into 2^24 places as Vowpal
+Wabbit's weights are; Vowpal Wabbit has its default rate and no predictions to write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from bench.harness import Row, Timing, at_least, main
 from coterie.streams.block import Block
 
 TASKS = 100
-LEARN = "learn {text} --task t --scale none --rule pa1 --relation half --no-average --storage hashed --storage-bits 24"
+LEARN = (
+    "learn {text} --task t --scale none --rule pa1 --relation half --no-average "
+    "--storage hashed --storage-bits 24 --dtype float32"
+)
 FROM_ARRAYS = """
 import coterie as ct, numpy as np
 from coterie.streams.block import Block

@@ -69,6 +69,7 @@ def test_it_writes_a_report(clicks, tmp_path):
         ("members=cheap,step=0.5", Choice(members="cheap", step=0.5)),
         ("groups=a.csv,share=0.1", Choice(groups="a.csv", share=0.1)),
         ("storage=hashed,storage_bits=10", Choice(storage="hashed", storage_bits=10)),
+        ("dtype=float32", Choice(dtype="float32")),
     ],
 )
 def test_a_learner_fits_in_one_word(text, choice):

@@ -81,6 +81,7 @@ BAD_INPUT = [
     ("learn good.csv --C 0", "--C must be positive, got 0.0"),
     ("learn good.csv --storage disk", "--storage must be"),
     ("learn good.csv --storage hashed --storage-bits 99", "--storage-bits must lie between"),
+    ("learn good.csv --dtype half", "--dtype must be 'float64' or 'float32', got 'half'"),
     ("learn good.csv --half-life -1", "--half-life must be positive, got -1.0"),
     ("learn good.csv --half-life 1,2,3", "--half-life must be one number or two"),
     ("learn good.csv --kernel gaussian --budget random", "--budget and --budget-size must be given together"),

@@ -242,7 +242,15 @@ def test_what_is_compared_with_learns_by_the_same_rule(clicks):
 
 def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):
     model = saved(tmp_path, clicks, *WHO, "--storage", "hashed", "--storage-bits", "12")
-    assert (model.storage, model.bits) == ("hashed", 12)
+    assert (model.storage, model.bits, model.dtype) == ("hashed", 12, "float64")
+
+
+@pytest.mark.parametrize("learner", [[], ["--rule", "arow"], ["--relation", "logdet"], ["--kernel", "linear"]])
+def test_weights_may_take_half_the_memory(clicks, tmp_path, learner):
+    model = saved(tmp_path, clicks, *WHO, *learner, "--dtype", "float32")
+    kept = {array.dtype.name for array in model.dump()[1].values() if array.dtype.kind == "f"}
+    assert model.dtype == "float32"
+    assert "float32" in kept
 
 
 def test_columns_can_be_chosen(stories, tmp_path):

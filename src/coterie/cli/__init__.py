@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import gc
+import os
 
 #: Objects made between two searches for garbage. What imports make is never garbage, and Python's 700 have it looked
 #: through so often that a command of three seconds spends half of one on it; so many are more than any start makes.
@@ -17,8 +18,13 @@ M_TRIM_THRESHOLD, KEPT = -1, 2**26
 M_MMAP_THRESHOLD, LARGE = -3, 2**25
 
 
+#: OpenBLAS's threads look for work 2^n cycles long before they sleep: of its 26, a tenth of a second each at the start.
+WAKE = {"OPENBLAS_THREAD_TIMEOUT": "4"}
+
+
 def main() -> None:
     """Run the command that the process was started with."""
+    os.environ.update(WAKE | os.environ)  # before numpy is loaded
     keep_memory()
     gc.set_threshold(GARBAGE)
     atexit.register(gc.freeze)  # the process ends, and all its memory with it

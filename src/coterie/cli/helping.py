@@ -12,7 +12,7 @@ GROUPS = {
     "How tasks share": "relation share b groups parents graph matrix members eta ridge epoch",
     "Several views instead of tasks": "view multiview p",
     "How it learns": "regression many_classes method learner rule step r C alpha choose_on epsilon half_life average "
-    "storage storage_bits kernel sigma degree budget budget_size alone from_ new_task",
+    "storage storage_bits dtype kernel sigma degree budget budget_size alone from_ new_task",
     "Asking for labels": "query ask ask_c label_budget label_window label_per_task ask_seed",
     "What comes out": "model report plot json quiet",
 }

@@ -240,6 +240,10 @@ class Learning:
     storage_bits: Annotated[
         int | None, typer.Option(metavar="N", help="For hashed weights: 2^N of them in all.  [default: 22]")
     ] = None
+    dtype: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Keep weights as float64 (the default) or float32: half the memory."),
+    ] = None
 
     kernel: Annotated[
         str | None,

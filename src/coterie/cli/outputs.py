@@ -33,6 +33,11 @@ class Outputs:
     json: Json = False
     quiet: Quiet = False
 
+    @property
+    def silent(self) -> bool:
+        """Whether nobody is told how well it went."""
+        return self.quiet and not self.json and self.report is None
+
     def require_folders(self) -> None:
         """Refuse, before an hour of learning, to write where there is no folder, or a page that no browser opens."""
         if self.report is not None and self.report.suffix.lower() not in PAGES:
@@ -47,7 +52,7 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title:
     if outputs.model is not None:
         with naming(outputs.model):
             outcome.model.save(outputs.model)
-    if outputs.quiet and not outputs.json and outputs.report is None:
+    if outputs.silent:
         return
     from coterie.jobs.summary import summarize
 

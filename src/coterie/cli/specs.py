@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 AVERAGES = ("average", "no-average")
 VALUES: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("share", "b", "C", "step", "r", "eta", "ridge", "epsilon", "half_life", "sigma", "p"), float),
-    **dict.fromkeys((*FILES, "storage", "members", "kernel", "budget"), str),
+    **dict.fromkeys((*FILES, "storage", "dtype", "members", "kernel", "budget"), str),
     **dict.fromkeys(("storage_bits", "degree", "budget_size"), int),
 }
 

@@ -63,8 +63,8 @@ class Choice(Said):
         Whether labels are numbers to be predicted; the rule is one of `LOSSES` then.
     many_classes : bool
         Whether there may be more than two classes.
-    storage, storage_bits
-        Where weights are kept, see `coterie.hypotheses.Linear`.
+    storage, storage_bits, dtype
+        Where and how weights are kept, see `coterie.hypotheses.Linear`.
     kernel : str, optional
         ``"gaussian"``, ``"polynomial"`` or ``"linear"``: a kernel Perceptron instead, its rule the Perceptron's.
     sigma, degree : number, optional
@@ -201,9 +201,9 @@ def _check_outputs(choice: Choice) -> None:
 
 def _check_storage(choice: Choice) -> None:
     try:
-        Linear(choice.storage, bits=choice.storage_bits)  # type: ignore[arg-type]
+        Linear(choice.storage, choice.dtype, choice.storage_bits)  # type: ignore[arg-type]
     except ValueError as error:
-        raise FieldError.of(error, {"storage": "storage", "bits": "storage_bits"}) from None
+        raise FieldError.of(error, {"storage": "storage", "bits": "storage_bits", "dtype": "dtype"}) from None
 
 
 def _check_rule(choice: Choice) -> None:

@@ -59,7 +59,7 @@ def make(choice: Said, relation: Any) -> online.MultitaskKernelPerceptron:
     from coterie import budgets
 
     budget = None if choice.budget is None else getattr(budgets, BUDGETS[choice.budget])(choice.budget_size)
-    return online.MultitaskKernelPerceptron(kernel(choice), relation, budget)
+    return online.MultitaskKernelPerceptron(kernel(choice), relation, budget, dtype=choice.dtype)  # type: ignore[arg-type]
 
 
 def kernel(choice: Said) -> Any:

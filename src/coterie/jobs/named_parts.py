@@ -103,7 +103,7 @@ def _held(choice: Said) -> Any:
 
 
 def _stored(choice: Said) -> Any:
-    return {"storage": choice.storage, "bits": choice.storage_bits}
+    return {"storage": choice.storage, "bits": choice.storage_bits, "dtype": choice.dtype}
 
 
 def _said(choice: Said, *names: str) -> dict[str, Any]:

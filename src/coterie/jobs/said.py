@@ -42,6 +42,7 @@ class Said(ABC):
     many_classes: bool = False
     storage: str = "auto"
     storage_bits: int = 22
+    dtype: str = "float64"
     kernel: str | None = None
     sigma: float | None = None
     degree: int | None = None
