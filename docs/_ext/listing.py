@@ -21,7 +21,7 @@ KINDS = {
     "Kernels": ("kernels",),
     "Budgets": ("budgets",),
     "Chances of asking": ("asking",),
-    "Evaluation and files": ("streams", "loading"),
+    "Evaluation and files": ("streams", "persistence"),
 }
 MODULES = (
     "coterie.budgets",

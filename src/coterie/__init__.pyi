@@ -40,7 +40,6 @@ from .kernels import Pairwise as Pairwise
 from .kernels import Polynomial as Polynomial
 from .kernels import Precomputed as Precomputed
 from .kernels import median_distance as median_distance
-from .loading import load as load
 from .mixture import Member as Member
 from .online import AdaptiveSharingClassifier as AdaptiveSharingClassifier
 from .online import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
@@ -58,6 +57,7 @@ from .online import PNormMultitaskPerceptron as PNormMultitaskPerceptron
 from .online import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .online import SelectiveSampling as SelectiveSampling
 from .online import view_baselines as view_baselines
+from .persistence import load as load
 from .relations import BatchOptimal as BatchOptimal
 from .relations import ClusterPenalty as ClusterPenalty
 from .relations import Clusters as Clusters
