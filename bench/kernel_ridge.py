@@ -15,6 +15,7 @@ from sklearn.linear_model import Ridge
 
 import coterie as ct
 from bench.harness import Row, at_most, main, side_by_side
+from coterie.kernels import gram
 
 TASKS, FEATURES = 139, 28
 ALPHAS = np.logspace(-4, 4, 50).tolist()
@@ -45,7 +46,7 @@ def path(inputs: int, repeats: int) -> Iterator[Row]:
         ("linear", ct.Interaction(matrix())),
     ):
         model = ct.MultitaskKernelRidge(kernels[kernel], relation)
-        K = ct.kernels.gram(kernels[kernel], X)
+        K = gram(kernels[kernel], X)
         found = side_by_side(
             {
                 "path": lambda model=model: ct.ridge_path(model, X, Y, values=ALPHAS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import numpy as np
 import pandas as pd
@@ -377,3 +378,28 @@ def test_slips_of_the_pen(call, message):
 def test_a_share_that_is_a_text():
     with pytest.raises(ValueError, match=r"share must lie between 0 .* got '0.5'"):
         ct.MeanRegularized(share="0.5")
+
+
+SMALLEST = [1e-100, 1e-130, 1e-160, 1e-200, 5e-324]
+
+
+@pytest.mark.parametrize("value", SMALLEST)
+@pytest.mark.parametrize(
+    "model",
+    [
+        ct.AdaptiveSharingClassifier(),
+        ct.MultitaskAROW(),
+        ct.MultitaskLogistic(),
+        ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C=math.inf)),
+        ct.SecondOrderMultitaskPerceptron(),
+        ct.PNormMultitaskPerceptron(),
+        ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(C=math.inf)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_smallest_numbers_leave_numbers(model, value):
+    """A step that sets them right would be infinite, and what came of it no number."""
+    X, y, task = [[value, 0.0], [1.0, 2.0], [value, value]] * 3, [0, 1, 0, 1, 0, 1, 1, 0, 0], [0, 1, 0] * 3
+    learned = clone(model).fit(X, y, task=task)
+    say = learned.decision_function if hasattr(learned, "decision_function") else learned.predict
+    assert np.isfinite(say([[1.0, 1.0], [value, 2.0]], task=[0, 1])).all()

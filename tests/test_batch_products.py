@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie.batch import designs, memory, products
+from coterie.kernels import Linear
 from coterie.numeric.points import points
 from coterie.streams.tabular import as_rows
 from reference import kernel_ridge as reference
@@ -35,7 +36,7 @@ def test_products_of_a_linear_kernel_are_sums_over_pairs(monkeypatch, learned, a
     monkeypatch.setattr(products, "MOST_WEIGHTS", most)
     monkeypatch.setattr(products, "BLOCK_ENTRIES", 100)  # several blocks
     Z, records, places = held(FORMS[learned](X)), held(FORMS[asked](NEW)), np.arange(7) % T
-    K, kernel = reference.linear(NEW, X), ct.kernels.Linear()
+    K, kernel = reference.linear(NEW, X), Linear()
     np.testing.assert_allclose(
         products.joint_product(kernel, records, places, Z, TASK, M, C, "float64"),
         reference.joint(K, M, places, TASK) @ C,

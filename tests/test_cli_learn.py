@@ -249,7 +249,8 @@ def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):
 def test_weights_may_take_half_the_memory(clicks, tmp_path, learner):
     model = saved(tmp_path, clicks, *WHO, *learner, "--dtype", "float32")
     kept = {array.dtype.name for array in model.dump()[1].values() if array.dtype.kind == "f"}
-    assert model.dtype == "float32" and "float32" in kept
+    assert model.dtype == "float32"
+    assert "float32" in kept
 
 
 def test_columns_can_be_chosen(stories, tmp_path):

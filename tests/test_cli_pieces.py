@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -261,3 +264,16 @@ def test_glibc_is_told_to_keep_memory_and_other_libraries_nothing(monkeypatch):
         monkeypatch.setattr(cli.ctypes, "CDLL", lambda name, found=found: found)
         cli.keep_memory()
     assert told == [(-1, 2**26), (-3, 2**25)]
+
+
+def test_what_openblas_is_told_comes_before_numpy():
+    """It reads its settings when it is loaded, and what the user has set stays."""
+    told = (
+        "import os, sys; from coterie import cli; assert 'numpy' not in sys.modules; os.environ |= {0}\n"
+        "try: cli.main()\nexcept SystemExit: print(os.environ['OPENBLAS_THREAD_TIMEOUT'])"
+    )
+    for set_by_user, timeout in (({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "20"}, "20")):
+        run = [sys.executable, "-c", told.format(set_by_user), "--version"]
+        clean = {name: held for name, held in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+        said = subprocess.run(run, capture_output=True, text=True, check=True, env=clean)
+        assert said.stdout.split()[-1] == timeout

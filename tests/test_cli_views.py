@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
+from coterie.jobs.summary import summarize
 from coterie.report.page import render
 from coterie.streams.readers import read
 from coterie.streams.view_encoding import ViewEncoder
@@ -258,7 +259,7 @@ def test_compare_takes_views_and_gives_a_verdict():
         np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
     best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
     assert found.beside == (best, "side by side")
-    summary = ct.jobs.summary.summarize(found, "p=3")
+    summary = summarize(found, "p=3")
     assert summary.verdicts["p=3"].overall.gain == pytest.approx(found.traces[best].error - found.traces["p=3"].error)
     assert f"Against the view {best.removesuffix(' alone')} by itself" in summary.sentences[0]
     assert "Weight of each view" in render(found, learner="p=3")
@@ -284,7 +285,7 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
     assert list(found.traces) == ["agreeing", "independent"]
     alone = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
     np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
-    assert set(ct.jobs.summary.summarize(found).verdicts) == {"agreeing"}
+    assert set(summarize(found).verdicts) == {"agreeing"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -163,3 +164,40 @@ def test_one_record_of_a_model_of_whole_numbers():
     model.partial_fit([{"a": 1.0}] * 600, [True, False] * 300, task=np.arange(300, 900))
     assert model.tasks_ == [*range(601), "text", *range(601, 900)]
     assert model.predict_one({"a": 1.0}, 600) is True
+
+
+NUMBERS = {
+    "floats": np.array([1.5, -2.0, 1.5, 1e300, 0.1]),
+    "two zeros are one": np.array([0.0, -0.0, 2.0, 0.0]),
+    "infinite": np.array([np.inf, -np.inf, np.inf]),
+    "narrow": np.array([0.5, 0.1, 0.5], np.float32),
+    "unsigned": np.array([2**64 - 1, 0, 2**63, 2**64 - 1], np.uint64),
+    "another byte order": np.array([3, -1, 3], ">i4"),
+    "every other": np.array([1.0, 9.0, 2.0, 9.0, 1.0])[::2],
+    "none": np.zeros(0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_told_apart_as_a_dictionary_would(name):
+    labels = NUMBERS[name]
+    distinct, places = distinct_labels(labels)
+    assert distinct == list(dict.fromkeys(labels.tolist()))
+    assert [distinct[place] for place in places] == labels.tolist()
+    assert {type(label) for label in distinct} <= {int, float}
+
+
+def test_a_number_that_is_none_is_named():
+    with pytest.raises(ValueError, match=r"label of record 2 \(from 0\) is missing: nan"):
+        distinct_labels(np.array([1.0, 0.0, np.nan]), "label")
+
+
+def test_text_is_told_apart_without_arrow(monkeypatch):
+    """Loading it takes longer than a dictionary for fewer than a million."""
+    labels = np.array(["a", "b"], object)[RNG.integers(2, size=20_000)]
+    by_arrow = distinct_labels(labels)
+    monkeypatch.delitem(sys.modules, "pyarrow")
+    by_dictionary = distinct_labels(labels)
+    assert "pyarrow" not in sys.modules
+    assert by_dictionary[0] == by_arrow[0]
+    np.testing.assert_array_equal(by_dictionary[1], by_arrow[1])

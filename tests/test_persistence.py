@@ -432,8 +432,8 @@ def test_no_two_kinds_of_model_have_one_name():
     for found in pkgutil.iter_modules(numeric.__path__):
         module = importlib.import_module(f"coterie.numeric.{found.name}")
         for name, kind in vars(module).items():
-            if name in trees._KINDS and hasattr(kind, "_fields") and kind.__module__ == module.__name__:
-                assert trees._KINDS[name] is kind
+            if name in trees.kinds() and hasattr(kind, "_fields") and kind.__module__ == module.__name__:
+                assert trees.kinds()[name] is kind
 
 
 def test_a_kind_of_model_from_outside_needs_a_name_of_its_own():

@@ -100,9 +100,10 @@ def load(path: str | PathLike[str]) -> Any:
         raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
     tensors = _filled(tensors)
     described = msgspec.json.decode(tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata["spec"])
-    if described["class"] not in _ESTIMATORS:
+    kind = spec.registered(_ESTIMATORS, described["class"])
+    if kind is None:
         raise ValueError(f"{path} holds a {described['class']}, which this version of coterie does not know")
-    model = _ESTIMATORS[described["class"]](**spec.from_json(described["parameters"]))
+    model = kind(**spec.from_json(described["parameters"]))
     return model.restore(spec.from_json(msgspec.json.decode(tensors.pop(_DOCUMENT).tobytes())), tensors)
 
 

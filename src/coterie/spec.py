@@ -90,6 +90,18 @@ def model(cls: type[T]) -> type[T]:
     return cls
 
 
+def registered(table: dict[str, type], name: str) -> type | None:
+    """What a table of classes has by this name, None if nothing; classes enter it as public names are first used."""
+    if name not in table:
+        import coterie
+
+        for public in sorted(dir(coterie), key=lambda each: each != name):  # the one of this name first
+            getattr(coterie, public)
+            if name in table:
+                break
+    return table.get(name)
+
+
 def to_json(value: Any) -> Any:
     """Plain JSON data for a part, or for anything a part or a task label may hold.
 
@@ -183,16 +195,18 @@ def _read_objects(data: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 def _read_part(data: dict[str, Any]) -> Any:
     name = data["$part"]
-    if name not in _PARTS:
+    found = registered(_PARTS, name)
+    if found is None:
         raise ValueError(f"unknown part {name!r}: this version knows {', '.join(sorted(_PARTS))}")
-    return _PARTS[name](**{key: from_json(value) for key, value in data["fields"].items()})
+    return found(**{key: from_json(value) for key, value in data["fields"].items()})
 
 
 def _read_model(data: dict[str, Any]) -> Any:
     name = data["$model"]
-    if name not in _MODELS:
+    found = registered(_MODELS, name)
+    if found is None:
         raise ValueError(f"unknown model {name!r}: this version knows {', '.join(sorted(_MODELS))}")
-    return _MODELS[name](**{key: from_json(value) for key, value in data["parameters"].items()})
+    return found(**{key: from_json(value) for key, value in data["parameters"].items()})
 
 
 _READERS: dict[str | None, Callable[[dict[str, Any]], Any]] = {

@@ -17,7 +17,6 @@ from .numeric.dictionaries import PLAIN, read
 from .numeric.fields import LARGEST_VALUE
 from .numeric.hashing import feature_hash
 from .numeric.records import Csr
-from .numeric.view_forms import alone, cut, stack
 
 
 class Vocabulary:
@@ -211,17 +210,23 @@ class ViewRecords:
         return len(self.present)
 
     def __getitem__(self, span: slice) -> ViewRecords:
+        from .numeric.view_forms import cut
+
         first, last, _ = span.indices(len(self))
         return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last], self.views)
 
     def joined(self, below: ViewRecords) -> ViewRecords:
         """These records and those after them."""
+        from .numeric.view_forms import stack
+
         return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]), self.views)
 
     def alone(self, name: Hashable) -> ViewRecords:
         """The records as one of the views, by name, shows them."""
         if self.views is None:
             raise ValueError(f"view {name!r} cannot be taken apart from records whose views have no names")
+        from .numeric.view_forms import alone
+
         k = self.views.place(name)
         rows = alone(self.rows, len(self.views), k)
         return ViewRecords(rows, self.present[:, k : k + 1], Views([name], [self.views.widths[k]]))

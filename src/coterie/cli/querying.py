@@ -48,11 +48,13 @@ class Asking:
     @property
     def said(self) -> Questioning | None:
         """How to ask, if any of it was said."""
+        given = {name: value for name, value in vars(self).items() if name != "query" and value is not None}
+        if not given:
+            return None
         from coterie.jobs.querying import Questioning
 
-        given = {name: value for name, value in vars(self).items() if name != "query" and value is not None}
         per_task = {} if self.label_per_task is None else {"label_per_task": _limit(self.label_per_task)}
-        return Questioning(**given | per_task) if given else None
+        return Questioning(**given | per_task)
 
     def asking(self, model: Any) -> Any:
         """A loaded model that is to ask: as it did before, or as was said."""

@@ -5,33 +5,6 @@ read from the folder that the environment variable COTERIE_DATA names, else from
 downloads those that are published under a known checksum. ``describe`` says what is here.
 """
 
-from coterie.datasets.catalogue import Description, describe, export, fetch, load, names, table
-from coterie.datasets.chemistry import chem97
-from coterie.datasets.dataset import Dataset
-from coterie.datasets.packaged import flights
-from coterie.datasets.small import a9a, landmine, school
-from coterie.datasets.texts import acl4, amazon4, newsgroups_pairs
-from coterie.datasets.views import ViewDataset, a9a_halves, eth80, mfeat
+import lazy_loader
 
-__all__ = [
-    "Dataset",
-    "Description",
-    "ViewDataset",
-    "a9a",
-    "a9a_halves",
-    "acl4",
-    "amazon4",
-    "chem97",
-    "describe",
-    "eth80",
-    "export",
-    "fetch",
-    "flights",
-    "landmine",
-    "load",
-    "mfeat",
-    "names",
-    "newsgroups_pairs",
-    "school",
-    "table",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,9 +1,5 @@
 """What is stored, and the geometry in which it moves."""
 
-from .adaptive import AdaptiveGradient, DiagonalAROW
-from .full import FullCovariance
-from .heterogeneous import Heterogeneous
-from .linear import Linear
-from .p_norm import PNormed
+import lazy_loader
 
-__all__ = ["AdaptiveGradient", "DiagonalAROW", "FullCovariance", "Heterogeneous", "Linear", "PNormed"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

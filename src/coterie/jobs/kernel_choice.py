@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from coterie import budgets, kernels
-from coterie.online import MultitaskKernelPerceptron
+from coterie import online
 from coterie.streams.errors import FieldError, places
 
 if TYPE_CHECKING:
     from coterie.jobs.said import Said
 
 KERNELS = ("linear", "polynomial", "gaussian")
-BUDGETS: dict[str, Callable[[int], Any]] = {
-    "random": budgets.RandomRemoval,
-    "forgetron": budgets.Forgetron,
-    "projection": budgets.Projection,
-    "shared": budgets.SharedProjection,
+#: By name, what `coterie.budgets` calls it.
+BUDGETS = {
+    "random": "RandomRemoval",
+    "forgetron": "Forgetron",
+    "projection": "Projection",
+    "shared": "SharedProjection",
 }
 #: What says something of a kernel learner, and is not said without a kernel.
 OF_KERNELS = ("sigma", "degree", "budget", "budget_size")
@@ -55,14 +54,18 @@ def check_kernel(choice: Said) -> None:
             raise FieldError(message, name, needed=needed, kernel=choice.kernel)
 
 
-def make(choice: Said, relation: Any) -> MultitaskKernelPerceptron:
+def make(choice: Said, relation: Any) -> online.MultitaskKernelPerceptron:
     """The learner, ready for its first record."""
-    budget = None if choice.budget is None else BUDGETS[choice.budget](choice.budget_size)  # type: ignore[arg-type]
-    return MultitaskKernelPerceptron(kernel(choice), relation, budget, dtype=choice.dtype)  # type: ignore[arg-type]
+    from coterie import budgets
+
+    budget = None if choice.budget is None else getattr(budgets, BUDGETS[choice.budget])(choice.budget_size)
+    return online.MultitaskKernelPerceptron(kernel(choice), relation, budget, dtype=choice.dtype)  # type: ignore[arg-type]
 
 
 def kernel(choice: Said) -> Any:
     """The kernel that was chosen."""
+    from coterie import kernels
+
     if choice.kernel == "gaussian":
         return kernels.Gaussian(1.0 if choice.sigma is None else choice.sigma)
     if choice.kernel == "polynomial":

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coterie import relations
+from coterie import online, relations
 from coterie.jobs import kernel_choice
 from coterie.jobs.related import Naming, read_edges, read_groups, read_matrix, read_parents
 from coterie.jobs.said import STRENGTHS
-from coterie.online import (
-    AdaptiveSharingClassifier,
-    MultitaskAROW,
-    MultitaskLogistic,
-    MultitaskPerceptron,
-    MultitaskRegressor,
-    OneVsRest,
-)
-from coterie.online.sharing import relation_at
 from coterie.rules import Absolute, EpsilonInsensitive, PassiveAggressive, Perceptron, Squared
 from coterie.streams.errors import InputError
 
@@ -57,7 +48,7 @@ def strength(choice: Said) -> dict[str, Any]:
 def make_estimator(choice: Said, relation: Any) -> Any:
     """The learner that was chosen, under this relation."""
     made = _of_two(choice, relation)
-    return OneVsRest(made) if choice.many_classes else made
+    return online.OneVsRest(made) if choice.many_classes else made
 
 
 def _of_two(choice: Said, relation: Any) -> Any:
@@ -66,39 +57,43 @@ def _of_two(choice: Said, relation: Any) -> Any:
     return _adaptive(choice) if choice.kind == ADAPTIVE else RULES[choice.by].make(choice, relation)
 
 
-def _adaptive(choice: Said) -> AdaptiveSharingClassifier:
+def _adaptive(choice: Said) -> online.AdaptiveSharingClassifier:
     """A mixture over how much is shared: of the rule's learners, or one of the named sets."""
+    from coterie.online.sharing import relation_at
+
     held: Any = _stored(choice)
     if choice.by == "logistic" and choice.half_life is None:
-        return AdaptiveSharingClassifier(choice.members, **_said(choice, "step"), **held)
-    return AdaptiveSharingClassifier([RULES[choice.by].make(choice, relation_at(share)) for share in SHARES], **held)
+        return online.AdaptiveSharingClassifier(choice.members, **_said(choice, "step"), **held)
+    return online.AdaptiveSharingClassifier(
+        [RULES[choice.by].make(choice, relation_at(share)) for share in SHARES], **held
+    )
 
 
-def _logistic(choice: Said, relation: Any) -> MultitaskLogistic:
-    return MultitaskLogistic(relation, **_said(choice, "step"), **_held(choice))
+def _logistic(choice: Said, relation: Any) -> online.MultitaskLogistic:
+    return online.MultitaskLogistic(relation, **_said(choice, "step"), **_held(choice))
 
 
-def _arow(choice: Said, relation: Any) -> MultitaskAROW:
-    return MultitaskAROW(relation, **_said(choice, "r"), **_held(choice))
+def _arow(choice: Said, relation: Any) -> online.MultitaskAROW:
+    return online.MultitaskAROW(relation, **_said(choice, "r"), **_held(choice))
 
 
-def _mistaken(choice: Said, relation: Any) -> MultitaskPerceptron:
-    return MultitaskPerceptron(relation, Perceptron(), _averaged(choice), **_held(choice))
+def _mistaken(choice: Said, relation: Any) -> online.MultitaskPerceptron:
+    return online.MultitaskPerceptron(relation, Perceptron(), _averaged(choice), **_held(choice))
 
 
-def _aggressive(variant: Any) -> Callable[[Said, Any], MultitaskPerceptron]:
-    def make(choice: Said, relation: Any) -> MultitaskPerceptron:
+def _aggressive(variant: Any) -> Callable[[Said, Any], online.MultitaskPerceptron]:
+    def make(choice: Said, relation: Any) -> online.MultitaskPerceptron:
         rule = PassiveAggressive(**_said(choice, "C"), variant=variant)
-        return MultitaskPerceptron(relation, rule, _averaged(choice), **_held(choice))
+        return online.MultitaskPerceptron(relation, rule, _averaged(choice), **_held(choice))
 
     return make
 
 
-def _number(loss: Callable[..., Any], *names: str) -> Callable[[Said, Any], MultitaskRegressor]:
-    def make(choice: Said, relation: Any) -> MultitaskRegressor:
+def _number(loss: Callable[..., Any], *names: str) -> Callable[[Said, Any], online.MultitaskRegressor]:
+    def make(choice: Said, relation: Any) -> online.MultitaskRegressor:
         part = loss(**_said(choice, *names))
         average = part.move == "shortest" and _averaged(choice)
-        return MultitaskRegressor(relation, part, **_said(choice, "step"), average=average, **_held(choice))
+        return online.MultitaskRegressor(relation, part, **_said(choice, "step"), average=average, **_held(choice))
 
     return make
 

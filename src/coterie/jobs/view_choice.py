@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from coterie import online
 from coterie.jobs import kernel_choice
-from coterie.online import MultiviewPerceptron, OrthogonalMultiviewPerceptron
 from coterie.rules import PassiveAggressive, Perceptron
 from coterie.streams.errors import FieldError, places
 
@@ -50,11 +50,11 @@ def rule_of(choice: Said) -> str:
     return choice.rule or ("perceptron" if choice.C is None else "pa1")
 
 
-def make(choice: Said) -> MultiviewPerceptron | OrthogonalMultiviewPerceptron:
+def make(choice: Said) -> online.MultiviewPerceptron | online.OrthogonalMultiviewPerceptron:
     """The learner, ready for its first record."""
     variant = _RULES[choice.by]
     given = {} if choice.C is None else {"C": choice.C}
     rule: Any = Perceptron() if variant is None else PassiveAggressive(**given, variant=variant)
     p, kernel = 2.0 if choice.p is None else choice.p, None if choice.kernel is None else kernel_choice.kernel(choice)
-    kind = MultiviewPerceptron if choice.multiview == "matrix" else OrthogonalMultiviewPerceptron
+    kind = online.MultiviewPerceptron if choice.multiview == "matrix" else online.OrthogonalMultiviewPerceptron
     return kind(p, kernel, choice.average is not False, rule=rule)

@@ -58,13 +58,13 @@ def _variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
 
 @lent
 def _move(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -> None:
-    second = beside(table)
+    second, move, sharpness = beside(table), c * prior, 1.0 / r
     for k in range(begin(rows, t), end(rows, t)):
         place = claim(table, row, feature(rows, t, k))
         x = value(rows, t, k)
         gained = held(table, place + second)
-        put(table, place, held(table, place) + c * prior / (1.0 + prior * gained) * x)
-        put(table, place + second, gained + x * x / r)
+        put(table, place, held(table, place) + move / (1.0 + prior * gained) * x)
+        put(table, place + second, gained + x * x * sharpness)
 
 
 @generic

@@ -65,6 +65,11 @@ class TubeStep(NamedTuple):
 NUMBERS: tuple[Any, ...] = (ResidualStep, SignStep, TubeStep)
 
 
+#: A record whose squared length, or the variance that comes of it, is no more counts as nothing: the step that it asks
+#: for would have no end. Numbers are refused beyond 1e100, the other way.
+SHORTEST = 1e-200
+
+
 @generic
 def evidence(rule: Any, y: Any, margin: Any) -> Any:
     """What the rule judges a round by: y·margin where y is a sign, the residual y - margin where it is a number."""
@@ -105,7 +110,7 @@ when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: 1.0)
 @when(step, HingeStep)
 def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
     length = diagonal(model, i) * sqnorm(rows, t)
-    return min(rule.C, (1.0 - agreement) / (length + rule.ridge)) if length > 0.0 else 0.0
+    return min(rule.C, (1.0 - agreement) / (length + rule.ridge)) if length > SHORTEST else 0.0
 
 
 @when(step, LogisticStep)
@@ -120,7 +125,7 @@ def _step_on_logistic(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreemen
 @when(step, ConfidenceStep)
 def _step_on_confidence(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
     total = spread(model, i, rows, t)
-    return (rule.target - agreement) / total if total > 0.0 else 0.0
+    return (rule.target - agreement) / total if total > SHORTEST else 0.0
 
 
 for _kind in (ResidualStep, SignStep):
@@ -134,4 +139,4 @@ when(step, SignStep)(lambda rule, model, i, rows, t, agreement: rule.rate)
 @when(step, TubeStep)
 def _step_into_tube(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
     length = diagonal(model, i) * sqnorm(rows, t)
-    return min(rule.C, (abs(agreement) - rule.epsilon) / (length + rule.ridge)) if length > 0.0 else 0.0
+    return min(rule.C, (abs(agreement) - rule.epsilon) / (length + rule.ridge)) if length > SHORTEST else 0.0

@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import learned, memories, potentials, projections, view_walk, views
-from .adaptive import Adaptive
-from .confidence import Confident
-from .expansion import Expansion, Support
-from .fading import Faded, Forgetful
-from .heterogeneous import Joined, Rounds
-from .models import Averaged, AveragedPairs, Columns, Grouped, Levels, SparseColumns, Spread
-from .one_space import DenseMatrix, SparseMatrix, WideMatrix
-from .own_spaces import Flat
-from .p_norm import PNorm
-from .records import Csr
-from .second_order import Bordered, FullPrimal
-from .signed import Signed
 from .sparse_tables import Sparse, SparsePairs, restored, room, taken
-from .stores import DenseStore, SparseStore
-from .tables import FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs
-from .taught import Taught
 
 Arrays = dict[str, NDArray[Any]]
 
-_KINDS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        *(Adaptive, Averaged, AveragedPairs, Confident, Faded, Forgetful, Grouped, Signed, Spread),
-        *(Bordered, FullPrimal, Joined, PNorm, Rounds),
-        *(Columns, Levels, SparseColumns, Taught),
-        *(Expansion, Support, DenseStore, SparseStore),
-        *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
-        *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),
-        *(potentials.Schatten, potentials.Group, views.Primal, views.Latest, views.Mean, view_walk.Expanded),
-        *(DenseMatrix, Flat, SparseMatrix, WideMatrix, views.DenseViews, view_walk.Supports, Csr),
-        *(FeatureMajor, Hashed, HashedPairs, RowMajor, RowMajorPairs, Sparse, SparsePairs),
-    )
-} | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}
+
+@cache
+def kinds() -> dict[str, Any]:
+    """What models can be made of, by name; learning needs few of these modules, and starts without the others."""
+    from . import learned, memories, models, one_space, potentials, projections, stores, tables, view_walk, views
+    from .adaptive import Adaptive
+    from .confidence import Confident
+    from .expansion import Expansion, Support
+    from .fading import Faded, Forgetful
+    from .heterogeneous import Joined, Rounds
+    from .own_spaces import Flat
+    from .p_norm import PNorm
+    from .records import Csr
+    from .second_order import Bordered, FullPrimal
+    from .signed import Signed
+    from .taught import Taught
+
+    return {
+        kind.__name__: kind
+        for kind in (
+            *(Adaptive, models.Averaged, models.AveragedPairs, Confident, Faded, Forgetful, models.Grouped, Signed),
+            *(models.Spread, Bordered, FullPrimal, Joined, PNorm, Rounds),
+            *(models.Columns, models.Levels, models.SparseColumns, Taught),
+            *(Expansion, Support, stores.DenseStore, stores.SparseStore),
+            *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
+            *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),
+            *(potentials.Schatten, potentials.Group, views.Primal, views.Latest, views.Mean, view_walk.Expanded),
+            *(one_space.DenseMatrix, one_space.SparseMatrix, one_space.WideMatrix, Flat, views.DenseViews),
+            *(view_walk.Supports, Csr, tables.FeatureMajor, tables.Hashed, tables.HashedPairs),
+            *(tables.RowMajor, tables.RowMajorPairs, Sparse, SparsePairs),
+        )
+    } | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}
 
 
 def saved(kind: Any) -> Any:
@@ -53,8 +56,8 @@ def saved(kind: Any) -> Any:
     ValueError
         If another kind has that name.
     """
-    if _KINDS.setdefault(kind.__name__, kind) is not kind:
-        raise ValueError(f"there is another kind of model named {kind.__name__!r}: {_KINDS[kind.__name__]!r}")
+    if kinds().setdefault(kind.__name__, kind) is not kind:
+        raise ValueError(f"there is another kind of model named {kind.__name__!r}: {kinds()[kind.__name__]!r}")
     return kind
 
 
@@ -84,12 +87,13 @@ def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:
     ValueError
         If the shape names a kind of model, or the arrays lack one, that this version needs.
     """
-    if shape["kind"] not in _KINDS:
-        raise ValueError(f"unknown kind of model {shape['kind']!r}: this version knows {', '.join(_KINDS)}")
-    kind = _KINDS[shape["kind"]]
+    known = kinds()
+    if shape["kind"] not in known:
+        raise ValueError(f"unknown kind of model {shape['kind']!r}: this version knows {', '.join(known)}")
+    kind = known[shape["kind"]]
     held = {name: _field(shape["fields"], arrays, prefix, name) for name in kind._fields}
     if kind in (Sparse, SparsePairs):
-        cells = shape["fields"]["room"]
+        cells = shape["fields"].get("room", 0)
         held["values"], held["features"] = restored(held["features"], held["values"].dtype, cells, kind)
     return kind(**held)
 

@@ -1,7 +1,5 @@
 """Wrappers: they keep the form of what they wrap and change one thing about it."""
 
-from .averaged import Averaged
-from .forgetting import Forgetting, forgetting
-from .signed import Signed
+import lazy_loader
 
-__all__ = ["Averaged", "Forgetting", "Signed", "forgetting"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,16 @@
+from .cues import MultiCueClassifier as MultiCueClassifier
+from .heterogeneous import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
+from .kernel import MultitaskKernelPerceptron as MultitaskKernelPerceptron
+from .logistic import MultitaskAROW as MultitaskAROW
+from .logistic import MultitaskLogistic as MultitaskLogistic
+from .manyclass import MultiLabel as MultiLabel
+from .manyclass import OneVsRest as OneVsRest
+from .p_norm import PNormMultitaskPerceptron as PNormMultitaskPerceptron
+from .perceptron import MultitaskPerceptron as MultitaskPerceptron
+from .regression import MultitaskRegressor as MultitaskRegressor
+from .second_order import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
+from .selective import SelectiveSampling as SelectiveSampling
+from .sharing import AdaptiveSharingClassifier as AdaptiveSharingClassifier
+from .view_baselines import view_baselines as view_baselines
+from .views import MultiviewPerceptron as MultiviewPerceptron
+from .views import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron

@@ -1,0 +1,16 @@
+from .graph import TaskGraph as TaskGraph
+from .hierarchy import Hierarchy as Hierarchy
+from .interaction import Interaction as Interaction
+from .learned import BatchOptimal as BatchOptimal
+from .learned import Covariance as Covariance
+from .learned import LogDet as LogDet
+from .learned import VonNeumann as VonNeumann
+from .levels import Clusters as Clusters
+from .levels import HalfUpdate as HalfUpdate
+from .levels import Independent as Independent
+from .levels import MeanRegularized as MeanRegularized
+from .levels import Pooled as Pooled
+from .primed import Primed as Primed
+from .regularizers import ClusterPenalty as ClusterPenalty
+from .regularizers import GraphPenalty as GraphPenalty
+from .regularizers import MixedEffect as MixedEffect

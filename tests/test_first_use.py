@@ -1,0 +1,231 @@
+"""What is loaded when it is first used: in a process of its own, every public name does all it does in a larger one."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import pickle
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie import numeric, persistence, spec
+from coterie.numeric.generic import _BODIES
+
+#: Runs each piece of code in a process that has never seen the package, but has what the package takes long to load.
+ALONE = """
+import contextlib, io, json, os, sys, traceback
+import numba, numpy, scipy.linalg, scipy.sparse, sklearn.base
+sys.argv = [sys.argv[0]]
+for line in sys.stdin:
+    assert "coterie" not in sys.modules
+    come, go = os.pipe()
+    if not os.fork():
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            try:
+                exec(json.loads(line), {})
+            except BaseException:
+                traceback.print_exc(file=said)
+        with open(go, "w") as out:
+            out.write(said.getvalue())
+        os._exit(0)
+    os.close(go)
+    with open(come) as said:
+        print(json.dumps(said.read()), flush=True)
+    os.wait()
+"""
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(40, 3))
+TASK = RNG.integers(3, size=40).tolist()
+LABEL = np.where(X[:, 0] + 0.3 * RNG.normal(size=40) > 0, "yes", "no")
+PLAIN = {"X": X, "y": LABEL, "task": TASK}
+NUMBERS = {"X": X, "y": X[:, 0] - X[:, 1], "task": TASK}
+VIEWS = {"X": {"left": X[:, :2], "right": X[:, 1:]}, "y": LABEL}
+MODELS = {
+    "MultitaskPerceptron": (ct.MultitaskPerceptron(average=True), PLAIN),
+    "MultitaskPerceptron, learned": (ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3), 5)), PLAIN),
+    "MultitaskLogistic": (ct.MultitaskLogistic(ct.MeanRegularized(b=2), half_life=50.0), PLAIN),
+    "MultitaskAROW": (ct.MultitaskAROW(), PLAIN),
+    "MultitaskAROW, full": (ct.MultitaskAROW(ct.TaskGraph([(0, 1), (1, 2)]), covariance="full"), PLAIN),
+    "AdaptiveSharingClassifier": (ct.AdaptiveSharingClassifier("signed"), PLAIN),
+    "MultitaskRegressor": (ct.MultitaskRegressor(loss=ct.EpsilonInsensitive()), NUMBERS),
+    "MultitaskKernelPerceptron": (
+        ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), budget=ct.SharedProjection(10)),
+        PLAIN,
+    ),
+    "MultitaskKernelPerceptron, learned": (ct.MultitaskKernelPerceptron(relation=ct.VonNeumann(1e-3)), PLAIN),
+    "PNormMultitaskPerceptron": (ct.PNormMultitaskPerceptron(), PLAIN),
+    "SecondOrderMultitaskPerceptron": (ct.SecondOrderMultitaskPerceptron(), PLAIN),
+    "HeterogeneousMultitaskPerceptron": (
+        ct.HeterogeneousMultitaskPerceptron(),
+        VIEWS | {"task": np.where(np.array(TASK) > 0, "left", "right")},
+    ),
+    "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.PassiveAggressive())), PLAIN),
+    "MultiLabel": (ct.MultiLabel(), PLAIN | {"y": [{"big", str(each)} for each in LABEL]}),
+    "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Below(0.5)), PLAIN),
+    "MultiviewPerceptron": (ct.MultiviewPerceptron(), VIEWS),
+    "OrthogonalMultiviewPerceptron": (ct.OrthogonalMultiviewPerceptron(3, ct.Gaussian(1.0)), VIEWS),
+    "MultiCueClassifier": (ct.MultiCueClassifier(ct.Polynomial(2)), VIEWS),
+    "MultitaskKernelRidge": (ct.MultitaskKernelRidge("linear", ct.OptimalOutputKernel(), 0.1), NUMBERS),
+    "MultitaskKernelClassifier": (ct.MultitaskKernelClassifier(filter=ct.Landweber(10)), PLAIN),
+    "MultitaskSVC": (ct.MultitaskSVC(), PLAIN),
+    "MultitaskSVR": (ct.MultitaskSVR(relation=ct.Clusters({0: "a", 1: "a", 2: "b"}, b=1)), NUMBERS),
+    "MultitaskLinearSVC": (ct.MultitaskLinearSVC(), PLAIN),
+    "MultitaskLinearSVR": (ct.MultitaskLinearSVR(), NUMBERS),
+    "VectorFieldRidge": (ct.VectorFieldRidge(ct.FieldMixture(sigma=1.0)), {"X": X[:, :2], "y": X[:, 1:]}),
+}
+#: Every estimator, and one public name of each other module: what else is in it comes along.
+NAMES = sorted({*{getattr(ct, name).__module__: name for name in ct.__all__}.values(), *persistence._ESTIMATORS})
+SHOW = """
+import json, sys
+from coterie import {0}
+import coterie
+assert coterie.{0} is {0}
+print(json.dumps([{0}.__module__, [name for name in sys.modules if name.startswith("coterie.numeric.")]]))
+"""
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Runs pieces of code, each in a process that has never seen the package, and returns what they printed."""
+    given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(
+        [sys.executable, "-c", ALONE], env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, **given
+    ) as other:
+
+        def run(*codes):
+            return [tell(code) for code in codes]
+
+        def tell(code):
+            print(json.dumps(code), file=other.stdin, flush=True)
+            return json.loads(other.stdout.readline())
+
+        yield run
+        other.stdin.close()
+
+
+def judged(model, given):
+    """What it makes of the records that it learned from, as text that has every digit."""
+    task = {"task": given["task"]} if "task" in given else {}
+    return repr(np.asarray(getattr(model, "decision_function", model.predict)(given["X"], **task)).tolist())
+
+
+def callers(function):
+    """The modules in which a function that has a body for each type is called."""
+    call = re.compile(rf"(?<!def )\b{function.__name__}\(")
+    modules = [
+        importlib.import_module(f"coterie.numeric.{found.name}") for found in pkgutil.iter_modules(numeric.__path__)
+    ]
+    knowing = [module for module in modules if vars(module).get(function.__name__) is function]
+    return {module.__name__ for module in knowing if call.search(inspect.getsource(module))}
+
+
+CALLERS = {function: callers(function) for function in _BODIES}
+
+
+def missing(loaded):
+    """Bodies that compiled code of these modules may need, and that are in others."""
+    return {
+        (function.__name__, body.__module__)
+        for function, bodies in _BODIES.items()
+        for kinds, body in bodies
+        if CALLERS[function] & loaded and {kind.__module__ for kind in kinds} <= loaded
+        if body.__module__ not in loaded
+    }
+
+
+def test_there_is_a_model_of_every_class():
+    assert {name.split(",")[0] for name in MODELS} == set(persistence._ESTIMATORS)
+
+
+def test_models_are_loaded_by_who_knows_nothing_of_their_classes(alone, tmp_path):
+    """Some of them in each process, for starting takes longer than loading."""
+    wanted = {}
+    for name, (model, given) in MODELS.items():
+        model.fit(**given).save(tmp_path / f"{name}.coterie")
+        (tmp_path / f"{name}.pickle").write_bytes(pickle.dumps(given))
+        wanted[name] = judged(model, given)
+    code = """
+import json, pathlib, pickle, numpy as np, coterie
+said = {{}}
+for name in {names}:
+    path = pathlib.Path({folder!r}) / name
+    model, given = coterie.load(f"{{path}}.coterie"), pickle.loads(pathlib.Path(f"{{path}}.pickle").read_bytes())
+    said[name] = judged(model, given)
+print(json.dumps(said), end="")
+"""
+    groups = [list(MODELS)[first::5] for first in range(5)]
+    codes = [inspect.getsource(judged) + code.format(names=names, folder=str(tmp_path)) for names in groups]
+    assert {name: said for each in alone(*codes) for name, said in json.loads(each).items()} == wanted
+
+
+def test_a_pickle_is_read_by_who_knows_nothing_of_its_class(alone, tmp_path):
+    names, codes = ("MultitaskPerceptron, learned", "MultitaskSVC", "MultiviewPerceptron"), []
+    for name in names:
+        path = tmp_path / f"{name}.pickle"
+        path.write_bytes(pickle.dumps(MODELS[name][0]))
+        codes.append(f"import pickle; print(repr(pickle.load(open({str(path)!r}, 'rb'))), end='')")
+    assert alone(*codes) == [repr(MODELS[name][0]) for name in names]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_alone_is_what_it_is_among_all(name, alone):
+    ((module, loaded),) = map(json.loads, alone(f"{SHOW.format(name)}"))
+    assert module == getattr(ct, name).__module__
+    if name in persistence._ESTIMATORS and name != "SelectiveSampling":  # which calls what its model comes with
+        assert missing({"builtins", *loaded}) == set()
+
+
+def test_parts_are_read_by_who_knows_nothing_of_them(alone):
+    parts = [
+        ct.Primed(ct.LogDet(1e-3), 5),
+        ct.Forgetting(ct.DiagonalAROW(), own=5.0),
+        ct.Normalised(ct.Polynomial(3)),
+        ct.Member(ct.AdaptiveGradient(), ct.Pooled(), ct.Logistic()),
+        ct.MultitaskKernelPerceptron("linear").get_params()["kernel"],
+        ct.SelectiveSampling(ct.OneVsRest(ct.MultitaskLogistic(ct.Hierarchy("/", b=1.0)))),
+    ]
+    codes = [f"from coterie import spec; print(repr(spec.from_json({spec.to_json(part)!r})), end='')" for part in parts]
+    assert alone(*codes) == [repr(part) for part in parts]
+
+
+def test_a_part_that_nobody_knows_is_refused_with_all_that_are_known(alone):
+    code = """
+from coterie import spec
+try:
+    spec.from_json({'$part': 'Quantum', 'fields': {}})
+except ValueError as error:
+    print(error, end='')
+"""
+    with pytest.raises(ValueError, match="unknown part 'Quantum'") as refused:
+        spec.from_json({"$part": "Quantum", "fields": {}})
+    assert alone(code) == [str(refused.value)]
+
+
+def test_every_name_at_once(alone):
+    codes = [
+        "from coterie import *; print(MultitaskPerceptron().fit([[1.0], [-1.0]], [0, 1]).predict([[2.0]]), end='')"
+    ]
+    codes += ["import coterie; print(coterie.__all__ == dir(coterie), coterie.__version__, end='')"]
+    codes += ["import coterie.online.view_baselines; print(callable(coterie.online.view_baselines), end='')"]
+    assert alone(*codes) == ["[0]", f"True {ct.__version__}", "True"]
+
+
+def test_scikit_learn_copies_what_is_loaded_late(alone):
+    code = "from sklearn.base import clone; from coterie import MultitaskSVC; print(clone(MultitaskSVC(C=3.0)), end='')"
+    assert alone(code) == ["MultitaskSVC(C=3.0)"]
+
+
+def test_the_lists_of_names_are_part_of_the_package():
+    folder = Path(ct.__file__).parent
+    lazy = [path for path in folder.rglob("__init__.py") if "attach_stub" in path.read_text(encoding="utf-8")]
+    assert len(lazy) > 5
+    assert all(path.with_suffix(".pyi").exists() for path in lazy)
