@@ -18,7 +18,7 @@ M_TRIM_THRESHOLD, KEPT = -1, 2**26
 M_MMAP_THRESHOLD, LARGE = -3, 2**25
 
 
-#: OpenBLAS's threads look 2^n cycles long for work before they sleep; at its own n, a tenth of a second each at the start.
+#: OpenBLAS's threads look for work 2^n cycles long before they sleep: as it is, a tenth of a second each at the start.
 WAKE = {"OPENBLAS_THREAD_TIMEOUT": "4"}
 
 

@@ -31,8 +31,8 @@ Weights = NDArray[np.floating[Any]]
 DENSE_LIMIT = 2**28
 
 #: Arenas for more cells than a few come from the system as pages that take no memory before they are written to; up to
-#: many, a gigabyte, there are so many to begin with that a table is copied once on the way.
-FEW_CELLS, MANY_CELLS = 2**16, 2**26
+#: many, 256 MiB, there are so many to begin with that a table is copied once on the way.
+FEW_CELLS, MANY_CELLS = 2**16, 2**24
 
 
 def row_major(rows: int, features: int, dtype: str) -> RowMajor:
