@@ -1,4 +1,4 @@
-"""What is loaded when it is first used: in a process of its own, every public name does all it does in a larger one."""
+"""What is loaded when it is first used: in a process of its own, an estimator does what it does in a larger one."""
 
 from __future__ import annotations
 

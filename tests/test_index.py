@@ -192,12 +192,16 @@ def test_a_number_that_is_none_is_named():
         distinct_labels(np.array([1.0, 0.0, np.nan]), "label")
 
 
-def test_text_is_told_apart_without_arrow(monkeypatch):
+@pytest.mark.parametrize("two", [["a", "b"], [0, 1.5], [True, 2], [7, 8]])
+@pytest.mark.parametrize("form", [list, lambda labels: np.array(labels, object)])
+def test_labels_are_told_apart_without_arrow_as_with_it(monkeypatch, two, form):
     """Loading it takes longer than a dictionary for fewer than a million."""
-    labels = np.array(["a", "b"], object)[RNG.integers(2, size=20_000)]
+    labels = form([two[place] for place in RNG.integers(2, size=20_000)])
+    import pyarrow  # noqa: F401
+
     by_arrow = distinct_labels(labels)
     monkeypatch.delitem(sys.modules, "pyarrow")
     by_dictionary = distinct_labels(labels)
     assert "pyarrow" not in sys.modules
-    assert by_dictionary[0] == by_arrow[0]
+    assert [(type(label), label) for label in by_dictionary[0]] == [(type(label), label) for label in by_arrow[0]]
     np.testing.assert_array_equal(by_dictionary[1], by_arrow[1])

@@ -216,3 +216,9 @@ def test_representation_is_the_constructor_call(part, text):
 @pytest.mark.parametrize("make", [ct.MeanRegularized, partial(ct.Clusters, {"a": 1}), partial(ct.Hierarchy, "/")])
 def test_relations_of_groups_share_one_half_where_nothing_is_said(make):
     assert make() == make(share=0.5)
+
+
+def test_a_part_of_others_is_not_called_as_ours():
+    """A file knows parts by their names alone."""
+    with pytest.raises(ValueError, match=r"coterie has a part 'Margin': give .*\.Margin another name"):
+        spec.part(type("Margin", (), {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from coterie.numeric import fields
 from coterie.numeric.csv_records import split_csv
 from coterie.numeric.decimals import parse_number
+from coterie.numeric.eight import append_digits, digits_in, name_in
 from coterie.numeric.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
 from coterie.numeric.rows import merge_repeats, standardise, unit_rows
 from coterie.numeric.svmlight import NO_QUERY, parse_svmlight
@@ -240,9 +242,12 @@ def test_no_rows_hold_more_words_than_there_is_room_for(texts: list[str]) -> Non
 # -- Vowpal Wabbit
 
 NAMES = st.text(
-    st.characters(codec="utf-8", exclude_characters=":| \t\n\r", exclude_categories=["Cs", "Z", "Cc"]),
+    # what Python takes for a blank, as the reference does
+    st.characters(
+        codec="utf-8", exclude_characters=":| \t\n\r\v\f\x1c\x1d\x1e\x1f\x85", exclude_categories=["Cs", "Z"]
+    ),
     min_size=1,
-    max_size=6,
+    max_size=20,
 )
 
 
@@ -349,3 +354,30 @@ def test_unit_rows() -> None:
     indptr, values = np.array([0, 2, 2, 3]), np.array([3.0, 4.0, 0.0])
     unit_rows(indptr, values)
     assert values.tolist() == [0.6, 0.8, 0.0]
+
+
+# -- eight bytes at a time ---------------------------------------------------------------------------------------------
+
+EIGHT = st.text("0123456789:| \t\r.e/;{}azA\0\x7f\xe9", min_size=8).map(lambda text: text.encode()[:8])
+
+
+def as_word(eight: bytes) -> np.uint64:
+    return np.frombuffer(eight, "<u8")[0]
+
+
+@given(EIGHT)
+def test_where_digits_and_names_end(eight: bytes) -> None:
+    assert digits_in(as_word(eight)) == len(re.match(rb"[0-9]*", eight)[0])
+    assert name_in(as_word(eight)) == len(re.match(rb"[^:|\0-\x20]*", eight)[0])
+
+
+@given(st.integers(0, 10**8), st.text("0123456789", max_size=8), EIGHT)
+def test_digits_are_written_behind_others(number: int, digits: str, behind: bytes) -> None:
+    word = as_word((digits.encode() + behind)[:8])
+    assert append_digits(np.uint64(number), word, len(digits)) == int(f"{number}{digits}")
+
+
+@given(st.lists(st.integers(0, 130), max_size=40), st.booleans())
+def test_ends_of_lines(lengths: list[int], ended: bool) -> None:
+    text = b"\n".join(b"x" * length for length in lengths) + b"\n" * ended
+    assert fields.line_ends(as_bytes(text)).tolist() == [i for i, c in enumerate(text) if c == 10]

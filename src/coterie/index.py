@@ -188,9 +188,10 @@ def distinct_labels(
         return _distinct_numbers(labels, what)  # type: ignore[arg-type]
     most = _FEW if "pyarrow" in sys.modules else _UNLOADED
     held: Any = labels
-    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO" and len(labels) <= most:
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO":
         held = labels.tolist()
-    if isinstance(held, list) and len(held) <= most and set(map(type, held)) <= _SIMPLE:
+    kinds = set(map(type, held)) if isinstance(held, list) else {object}
+    if kinds <= _SIMPLE and (len(held) <= most or len(kinds) > 1):  # Arrow would make numbers of one type of several
         return _distinct_objects(held, what)
     import pyarrow as pa
 

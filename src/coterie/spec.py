@@ -26,6 +26,11 @@ def part(cls: type[T]) -> type[T]:
 
     Two parts are equal when their JSON forms are, so parts that hold arrays can be compared.
 
+    Raises
+    ------
+    ValueError
+        If coterie has a part of that name, which files would not tell from it.
+
     Examples
     --------
     >>> from coterie.relations import MeanRegularized
@@ -37,8 +42,17 @@ def part(cls: type[T]) -> type[T]:
     cls.__repr__ = _show  # type: ignore[method-assign]
     cls.__deepcopy__ = _itself  # type: ignore[attr-defined]
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
+    _require_name_of_its_own(cls)
     _PARTS[cls.__name__] = made
     return made
+
+
+def _require_name_of_its_own(cls: type) -> None:
+    """Refuse a part of others that is called as one of ours: a file would mean whichever came last."""
+    import coterie
+
+    if cls.__name__ in dir(coterie) and not cls.__module__.startswith("coterie."):
+        raise ValueError(f"coterie has a part {cls.__name__!r}: give {cls.__module__}.{cls.__name__} another name")
 
 
 def require_part(role: str, given: Any, such: str) -> None:

@@ -31,7 +31,7 @@ Weights = NDArray[np.floating[Any]]
 DENSE_LIMIT = 2**28
 
 #: Arenas for more cells than a few come from the system as pages that take no memory before they are written to; up to
-#: many, 256 MiB, there are so many to begin with that a table is copied once on the way.
+#: many, 256 MiB of doubles, there are so many to begin with that a table is copied once on the way.
 FEW_CELLS, MANY_CELLS = 2**16, 2**24
 
 
@@ -195,10 +195,11 @@ def enlarge(table: Any, rows: NDArray[np.int64], entries: int) -> Any:
 def _roomy_arena(cells: int, dtype: np.dtype[Any], kind: Any) -> tuple[Weights, NDArray[Any]]:
     """An arena several times larger than what is to be in it, for what is not written to takes no memory.
 
-    A small one takes some, for it may be where something else was. Systems that promise no more memory than there is
-    are asked for less.
+    A small one takes some, for it may be where something else was. A system that promises no more memory than there is
+    is asked for less when it refuses; what others ask of it meanwhile it may refuse as well.
     """
-    for times in (max(4, min(64, MANY_CELLS // cells)), 4, 2) if cells > FEW_CELLS else (2,):
+    most = max(4, min(64, MANY_CELLS // cells)) if cells > FEW_CELLS else 2
+    for times in (most, most // 2):
         with contextlib.suppress(MemoryError, ValueError):
             return arena(times * cells, dtype, kind)
     return arena(cells, dtype, kind)

@@ -3,7 +3,7 @@
 An arena is a row of buckets, of which bucket 0 belongs to nobody. A block of order k is 2**k buckets of which the first
 is bucket 1 + a multiple of 2**k, so it is one half of one block of order k + 1, and the other half is its buddy
 (Knowlton, "A fast storage allocator", CACM 1965). Blocks of rows and free blocks cover the buckets from 1 up to
-``used[0] // 4``, where nothing was ever written to from there on. Two buddies are never both free: they are one block.
+``used[0] // 4``; nothing was ever written to those from there on. Two buddies are never both free: they are one block.
 
 A free block's first bucket holds, as integers, -3 - k in place of its first feature, and at the places behind it the
 numbers of the buckets where the next and the previous free block of its order begin, 0 for none; ``free[k]`` is where
@@ -74,7 +74,7 @@ def _unlist(table: Any, bucket: Any, order: Any) -> None:
 def give(table: Any, bucket: Any, order: Any) -> None:
     """Let a block be free: it becomes one with its buddy if that is, and so on."""
     buckets = table.used[0] >> 2
-    while True:
+    while order + 1 < ORDERS:
         buddy = ((bucket - 1) ^ (np.int64(1) << order)) + 1
         if buddy + (np.int64(1) << order) > buckets or _held(table, buddy, _MARK) != _marked(order):
             break

@@ -1,4 +1,4 @@
-"""Eight bytes of text at a time, as one number whose lowest byte is the first of them.
+"""Eight bytes of text at a time, as one number whose lowest byte is the first of them, on the machines numba is for.
 
 Where a number or a name ends is then no question asked at each byte, whose answers a processor cannot foresee. Adding
 carries, and subtracting borrows, only into bytes after one that is looked for: the first that is found is right.

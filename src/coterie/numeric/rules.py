@@ -65,8 +65,8 @@ class TubeStep(NamedTuple):
 NUMBERS: tuple[Any, ...] = (ResidualStep, SignStep, TubeStep)
 
 
-#: A record whose squared length, or the variance that comes of it, is no more counts as nothing: the step that it asks
-#: for would have no end. Numbers are refused beyond 1e100, the other way.
+#: A record whose squared length, or the variance that comes of it, is no more counts as nothing under any rule that
+#: divides by it: where nothing limits it, its step would have no end. The other way, numbers are refused beyond 1e100.
 SHORTEST = 1e-200
 
 

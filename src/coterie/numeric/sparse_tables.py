@@ -17,9 +17,9 @@ class Sparse(NamedTuple):
     """The weights that were ever moved: a small hash table for each row, all in one arena.
 
     A cell is a feature (-1 if free) and its weight side by side: the feature at place 2c of ``features``, the weight at
-    place 2c + 1 of ``values``, the two arrays being one piece of memory. Four cells make a bucket, one cache line, that
-    fills from its first cell on. Row r owns ``size[r]`` cells, a power of two, from cell ``start[r]`` on; ``count[r]``
-    are taken, at most five of eight.
+    place 2c + 1 of ``values``, the two arrays being one piece of memory. Four cells make a bucket, of doubles a cache
+    line, that fills from its first cell on. Row r owns ``size[r]`` cells, a power of two, from cell ``start[r]`` on;
+    ``count[r]`` are taken, at most five of eight.
     Bucket 0 belongs to nobody and stays empty: rows without cells look there, and so does whoever finds nothing.
     Up to cell ``used[0]`` the arena is taken by rows and by the free blocks of the lists ``free`` (see ``arenas``);
     from there on it is zero and, where it is large, takes no memory before it is written to.
@@ -105,20 +105,6 @@ def _probe(table: Any, row: Any, feature: Any) -> Any:
             bucket = 0
 
 
-@lent
-def _free_place(table: Any, row: Any, feature: Any) -> Any:
-    """The free place where a feature goes that its row lacks."""
-    bucket = bucket_of(table, row, feature)
-    while True:
-        place = line(table) * ((table.start[row] >> 2) + bucket)
-        if table.features[place + 6] < 0:
-            a, b, c = table.features[place], table.features[place + 2], table.features[place + 4]
-            return place + 2 * (a >= 0) + 2 * (b >= 0) + 2 * (c >= 0)
-        bucket += 1
-        if 4 * bucket >= table.size[row]:
-            bucket = 0
-
-
 @when(claim, SparsePairs)
 @when(claim, Sparse)
 def _claim_sparse(table: Any, row: Any, feature: Any) -> Any:
@@ -187,7 +173,7 @@ def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
         for here in range(line(table) * each, line(table) * each + 8, 2):
             if table.features[here] < 0:
                 break
-            there = _free_place(table, row, table.features[here])
+            there, _ = _probe(table, row, table.features[here])
             table.features[there] = table.features[here]
             source, target = np.uint64(here + 1), np.uint64(there + 1)
             table.values[target + beside(table)] = table.values[source + beside(table)]
@@ -200,13 +186,13 @@ def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
 
 
 @compiled
-def compact(table: Any, order: Any, features: Any, start: Any) -> Any:
-    """Copy the rows of a sparse table into a new arena, in this order; returns the end of its taken part.
+def compact(table: Any, rows: Any, features: Any, start: Any) -> Any:
+    """Copy the rows of a sparse table into a new arena, one after the other; returns the end of its taken part.
 
     Blocks are aligned without gaps if larger ones come first. Cells are copied as integers, weights by their bits.
     """
     used = 4
-    for row in order:
+    for row in rows:
         first, size = line(table) * (table.start[row] >> 2), line(table) * (np.int64(table.size[row]) >> 2)
         if size > 0:
             start[row] = used
@@ -274,7 +260,7 @@ def write_pairs(table: Any, row: Any, pairs: Any) -> None:
 LINES: dict[Any, int] = {Sparse: 8, SparsePairs: 16}
 
 
-#: Bytes of the pages that memory comes in: a row that begins with one is in as few as can be.
+#: Bytes of the pages that memory comes in: a row that begins where one does is in as few pages as can be.
 _PAGE = 4096
 
 
@@ -287,9 +273,9 @@ def arena(cells: int, dtype: np.dtype[Any], kind: type = Sparse) -> tuple[Any, A
     if buckets >= 2 ** (8 * dtype.itemsize - 1):
         raise ValueError(f"a sparse table of {dtype} has room for less than 2**33 cells, and {cells} are wanted")
     bucket = LINES[kind] * dtype.itemsize
-    pair = _PAGE if bucket * buckets > 64 * _PAGE else 128
-    before = -bucket % pair // dtype.itemsize
-    values = aligned(before + LINES[kind] * buckets, dtype, pair)[before:]
+    boundary = _PAGE if bucket * buckets > 64 * _PAGE else 128
+    before = -bucket % boundary // dtype.itemsize
+    values = aligned(before + LINES[kind] * buckets, dtype, boundary)[before:]
     features = values.view(f"i{dtype.itemsize}")
     features[:8:2] = -1
     return values, features

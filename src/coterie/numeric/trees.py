@@ -93,7 +93,7 @@ def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:
     kind = known[shape["kind"]]
     held = {name: _field(shape["fields"], arrays, prefix, name) for name in kind._fields}
     if kind in (Sparse, SparsePairs):
-        cells = shape["fields"].get("room", 0)
+        cells = shape["fields"]["room"]
         held["values"], held["features"] = restored(held["features"], held["values"].dtype, cells, kind)
     return kind(**held)
 
