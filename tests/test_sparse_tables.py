@@ -180,12 +180,18 @@ def seconds(table, rows, features):
     return weights
 
 
+def moved_often(kind, seed, times, n):
+    """A table of 20 rows that so many of n records have moved in turn, and the records."""
+    rng, table = np.random.default_rng(seed), tables.sparse(20, "float64", kind=kind)
+    rows = records(rng, 5000, rng.integers(0, 40, n))
+    for t in range(times):
+        table = moved(table, t % 20, rows, t)
+    return table, rows
+
+
 @kinds
 def test_copies_go_on_equal(kind):
-    rng, table = np.random.default_rng(3), tables.sparse(20, "float64", kind=kind)
-    rows = records(rng, 5000, rng.integers(0, 40, 600))
-    for t in range(300):
-        table = moved(table, t % 20, rows, t)
+    table, rows = moved_often(kind, 3, 300, 600)
     copies = [table, copy.deepcopy(table), pickle.loads(pickle.dumps(table))]  # noqa: S301
     assert len(pickle.dumps(table)) < nbytes_of(table) + 1000
     for each in copies[1:]:
@@ -201,10 +207,7 @@ def test_copies_go_on_equal(kind):
 
 @kinds
 def test_forgetting_leaves_free_blocks_alone(kind):
-    rng, table = np.random.default_rng(4), tables.sparse(20, "float64", kind=kind)
-    rows = records(rng, 5000, rng.integers(0, 40, 300))
-    for t in range(300):
-        table = moved(table, t % 20, rows, t)
+    table, _ = moved_often(kind, 4, 300, 300)
     weights = tables.rows_of(table, 20, 5000)
     assert free_blocks(table)
     multiply(table, 0.5)

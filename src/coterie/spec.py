@@ -37,21 +37,23 @@ def part(cls: type[T]) -> type[T]:
     >>> from_json(to_json(MeanRegularized(b=10)))
     MeanRegularized(b=10)
     """
+    _require_name_of_its_own(cls)
     cls.__eq__ = _same  # type: ignore[method-assign]
     cls.__hash__ = _hash  # type: ignore[method-assign]
     cls.__repr__ = _show  # type: ignore[method-assign]
     cls.__deepcopy__ = _itself  # type: ignore[attr-defined]
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
-    _require_name_of_its_own(cls)
     _PARTS[cls.__name__] = made
     return made
 
 
 def _require_name_of_its_own(cls: type) -> None:
     """Refuse a part of others that is called as one of ours: a file would mean whichever came last."""
+    if cls.__module__.startswith("coterie."):
+        return
     import coterie
 
-    if cls.__name__ in dir(coterie) and not cls.__module__.startswith("coterie."):
+    if cls.__name__ in dir(coterie):
         raise ValueError(f"coterie has a part {cls.__name__!r}: give {cls.__module__}.{cls.__name__} another name")
 
 

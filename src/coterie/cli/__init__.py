@@ -20,13 +20,12 @@ M_MMAP_THRESHOLD, LARGE = -3, 2**25
 
 #: OpenBLAS's threads look for work 2^n cycles long before they sleep: as it is, a tenth of a second each at the start.
 #: A command that multiplies matrices one after the other still finds them awake.
-WAKE = {"OPENBLAS_THREAD_TIMEOUT": "20"}
+AWAKE = "20"
 
 
 def main() -> None:
     """Run the command that the process was started with."""
-    for name, setting in WAKE.items():
-        os.environ.setdefault(name, setting)  # before numpy is loaded
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", AWAKE)  # before numpy is loaded
     keep_memory()
     gc.set_threshold(GARBAGE)
     atexit.register(gc.freeze)  # the process ends, and all its memory with it

@@ -61,6 +61,15 @@ def _gather(table: Any, place: Any, gradient: Any) -> Any:
     return squares
 
 
+@lent
+def _descend_one(rows: Any, t: Any, k: Any, table: Any, row: Any, c: Any, rate: Any, start: Any) -> None:
+    """Move the weight of entry k."""
+    place = claim(table, row, feature(rows, t, k))
+    gradient = c * value(rows, t, k)
+    squares = _gather(table, place, gradient)
+    put(table, place, held(table, place) + rate * gradient / math.sqrt(start + squares))
+
+
 @generic_lent
 def descend(rows: Any, t: Any, table: Any, row: Any, c: Any, rate: Any, start: Any) -> None:
     """Move a row of pairs by c times record t."""
@@ -69,10 +78,7 @@ def descend(rows: Any, t: Any, table: Any, row: Any, c: Any, rate: Any, start: A
 @when(descend, object)
 def _descend(rows: Any, t: Any, table: Any, row: Any, c: Any, rate: Any, start: Any) -> None:
     for k in range(begin(rows, t), end(rows, t)):
-        place = claim(table, row, feature(rows, t, k))
-        gradient = c * value(rows, t, k)
-        squares = _gather(table, place, gradient)
-        put(table, place, held(table, place) + rate * gradient / math.sqrt(start + squares))
+        _descend_one(rows, t, k, table, row, c, rate, start)
 
 
 @when(descend, Csr)
@@ -88,8 +94,7 @@ def _descend_two(rows: Any, t: Any, table: Any, row: Any, c: Any, rate: Any, sta
         put(table, here, held(table, here) + g * (both * b))
         put(table, there, held(table, there) + h * (both * a))
     if (last - begin(rows, t)) % 2 == 0:
-        place, g = claim(table, row, feature(rows, t, last)), c * value(rows, t, last)
-        put(table, place, held(table, place) + rate * g / math.sqrt(start + _gather(table, place, g)))
+        _descend_one(rows, t, last, table, row, c, rate, start)
 
 
 @when(add, Adaptive)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import trailing_zeros
 from .generic import generic_lent, lent, lent_apart
 
 #: Orders that a block may have: a row has fewer than 2**31 cells.
@@ -110,9 +111,7 @@ def take(table: Any, order: Any) -> Any:
         return bucket
     while bucket == 0 and table.used[0] >> 2 < first:  # blocks before one that is aligned become free
         end = table.used[0] >> 2
-        below = np.int64(0)
-        while (end - 1) >> below & 1 == 0:
-            below += 1
+        below = np.int64(trailing_zeros(end - 1))
         table.used[0] += 4 << below
         give(table, end, below)
         bucket = _take_free(table, order)

@@ -1,10 +1,11 @@
-"""Arithmetic of one number that compiled loops do on several at once: a product with a sum, and a Gaussian kernel."""
+"""Arithmetic that compiled loops lack: a product with a sum, a Gaussian kernel of several numbers at once, bits."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -28,6 +29,15 @@ def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 fma: Any = intrinsic(_fma)
+
+
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Zeros below the lowest one of a number, which is the exponent of a power of two; 64 where there is none."""
+    kind, zero_has_them = types.uint64(types.uint64), ir.IntType(1)(0)
+    return kind, lambda context, builder, signature, arguments: builder.cttz(arguments[0], zero_has_them)
+
+
+trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 
 @lent

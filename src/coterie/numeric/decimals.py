@@ -144,6 +144,15 @@ def _first_digits(data: NDArray[np.uint8], i: int, stop: int) -> tuple[np.uint64
 
 
 @lent
+def _digit_by_digit(data: NDArray[np.uint8], i: int, stop: int, w: np.uint64) -> tuple[np.uint64, int]:
+    """As `_read_digits`, for few digits."""
+    while i < stop and np.uint64(byte(data, i)) - _ZERO <= _NINE:
+        w = w * _TEN + (np.uint64(byte(data, i)) - _ZERO)
+        i += 1
+    return w, i
+
+
+@lent
 def _read_digits(data: NDArray[np.uint8], i: int, stop: int, w: np.uint64) -> tuple[np.uint64, int]:
     """Write the digits that begin at `i` behind those of w; returns their end too."""
     n = 8
@@ -152,9 +161,8 @@ def _read_digits(data: NDArray[np.uint8], i: int, stop: int, w: np.uint64) -> tu
         n = digits_in(word)
         w = append_digits(w, word, n)
         i += n
-    while i < stop and n == 8 and np.uint64(byte(data, i)) - _ZERO <= _NINE:
-        w = w * _TEN + (np.uint64(byte(data, i)) - _ZERO)
-        i += 1
+    if n == 8:  # fewer than eight bytes are left
+        w, i = _digit_by_digit(data, i, stop, w)
     return w, i
 
 
@@ -167,10 +175,8 @@ def scan_number(data: NDArray[np.uint8], i: int, stop: int) -> tuple[float, int]
     negative = i < stop and byte(data, i) == 45
     if i < stop and (byte(data, i) == 43 or negative):
         i += 1
-    first, q, w = i, 0, np.uint64(0)
-    while i < stop and np.uint64(byte(data, i)) - _ZERO <= _NINE:
-        w = w * _TEN + (np.uint64(byte(data, i)) - _ZERO)
-        i += 1
+    first, q = i, 0
+    w, i = _digit_by_digit(data, i, stop, np.uint64(0))
     digits = i - first
     if i < stop and byte(data, i) == 46:
         w, end = _read_digits(data, i + 1, stop, w)

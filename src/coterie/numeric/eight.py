@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from coterie.numeric.arithmetic import trailing_zeros
 from coterie.numeric.generic import lent
 
 _8, _16, _32 = np.uint64(8), np.uint64(16), np.uint64(32)
@@ -36,17 +37,7 @@ def _eight(typing_context: Any, data: Any, i: Any) -> Any:
     return types.uint64(data, i), generate
 
 
-def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """Zeros below the lowest one of a number; 64 where there is none."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.IntType(1)(0))
-
-    return types.uint64(types.uint64), generate
-
-
 eight: Any = intrinsic(_eight)
-trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 
 @lent

@@ -27,10 +27,16 @@ _33 = np.uint64(33)
 
 
 @lent
+def fnv1a_of(state: np.uint64, c: np.uint64) -> np.uint64:
+    """Continue an FNV-1a state over one byte."""
+    return (state ^ c) * FNV_PRIME
+
+
+@lent
 def fnv1a(state: np.uint64, data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
     """Continue an FNV-1a state over ``data[start:stop]``."""
     for i in range(start, stop):
-        state = (state ^ np.uint64(data[i])) * FNV_PRIME
+        state = fnv1a_of(state, np.uint64(data[i]))
     return state
 
 

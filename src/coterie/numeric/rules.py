@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .generic import generic, when
+from .generic import compiled, generic, when
 from .models import diagonal, spread
 from .records import sqnorm
 
@@ -107,10 +107,16 @@ when(calls, ConfidentMistake)(lambda rule, agreement: agreement <= 0.0)
 when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: 1.0)
 
 
+@compiled
+def _shortest_step(rule: Any, model: Any, i: Any, rows: Any, t: Any, loss: Any) -> Any:
+    """The shortest step that leaves no loss, as far as the rule goes."""
+    length = diagonal(model, i) * sqnorm(rows, t)
+    return min(rule.C, loss / (length + rule.ridge)) if length > SHORTEST else 0.0
+
+
 @when(step, HingeStep)
 def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    length = diagonal(model, i) * sqnorm(rows, t)
-    return min(rule.C, (1.0 - agreement) / (length + rule.ridge)) if length > SHORTEST else 0.0
+    return _shortest_step(rule, model, i, rows, t, 1.0 - agreement)
 
 
 @when(step, LogisticStep)
@@ -138,5 +144,4 @@ when(step, SignStep)(lambda rule, model, i, rows, t, agreement: rule.rate)
 
 @when(step, TubeStep)
 def _step_into_tube(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    length = diagonal(model, i) * sqnorm(rows, t)
-    return min(rule.C, (abs(agreement) - rule.epsilon) / (length + rule.ridge)) if length > SHORTEST else 0.0
+    return _shortest_step(rule, model, i, rows, t, abs(agreement) - rule.epsilon)

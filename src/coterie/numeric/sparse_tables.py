@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arenas import ORDERS, give, line, take
+from .arithmetic import trailing_zeros
 from .arrays import aligned
 from .generic import compiled, lent, lent_apart, when
 from .records import begin, end, feature
@@ -179,10 +180,7 @@ def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
             table.values[target + beside(table)] = table.values[source + beside(table)]
             table.values[target] = table.values[source]
     if old_buckets > 0:
-        left = np.int64(0)
-        while np.int64(1) << left < old_buckets:
-            left += 1
-        give(table, old, left)
+        give(table, old, np.int64(trailing_zeros(old_buckets)))
 
 
 @compiled

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coterie.numeric.generic import compiled, lent
-from coterie.numeric.hashing import FNV_PRIME, slot
+from coterie.numeric.hashing import fnv1a_of, slot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,7 +102,7 @@ def hash_texts(
         for i in range(offsets[row], offsets[row + 1] + 1):
             c = FOLDED[data[i]] if i < offsets[row + 1] else np.uint8(0)
             if c:
-                state = (state ^ np.uint64(c)) * FNV_PRIME
+                state = fnv1a_of(state, np.uint64(c))
                 inside = True
             elif inside:
                 position = _count(state, table, size, first, at, seen)

@@ -26,7 +26,7 @@ from coterie.numeric.fields import (
     usable,
 )
 from coterie.numeric.generic import lent
-from coterie.numeric.hashing import FNV_OFFSET, FNV_PRIME, as_bytes, encode_key, fnv1a, mix, prefix_state, slot
+from coterie.numeric.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, fnv1a_of, mix, prefix_state, slot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ def _hash_name(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> 
         word = eight(data, i)
         n = name_in(word)
         for k in range(8):
-            following = (state ^ ((word >> np.uint64(8 * k)) & np.uint64(255))) * FNV_PRIME
+            following = fnv1a_of(state, (word >> np.uint64(8 * k)) & np.uint64(255))
             state = following if k < n else state
         i += n
     return state, i
@@ -165,7 +165,7 @@ def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) 
             return state, (value if good else np.nan), end
         if _ends_word(c):
             break
-        state = (state ^ np.uint64(c)) * FNV_PRIME
+        state = fnv1a_of(state, np.uint64(c))
         i += 1
     return state, 1.0, i
 
@@ -177,7 +177,7 @@ def _read_namespace(
     """Features from the place after a bar to the next bar; returns code, end of entries, and the word it stopped at."""
     end, colon = _word_end(data, i, stop)
     prefix = fnv1a(FNV_OFFSET, data, i, colon)
-    prefix = (prefix ^ _CARET) * FNV_PRIME if colon > i else prefix
+    prefix = fnv1a_of(prefix, _CARET) if colon > i else prefix
     some, which = len(wanted.states) > 0, -1
     if some:
         which = _which(data, i, colon, wanted)
