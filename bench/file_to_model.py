@@ -24,7 +24,7 @@ import numpy as np
 
 from bench import streams, vowpal
 from bench.harness import Row, Timing, at_least, main
-from coterie.streams.block import Block
+from coterie.inputs.block import Block
 
 TASKS = 100
 LEARN = (
@@ -33,12 +33,12 @@ LEARN = (
 )
 FROM_ARRAYS = """
 import coterie as ct, numpy as np
-from coterie.streams.block import Block
+from coterie.inputs.block import Block
 from scipy.sparse import csr_array
 data, indices, indptr, y, task = (np.load(f"{folder}/{{name}}.npy", mmap_mode="c") for name in {names})
 model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="hashed", bits=24, dtype="float32")
 X = csr_array((data, indices, indptr), shape=(len(y), {features}))
-model.learn_block(Block(X, y, task, np.arange(len(y))))
+model.__stream_model__().learn_block(Block(X, y, task, np.arange(len(y))))
 model.save("{model}")
 """
 VOWPAL = "from vowpalwabbit import Workspace; Workspace({arguments!r}).finish()"

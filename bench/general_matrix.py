@@ -17,7 +17,7 @@ import numpy as np
 import coterie as ct
 from bench import streams
 from bench.harness import Row, Timing, at_least, cpu, main, side_by_side
-from coterie.streams.block import Block
+from coterie.inputs.block import Block
 
 TASKS, EXAMPLES, DEFINITION = 100, 20_000, 20
 Move = Callable[[Any, Any, Any, Any], None]
@@ -67,7 +67,9 @@ def rows(quick: bool) -> Iterator[Row]:
     block, relation = streams.text(TASKS, examples), ct.Interaction(matrix(), tasks=range(TASKS))
     M, W = relation.relation_matrix(), np.zeros((TASKS, streams.TEXT_FEATURES))
     by_feature = np.zeros(W.T.shape).T
-    ours = side_by_side({"ours": lambda: ct.MultitaskPerceptron(relation).learn_block(block)}, repeats)["ours"]
+    ours = side_by_side(
+        {"ours": lambda: ct.MultitaskPerceptron(relation).__stream_model__().learn_block(block)}, repeats
+    )["ours"]
     for what, move, weights, n, target in (
         ("the definition, x dense", from_the_definition, W, DEFINITION, None),
         ("numpy, task by task", task_by_task, W, examples, 50.0),

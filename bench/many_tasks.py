@@ -16,8 +16,8 @@ import numpy as np
 import coterie as ct
 from bench import streams
 from bench.harness import Row, Timing, at_most, cpu, main
-from coterie.streams.block import Block
-from coterie.streams.tabular import block_rows
+from coterie.inputs.block import Block
+from coterie.inputs.tabular import block_rows
 
 FEW, MILLION = 10_000, 1_000_000
 
@@ -37,13 +37,13 @@ def rounds(storage: str, block: Block, tasks: int) -> float:
 def known(storage: str, block: Block, tasks: int) -> float:
     """CPU seconds of a block whose tasks the model knows."""
     model = new_model(storage)
-    model.learn_block(block.piece(0, 1), tasks=range(tasks))
-    return cpu(lambda: model.learn_block(block))
+    model.__stream_model__().learn_block(block.piece(0, 1), tasks=range(tasks))
+    return cpu(lambda: model.__stream_model__().learn_block(block))
 
 
 def arriving(storage: str, block: Block, tasks: int) -> float:
     """CPU seconds of a block whose tasks are new."""
-    return cpu(lambda: new_model(storage).learn_block(block))
+    return cpu(lambda: new_model(storage).__stream_model__().learn_block(block))
 
 
 def in_turn(run: Callable[[str, Block, int], float], storage: str, examples: int, repeats: int) -> list[Timing]:

@@ -16,7 +16,7 @@ from river import linear_model
 import coterie as ct
 from bench import streams
 from bench.harness import Row, main
-from coterie.streams.block import Block
+from coterie.inputs.block import Block
 
 
 def dense(features: int, tasks: int) -> Row:
@@ -25,14 +25,16 @@ def dense(features: int, tasks: int) -> Row:
     for first in range(0, tasks, 10_000):
         n = min(10_000, tasks - first)
         place, task = np.arange(1, n + 1), np.arange(first, first + n)
-        model.learn_block(Block(rng.normal(size=(n, features)), np.where(rng.random(n) < 0.5, -1, 1), task, place))
+        model.__stream_model__().learn_block(
+            Block(rng.normal(size=(n, features)), np.where(rng.random(n) < 0.5, -1, 1), task, place)
+        )
     each, weights = model.memory_ / tasks, 8 * features
     return _row(f"dense, {features} features, {tasks} tasks: bytes a task", weights + 200, each, weights)
 
 
 def sparse(tasks: int, examples: int) -> Row:
     model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="sparse")
-    model.learn_block(streams.text(tasks, examples))
+    model.__stream_model__().learn_block(streams.text(tasks, examples))
     stored = int(model.state_.model.tasks.count.sum())
     return _row(f"sparse, {tasks} tasks: bytes a weight that was ever moved", 64, model.memory_ / stored, 8)
 
@@ -44,7 +46,7 @@ def hashed(examples: int) -> Row:
 
 
 def bytes_after(model: ct.MultitaskPerceptron, tasks: int, examples: int) -> int:
-    model.learn_block(streams.text(tasks, examples))
+    model.__stream_model__().learn_block(streams.text(tasks, examples))
     return model.state_.model.tasks.values.nbytes
 
 

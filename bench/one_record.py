@@ -14,8 +14,8 @@ from river import linear_model
 
 import coterie as ct
 from bench.harness import Row, at_least, main, side_by_side
-from coterie.numeric.dictionaries import room
-from coterie.numeric.entries import Settled
+from coterie.numeric.core.dictionaries import room
+from coterie.numeric.primal.calls import BoundCall
 
 RECORDS, KEYS, NAMES, TASKS = 10_000, 50, 1000, 100
 
@@ -50,7 +50,9 @@ def dictionary_of_theirs(models: Any, stream: list) -> None:
 def least(model: Any, stream: list) -> None:
     """The compiled round of a model that has learned the stream: nothing is checked or told in Python."""
     state, tasks = model.state_, model.state_.tasks.numbers
-    settled = Settled(state.model, model.rule.compiled(), room(KEYS), model.view_.numbers)
+    settled = BoundCall(
+        state.model, model.rule.compiled(), room(KEYS), model.__stream_model__().input.vocabulary.numbers
+    )
     at, predict, learn = settled.at, settled.predict, settled.learn
     for x, y, task in stream:
         i = tasks[task]

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench import vowpal
 from bench.harness import Row, Timing, at_least, cpu, side_by_side
-from coterie.streams.block import Block
+from coterie.inputs.block import Block
 
 Make = Callable[[], Any]
 PEERS = [setting for setting in vowpal.SETTINGS if setting[1] == "crossed"]
@@ -30,9 +30,9 @@ def best_peer(block: Block, bits: int) -> tuple[vowpal.Setting, float]:
 
 def trial(make: Make, block: Block) -> tuple[float, float]:
     """Error and CPU seconds of a learner, compiled before."""
-    make().learn_block(block.piece(0, 100))
+    make().__stream_model__().learn_block(block.piece(0, 100))
     model, told = make(), []
-    seconds = cpu(lambda: told.append(model.learn_block(block).margin))
+    seconds = cpu(lambda: told.append(model.__stream_model__().learn_block(block).margin))
     return float(np.mean(told[0] * block.y <= 0)), seconds
 
 
@@ -52,7 +52,7 @@ def race(
     name, error = choose(candidates, block, peer_error)
     path = vowpal.file_of(block)
     works = {
-        "ours": lambda: candidates[name]().learn_block(block),
+        "ours": lambda: candidates[name]().__stream_model__().learn_block(block),
         "peer": lambda: vowpal.run(path, setting, bits),
     }
     found = side_by_side(works, repeats)

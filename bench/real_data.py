@@ -18,7 +18,7 @@ import numpy as np
 
 import coterie as ct
 from coterie import datasets
-from coterie.streams.metrics import evaluate
+from coterie.evaluation.metrics import evaluate
 
 SETS = ("school", "landmine", "chem97", "amazon4", "acl4", "newsgroups_pairs")
 SHUFFLES = 5

@@ -16,9 +16,9 @@ import numpy as np
 
 from bench.harness import Row, Timing, at_least, main, within
 from coterie import BatchOptimal, Covariance, LogDet, VonNeumann
-from coterie.hypotheses import Linear
+from coterie.hypotheses import LinearWeights
 from coterie.learner import Learner
-from coterie.numeric.records import Csr
+from coterie.numeric.core.records import Csr
 from coterie.rules import Perceptron
 
 FEATURES, ENTRIES = 2**18, 123
@@ -45,7 +45,7 @@ def text(n, K, seed=0, features=FEATURES, entries=ENTRIES):
 
 def per_mistake(relation, K, n, repeats, features=FEATURES):
     """Seconds a mistake, the medians of several stretches of a stream, after a warm-up."""
-    learner = Learner(Linear(), relation, Perceptron())
+    learner = Learner(LinearWeights(), relation, Perceptron())
     state = learner.init(range(K), features)
     times = []
     for repeat in range(repeats + 1):

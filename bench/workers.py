@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import coterie as ct
 from bench import streams
 from bench.harness import Row, Timing, at_least, main
-from coterie.streams.block import Block
+from coterie.inputs.block import Block
 
 WORKERS = 2
 
@@ -32,7 +32,7 @@ def two_threads(components: list[Block]) -> None:
 
 def learned(block: Block) -> ct.MultitaskPerceptron:
     model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), average=True, storage="hashed", bits=22)
-    model.learn_block(block)
+    model.__stream_model__().learn_block(block)
     return model
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import coterie as ct
 from coterie import datasets
-from coterie.streams.verdict import verdict
+from coterie.evaluation.verdict import verdict
 
 RELATIONS = {
     "a quarter shared": ct.MeanRegularized(share=0.25),

@@ -1,13 +1,16 @@
-"""Settings and fixtures that the tests share."""
+"""Settings and fixtures that the tests share, the end of their time, and what was compiled."""
 
 from __future__ import annotations
 
 import gc
 import os
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from numba.core import event
 
 # Most of the time goes by in compiling, a fifth of it in looking for garbage among millions of objects in use.
 gc.set_threshold(100_000, 20, 50)
@@ -29,6 +32,77 @@ def data_folder():
 @pytest.fixture
 def small_dense_tables(monkeypatch):
     """Lets "auto" keep no more than so many bytes densely: call it with their number."""
-    from coterie.hypotheses import tables
+    from coterie.hypotheses import storage
 
-    return lambda limit: monkeypatch.setattr(tables, "DENSE_LIMIT", limit)
+    return lambda limit: monkeypatch.setattr(storage, "DENSE_LIMIT", limit)
+
+
+# -- the end of their time ---------------------------------------------------------------------------------------------
+
+#: Seconds since 1970 after which no test begins; `tools/check` sets it where it has so much time and no more.
+UNTIL = float(os.environ.get("COTERIE_TESTS_UNTIL", "inf"))
+LATE = "there was no time left"
+
+
+def pytest_runtest_setup(item):
+    if time.time() > UNTIL:
+        pytest.skip(LATE)
+
+
+def _left_out(reports):
+    """How many tests of each name there was no time for."""
+    late = [report for report in reports if isinstance(report.longrepr, tuple) and report.longrepr[2].endswith(LATE)]
+    return Counter(report.nodeid.partition("[")[0] for report in late)
+
+
+# -- what was compiled -------------------------------------------------------------------------------------------------
+
+
+class Compiled(event.Listener):
+    """CPU seconds of what was compiled for Python to call, with all that it calls: by function and types."""
+
+    def __init__(self):
+        self.began, self.seconds = [], {}
+
+    def on_start(self, compiling):
+        self.began.append(time.process_time())
+
+    def on_end(self, compiling):
+        began = self.began.pop()
+        if not self.began:
+            function, types = compiling.data["dispatcher"].py_func, compiling.data["args"]
+            self.seconds[f"{function.__module__}.{function.__qualname__}{types}"] = time.process_time() - began
+
+
+COMPILED = Compiled()
+PROCESSES = [COMPILED.seconds]
+event.register("numba:compile", COMPILED)
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):  # one of xdist's workers
+        session.config.workeroutput["compiled"] = COMPILED.seconds
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    PROCESSES.append(getattr(node, "workeroutput", {}).get("compiled", {}))
+
+
+def pytest_terminal_summary(terminalreporter):
+    out, seconds, times = terminalreporter, Counter(), Counter()
+    for what, took in (found for process in PROCESSES for found in process.items()):
+        name = what.partition("(")[0]
+        seconds[name] += took
+        times[name] += 1
+    twice = sum(times.values()) - len(set().union(*PROCESSES))
+    out.section(
+        f"compiled: {sum(times.values())} combinations of types in {sum(seconds.values()):.0f} s, {twice} twice"
+    )
+    for name, took in seconds.most_common(8):
+        out.write_line(f"{took:7.1f} s for {times[name]:3}: {name}")
+    left_out = _left_out(out.stats.get("skipped", []))
+    if left_out:
+        out.section(f"no time was left for {sum(left_out.values())} tests")
+        for name, count in sorted(left_out.items()):
+            out.write_line(f"{count:5} {name}")

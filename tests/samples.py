@@ -51,7 +51,7 @@ class SampleComparison:
     traces: dict[str, SampleTrace]
     models: dict[str, Any]
     seconds: dict[str, float]
-    beside: tuple[str, str] = ("independent", "pooled")
+    reference_names: tuple[str, str] = ("independent", "pooled")
 
 
 @dataclass(frozen=True)

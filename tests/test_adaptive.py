@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from coterie.learner import Learner
 from coterie.wrappers import Averaged, Signed
 from reference import adalog
 from reference.sharing import AdaptiveSharing, run
+from slow import but_slowly
 
 N, D, K = 400, 12, 6
 
@@ -83,10 +86,18 @@ def test_arow_is_the_literal_algorithm(relation, rows, delay):
     assert trace.updated.mean() < 1
 
 
-@pytest.mark.parametrize("storage", ["auto", "dense", "sparse"])
-@pytest.mark.parametrize("form", ["dense rows", "sparse rows"])
-@pytest.mark.parametrize("model", [ct.MultitaskLogistic, ct.MultitaskAROW])
-def test_storages_agree(storage, form, model):
+@pytest.mark.parametrize(
+    ("model", "form", "storage"),
+    but_slowly(
+        list(
+            product(
+                [ct.MultitaskLogistic, ct.MultitaskAROW], ["dense rows", "sparse rows"], ["auto", "dense", "sparse"]
+            )
+        ),
+        (ct.MultitaskAROW, "dense rows", "sparse"),
+    ),
+)
+def test_storages_agree(model, form, storage):
     X, y, task = stream(2)
     plain = ct.progressive_validation(model(storage="dense"), X, y, task=task)
     X = X if form == "dense rows" else csr_array(X)
@@ -148,7 +159,7 @@ def test_a_sparse_table_grows_and_is_compacted():
 def test_dense_storage_turns_sparse_when_it_becomes_too_large(monkeypatch):
     X, y, task = stream(8, d=200, n=300, tasks=20)
     expected = ct.progressive_validation(ct.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
-    monkeypatch.setattr("coterie.hypotheses.tables.DENSE_LIMIT", 8 * 200 * 2 * 6)
+    monkeypatch.setattr("coterie.hypotheses.storage.DENSE_LIMIT", 8 * 200 * 2 * 6)
     model, told = ct.MultitaskLogistic(), []
     for t in range(len(y)):
         x = csr_array(X[t : t + 1])
@@ -232,8 +243,8 @@ def test_probabilities_of_arow_are_a_probit_of_margin_over_variance(options):
     shown = model.predict_proba(X[:11], task=someone)
     np.testing.assert_allclose(shown[:, 1], norm.cdf(m / np.sqrt(0.25 + v)), rtol=1e-12)
     np.testing.assert_allclose(shown[:, 0], norm.cdf(-m / np.sqrt(0.25 + v)), rtol=1e-12)
-    block = model.as_block(X[:10], np.where(y > 0, "b", "a")[:10], task[:10])
-    np.testing.assert_array_equal(model.block_probabilities(block, m[:10]), shown[:10, 1])
+    block = model.__stream_model__().as_block(X[:10], np.where(y > 0, "b", "a")[:10], task[:10])
+    np.testing.assert_array_equal(model.__stream_model__().predict_block(block).probability, shown[:10, 1])
 
 
 def test_probabilities_of_arow_for_one_dictionary():
@@ -283,7 +294,7 @@ def test_large_margins_are_stable():
     assert np.isfinite(trace.margin).all()
     assert ((trace.probability >= 0) & (trace.probability <= 1)).all()
     assert np.isfinite(model.coef_).all()
-    assert set(model.probabilities(np.array([-1e4, 1e4]))) == {0.0, 1.0}
+    assert set(model.__stream_model__().label_kind.probability(np.array([-1e4, 1e4]), 1.0)) == {0.0, 1.0}
 
 
 def test_zero_records_move_nothing():
@@ -316,8 +327,8 @@ REFUSED = [
     (AdaptiveGradient(), ct.Pooled(), ct.AROW(), ["AdaptiveGradient", "AROW"]),
     (DiagonalAROW(), ct.Pooled(), ct.Logistic(), ["DiagonalAROW", "Logistic"]),
     (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.AROW(), ["DiagonalAROW", "TaskGraph"]),
-    (ct.Linear(), ct.Pooled(), ct.AROW(), ["Linear", "AROW"]),
-    (Signed(ct.Linear()), ct.TaskGraph([("a", "b")]), ct.Perceptron(), ["Signed", "TaskGraph"]),
+    (ct.LinearWeights(), ct.Pooled(), ct.AROW(), ["LinearWeights", "AROW"]),
+    (Signed(ct.LinearWeights()), ct.TaskGraph([("a", "b")]), ct.Perceptron(), ["Signed", "TaskGraph"]),
 ]
 
 
@@ -354,7 +365,7 @@ def test_parameters_out_of_range_are_refused(make, named):
 
 def test_a_gradient_rule_moves_linear_and_adaptive_weights():
     X, y, task = stream(14)
-    for hypothesis in (ct.Linear(), AdaptiveGradient()):
+    for hypothesis in (ct.LinearWeights(), AdaptiveGradient()):
         for rule in (ct.Perceptron(), ct.Logistic()):
             model = ct.AdaptiveSharingClassifier([ct.Member(hypothesis, ct.HalfUpdate(), rule)])
             assert ct.progressive_validation(model, X, y, task=task).error < 0.35

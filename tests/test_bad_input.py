@@ -27,9 +27,9 @@ FRAME = pd.DataFrame(X, columns=[f"f{j}" for j in range(D)])
 
 def state_of(model):
     """Everything that a model holds, as bytes and plain data."""
-    data, arrays = model.dump()
-    noted = {name: held for name, held in vars(model).items() if name not in ("state_", "labels_", "view_", "_made")}
-    return repr((data, sorted(noted.items(), key=str))), {name: array.tobytes() for name, array in arrays.items()}
+    data, arrays = model.__dump__()
+    held = [getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_", "feature_names")]
+    return repr((data, vars(model), held)), {name: array.tobytes() for name, array in arrays.items()}
 
 
 def learned_from_arrays(**options):
@@ -170,7 +170,7 @@ def test_rows_and_names_that_do_not_fit():
 
 def test_a_task_that_may_not_be_new():
     for model in (learned_from_arrays(new_task="raise"), learned_from_dictionaries(new_task="raise")):
-        rows = RECORDS if "view_" in vars(model) else X
+        rows = X if hasattr(model, "n_features_in_") else RECORDS
         message = "task 'nobody' was never seen and new_task is 'raise'"
         for learn in (
             lambda model, rows=rows: model.partial_fit(rows, Y, ["nobody", *TASK[1:]]),
@@ -249,10 +249,14 @@ def test_one_class_is_not_enough_for_fit():
             TypeError,
             r"relation is the class HalfUpdate; give one made of it: HalfUpdate\(",
         ),
-        ({"relation": ct.Perceptron()}, TypeError, r"Linear cannot learn under Perceptron\(\): it needs a relation"),
+        (
+            {"relation": ct.Perceptron()},
+            TypeError,
+            r"LinearWeights cannot learn under Perceptron\(\): it needs a relation",
+        ),
         ({"rule": "pa"}, TypeError, r"rule must be a part such as PassiveAggressive\(\), got 'pa'"),
-        ({"rule": ct.HalfUpdate()}, TypeError, r"Linear cannot move by HalfUpdate\(\): it needs a rule"),
-        ({"storage": "disk"}, ValueError, "storage must be one of auto, dense, sparse, hashed, got 'disk'"),
+        ({"rule": ct.HalfUpdate()}, TypeError, r"LinearWeights cannot move by HalfUpdate\(\): it needs a rule"),
+        ({"storage": "disk"}, ValueError, "storage must be 'auto', 'dense', 'sparse' or 'hashed', got 'disk'"),
         ({"dtype": "float16"}, ValueError, "dtype must be 'float64' or 'float32', got 'float16'"),
         ({"bits": 0}, ValueError, "bits must lie between 1 and 40, got 0"),
     ],
@@ -294,10 +298,14 @@ def test_parts_that_do_not_fit(make, message):
 
 def test_blocks_without_labels():
     model = learned_from_arrays()
-    block = model.as_block(X, Y, TASK)
+    block = model.__stream_model__().as_block(X, Y, TASK)
     unlabelled = type(block)(block.X, None, block.task, block.place)
-    refused(model, "records without labels can be predicted, not learned", lambda model: model.learn_block(unlabelled))
-    np.testing.assert_array_equal(model.decide_block(unlabelled), model.decision_function(X, TASK))
+    refused(
+        model,
+        "records without labels can be predicted, not learned",
+        lambda model: model.__stream_model__().learn_block(unlabelled),
+    )
+    np.testing.assert_array_equal(model.__stream_model__().decide_block(unlabelled), model.decision_function(X, TASK))
 
 
 def test_looking_at_records_is_not_learning():

@@ -74,7 +74,7 @@ def test_clone_pickle_copy_and_file_predict_the_same(model, tmp_path):
     fitted.save(tmp_path / "model.coterie")
     loaded = ct.load(tmp_path / "model.coterie")
     for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), loaded):  # noqa: S301
-        for one, held in zip(*(sorted(each.dump()[1].items()) for each in (other, fitted)), strict=True):
+        for one, held in zip(*(sorted(each.__dump__()[1].items()) for each in (other, fitted)), strict=True):
             assert one[0] == held[0]
             np.testing.assert_array_equal(one[1], held[1])
         # the same arrays; but BLAS does not promise the same bits twice

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie.batch import designs, memory, products
+from coterie.inputs.tabular import as_rows
 from coterie.kernels import Linear
-from coterie.numeric.points import points
-from coterie.streams.tabular import as_rows
+from coterie.numeric.core.points import points
 from reference import kernel_ridge as reference
 
 RNG = np.random.default_rng(19)

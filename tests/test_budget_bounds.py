@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.bounds.budget import Comparators, forgetron_bound, random_removal_bound
 from coterie.kernels import gram
-from coterie.streams.budget_bounds import Comparators, forgetron_bound, random_removal_bound
 
 K, D = 4, 8
 RELATIONS = {

@@ -52,6 +52,7 @@ def test_the_paper_does_not_print_all_that_it_concludes():
     assert sorted(theirs["at 25 % all four match the baseline on the complete graph, within a point"])[1] < -4
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", cc12.STREAMS)
 def test_quickly_on_real_data(name):
@@ -62,6 +63,7 @@ def test_quickly_on_real_data(name):
     assert mean("mtbprj-2", "C", 0.25) > 0.85 * table.baseline.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.usefixtures("data_folder")
 def test_the_command_quickly():

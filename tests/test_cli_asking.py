@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
-from coterie.jobs.choices import Choice
+from coterie.io.readers import read
+from coterie.jobs.learner_config import LearnerConfig
 from coterie.report import render
-from coterie.streams.readers import read
 from terminal import refused, rows, run, run_json, write_csv, write_jsonl
 
 WHO = ("--task", "user", "--label", "click")
@@ -65,7 +65,7 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
     told = run_json("learn", out, "--from", model, "--model", model)
     assert (told["examples"], told["learners"]["together"]["labels"]) == (15, 15)
     for block in read(out, encoder=before.encoder_):
-        before.model.learn_block(block)
+        before.model.__stream_model__().learn_block(block)
     after = ct.load(model)
     assert after.rounds_ == 120
     np.testing.assert_array_equal(after.coef_, before.coef_)
@@ -116,7 +116,7 @@ def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_p
     report = tmp_path / "r.html"
     options = ("--ask", "margin", "--ask-c", 0.3, "--label-budget", 40, "--label-window", 100, "--ask-seed", 5)
     said = run("learn", clicks, *WHO, *options, "--report", report).stdout
-    asking = ct.SelectiveSampling(Choice().make(), ct.Margin(c=0.3), budget=40, window=100, seed=5)
+    asking = ct.SelectiveSampling(LearnerConfig().make(), ct.Margin(c=0.3), budget=40, window=100, seed=5)
     trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
     assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
     assert re.search(rf"^together .* {trace.queries} +[\d,]+$", said, re.M)
@@ -142,7 +142,7 @@ def test_going_on_can_ask_too(clicks, model):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--ask", "margni"), "--ask is 'margni'; expected one of margin, row, below, randomly, always; did you mean"),
+        (("--ask", "margni"), "--ask is 'margni'; expected one of margin, always, randomly, below, row; did you mean"),
         (("--ask", "below"), "ask 'below' needs a number --ask-c, its threshold"),
         (("--ask", "always", "--ask-c", 1), "ask 'always' takes no number --ask-c, got 1.0"),
         (("--ask-c", 0), "--ask-c of Margin must be a finite number above 0, got 0.0"),

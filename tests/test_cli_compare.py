@@ -6,8 +6,8 @@ import pytest
 
 import coterie as ct
 from coterie.cli.specs import parse
-from coterie.jobs.choices import Choice
-from coterie.streams.readers import read
+from coterie.io.readers import read
+from coterie.jobs.learner_config import LearnerConfig
 from terminal import refused, rows, run, run_json, write_csv
 
 WHO = ("--task", "user", "--label", "click")
@@ -31,9 +31,9 @@ def test_every_learner_is_the_librarys(clicks, tmp_path):
     asked = [word for spec in specs for word in ("--learner", spec)]
     told = run_json("compare", clicks, *WHO, *asked, "-q", "--model", model)
     choices = {
-        specs[0]: Choice(relation="half", rule="perceptron"),
-        specs[1]: Choice(share=0.3, rule="pa2", C=0.1, average=False),
-        specs[2]: Choice(b=2.0),
+        specs[0]: LearnerConfig.of(relation="half", rule="perceptron"),
+        specs[1]: LearnerConfig.of(share=0.3, rule="pa2", C=0.1, average=False),
+        specs[2]: LearnerConfig.of(b=2.0),
     }
     errors = {}
     for name, choice in choices.items():
@@ -61,19 +61,19 @@ def test_it_writes_a_report(clicks, tmp_path):
 @pytest.mark.parametrize(
     ("text", "choice"),
     [
-        ("", Choice()),
-        ("half", Choice(relation="half")),
-        ("independent,perceptron,average", Choice(relation="independent", rule="perceptron", average=True)),
-        ("logdet,eta=0.01,epoch=50", Choice(relation="logdet", eta=0.01, epoch=50)),
-        ("epoch=auto,covariance,ridge=1", Choice(relation="covariance", ridge=1.0, epoch="auto")),
-        ("members=cheap,step=0.5", Choice(members="cheap", step=0.5)),
-        ("groups=a.csv,share=0.1", Choice(groups="a.csv", share=0.1)),
-        ("storage=hashed,storage_bits=10", Choice(storage="hashed", storage_bits=10)),
-        ("dtype=float32", Choice(dtype="float32")),
+        ("", LearnerConfig()),
+        ("half", LearnerConfig.of(relation="half")),
+        ("independent,perceptron,average", LearnerConfig.of(relation="independent", rule="perceptron", average=True)),
+        ("logdet,eta=0.01,epoch=50", LearnerConfig.of(relation="logdet", eta=0.01, epoch=50)),
+        ("epoch=auto,covariance,ridge=1", LearnerConfig.of(relation="covariance", ridge=1.0, epoch="auto")),
+        ("members=cheap,step=0.5", LearnerConfig.of(members="cheap", step=0.5)),
+        ("groups=a.csv,share=0.1", LearnerConfig.of(groups="a.csv", share=0.1)),
+        ("storage=hashed,storage_bits=10", LearnerConfig.of(storage="hashed", storage_bits=10)),
+        ("dtype=float32", LearnerConfig.of(dtype="float32")),
     ],
 )
 def test_a_learner_fits_in_one_word(text, choice):
-    assert parse(text, Choice()) == choice
+    assert parse(text, LearnerConfig()) == choice
 
 
 @pytest.mark.parametrize(

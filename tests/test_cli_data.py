@@ -64,7 +64,7 @@ def test_the_demo_says_what_it_does(some_flights, tmp_path):
     assert "Flights that left New York in 2013" in page
     assert "the data set flights" in page
     run(*by_hand, "--model", "by_hand.coterie", "-q")
-    made, by_hand = (ct.load(name).dump()[1] for name in ("m.coterie", "by_hand.coterie"))
+    made, by_hand = (ct.load(name).__dump__()[1] for name in ("m.coterie", "by_hand.coterie"))
     assert made.keys() == by_hand.keys()
     assert all((made[name] == by_hand[name]).all() for name in made)
 

@@ -7,6 +7,7 @@ import pytest
 import typer
 
 import console
+import options
 from coterie.cli.app import app
 from terminal import run
 
@@ -14,7 +15,7 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "cli.md"
 COMMANDS = typer.main.get_command(app).commands
 
 
-def options():
+def every_option():
     """Every command with every way to write each of its options."""
     for name, command in COMMANDS.items():
         for parameter in command.params:
@@ -39,7 +40,7 @@ def test_every_command_has_its_section_and_its_help(document, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "parameter", "word"), [pytest.param(*each, id=f"{each[0]} {each[2]}") for each in options()]
+    ("name", "parameter", "word"), [pytest.param(*each, id=f"{each[0]} {each[2]}") for each in every_option()]
 )
 def test_every_option_is_documented(document, name, parameter, word):
     if word not in ("--help", "-h"):
@@ -51,8 +52,18 @@ def test_every_option_is_documented(document, name, parameter, word):
     assert f"`{word} " in said or f"`{word}`" in said
 
 
+def test_the_tables_of_options_are_what_the_commands_say(document):
+    assert options.map_tables(document) == document, "run tools/refresh_options.py docs/cli.md"
+    assert document.count("<!-- options of ") == len(list(options.TABLE.finditer(document))) > 10
+
+
 def test_options_that_the_document_names_exist(document):
-    known = {word for _, _, word in options()} | {"--version", "--install-completion", "--show-completion", "--help"}
+    known = {word for _, _, word in every_option()} | {
+        "--version",
+        "--install-completion",
+        "--show-completion",
+        "--help",
+    }
     assert set(re.findall(r"`(--[a-z-]+)", document)) <= known
 
 

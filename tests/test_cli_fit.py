@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.streams.readers import read
+from coterie.io.readers import read
 from terminal import refused, run
 
 RNG = np.random.default_rng(2)

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
-from coterie.jobs.choices import Choice
-from coterie.streams.readers import read
+from coterie.io.readers import read
+from coterie.jobs.learner_config import LearnerConfig
+from slow import but_slowly, slow
 from terminal import refused, rows, run, run_json, write_csv, write_jsonl
 
 WHO = ("--task", "user", "--label", "click")
@@ -48,7 +50,7 @@ def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
     assert lines[0] == ["examples", "tasks", "together", "since", "last", "independent", "pooled"]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
-    trace = ct.progressive_validation(Choice().make(), read(clicks, task="user", label="click", scale="auto"))
+    trace = ct.progressive_validation(LearnerConfig().make(), read(clicks, task="user", label="click", scale="auto"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
     assert lines[-2][4] == f"{100 * trace.wrong[128:256].mean():.2f}"
 
@@ -76,7 +78,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert told["reading"]["source"] == str(clicks)
     assert (told["model"], told["report"]) == (str(model), None)
     assert told["parameters"]["together"] == repr(ct.load(model))
-    trace = ct.progressive_validation(Choice().make(), read(clicks, task="user", label="click", scale="auto"))
+    trace = ct.progressive_validation(LearnerConfig().make(), read(clicks, task="user", label="click", scale="auto"))
     assert together["micro"]["error"] == trace.error
 
 
@@ -90,19 +92,21 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
     assert made.encoder_.to_state()[0] == reader.encoder.to_state()[0]
 
 
+GOING_ON = [
+    "",
+    "--no-average --share 0.3",
+    "--rule perceptron --storage sparse",
+    "--relation independent --ignore id --scale standard",
+]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        (),
-        ("--no-average", "--share", "0.3"),
-        ("--rule", "perceptron", "--storage", "sparse"),
-        ("--relation", "independent", "--ignore", "id", "--scale", "standard"),
-    ],
+    ("write", "options"),
+    but_slowly(list(product([write_csv, write_jsonl], GOING_ON)), (write_csv, GOING_ON[2]), (write_jsonl, GOING_ON[1])),
 )
-@pytest.mark.parametrize("write", [write_csv, write_jsonl])
 def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
     records = list(rows(400))
-    options = [each for each in options if write is write_jsonl or each not in ("--ignore", "id")]
+    options = [each for each in options.split() if write is write_jsonl or each not in ("--ignore", "id")]
     suffix = "csv" if write is write_csv else "jsonl"
     first, second = (
         write(tmp_path / f"{name}.{suffix}", part) for name, part in (("a", records[:150]), ("b", records[150:]))
@@ -114,7 +118,7 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
     one, two = ct.load(after), ct.load(whole)
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.encoder_.moments, two.encoder_.moments)
-    assert one.dump()[0] == two.dump()[0]
+    assert one.__dump__()[0] == two.__dump__()[0]
     assert repr(one) == repr(two)
     assert told["verdict"] is None
     assert "Nothing was learned beside it" in told["sentences"][0]
@@ -228,9 +232,16 @@ def test_every_learner_can_be_asked_for(clicks, tmp_path, options, model):
     assert repr(saved(tmp_path, clicks, *WHO, *options.split())) == repr(model)
 
 
-@pytest.mark.parametrize("relation", ["vonneumann", "covariance", "batchoptimal", "logdet"])
-def test_relations_can_be_learned(clicks, tmp_path, relation):
-    model = saved(tmp_path, clicks, *WHO, "--relation", relation, "--epoch", "20")
+#: Learned relations as tests/test_learned_relations.py has them: what learns otherwise is compiled for a test of options.
+PLAIN = "--epoch 20 --rule perceptron --no-average"
+LEARNED = ["vonneumann", "covariance", "batchoptimal", "logdet"]
+
+
+@pytest.mark.parametrize(
+    ("relation", "options"), [*((name, PLAIN) for name in LEARNED), *(slow(name, "--epoch 20") for name in LEARNED)]
+)
+def test_relations_can_be_learned(clicks, tmp_path, relation, options):
+    model = saved(tmp_path, clicks, *WHO, "--relation", relation, *options.split())
     M = model.relation_matrix_
     assert (M[~np.eye(5, dtype=bool)] != 0).any()
 
@@ -245,10 +256,12 @@ def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):
     assert (model.storage, model.bits, model.dtype) == ("hashed", 12, "float64")
 
 
-@pytest.mark.parametrize("learner", [[], ["--rule", "arow"], ["--relation", "logdet"], ["--kernel", "linear"]])
+@pytest.mark.parametrize(
+    "learner", ["", "--rule arow", f"--relation logdet {PLAIN}", slow("--relation logdet"), "--kernel linear"]
+)
 def test_weights_may_take_half_the_memory(clicks, tmp_path, learner):
-    model = saved(tmp_path, clicks, *WHO, *learner, "--dtype", "float32")
-    kept = {array.dtype.name for array in model.dump()[1].values() if array.dtype.kind == "f"}
+    model = saved(tmp_path, clicks, *WHO, *learner.split(), "--dtype", "float32")
+    kept = {array.dtype.name for array in model.__dump__()[1].values() if array.dtype.kind == "f"}
     assert model.dtype == "float32"
     assert "float32" in kept
 
@@ -303,7 +316,7 @@ def test_columns_not_used_are_shown(stories, tmp_path):
 
 def test_labels_may_come_late(clicks):
     reader = read(clicks, task="user", label="click", scale="auto")
-    trace = ct.progressive_validation(Choice().make(), reader, delay=20)
+    trace = ct.progressive_validation(LearnerConfig().make(), reader, delay=20)
     told = run_json("learn", clicks, *WHO, "--delay", "20", "-q")
     assert told["learners"]["together"]["micro"]["error"] == trace.error
 

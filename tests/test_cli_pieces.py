@@ -18,20 +18,19 @@ from hypothesis import strategies as st
 
 import coterie as ct
 import samples
-from coterie import cli
 from coterie.cli import progress
 from coterie.cli.failures import in_options
 from coterie.cli.printing import paragraph, table
+from coterie.evaluation.totals import RunningTotals
+from coterie.evaluation.verdict import verdict
+from coterie.inputs.errors import InputError
+from coterie.io.readers import read
 from coterie.jobs import learning as job
-from coterie.jobs.choices import Choice
+from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.learning import go_on, learn
 from coterie.jobs.predicting import Predictions
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
 from coterie.jobs.summary import conclusions, summarize
-from coterie.streams.errors import InputError
-from coterie.streams.readers import read
-from coterie.streams.totals import RunningTotals
-from coterie.streams.verdict import verdict
 from terminal import rows, write_csv
 
 
@@ -108,16 +107,14 @@ def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, 
     assert str(refused.value).startswith(message)
 
 
-def test_a_choice_tells_what_was_chosen():
-    assert Choice().changed() == []
-    assert Choice(rule="pa2", share=0.1).changed() == ["share", "rule"]
-    assert [Choice().kind, Choice(b=1.0).kind, Choice(graph="g.csv").kind] == ["adaptive", "mean", "graph"]
-    assert [Choice(C=2.0).by, Choice(r=3.0).by, Choice(graph="g.csv").by, Choice(step=1.0).by] == [
-        "pa1",
-        "arow",
-        "pa1",
-        "logistic",
-    ]
+def test_a_learner_tells_what_was_said_of_it_and_what_that_implies():
+    of = LearnerConfig.of
+    assert (LearnerConfig().given, of(average=False).given) == ({}, {"average": False})
+    assert of(rule="pa2", share=0.1, storage_bits=22).given == {"rule": "pa2", "share": 0.1}
+    assert of(share=0.1).replace(rule="pa2", share=0.2).given == {"rule": "pa2", "share": 0.2}
+    assert [each.relation_name for each in (of(), of(b=1.0), of(graph="g.csv"))] == ["adaptive", "mean", "graph"]
+    rules = [each.rule_name for each in (of(C=2.0), of(r=3.0), of(graph="g.csv"), of(step=1.0), of(average=True))]
+    assert rules == ["pa1", "arow", "pa1", "logistic", "pa1"]
 
 
 def clicks(tmp_path, **options):
@@ -126,7 +123,7 @@ def clicks(tmp_path, **options):
 
 
 def test_the_job_leaves_models_that_predict(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": Choice(), "b": Choice(share=0.1)})
+    outcome = learn(clicks(tmp_path), {"a": LearnerConfig(), "b": LearnerConfig.of(share=0.1)})
     assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled"}
     assert outcome.trace is outcome.comparison.traces[outcome.learner]
     assert all(model.encoder_ is not None for model in outcome.comparison.models.values())
@@ -135,7 +132,7 @@ def test_the_job_leaves_models_that_predict(tmp_path):
 
 
 def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": Choice()}, alone=True)
+    outcome = learn(clicks(tmp_path), {"a": LearnerConfig()}, alone=True)
     path = tmp_path / "more.csv"
     path.write_text("user,price,age,click\nu1,1,1,yes\nu1,1,1,perhaps\n")
     before = outcome.model.coef_
@@ -150,10 +147,10 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
     with pytest.raises(
         InputError, match=r"third label, after .*; many_classes learns more, regression numbers$"
     ) as met:
-        learn(read(path, task="user", label="click"), {"a": Choice()})
+        learn(read(path, task="user", label="click"), {"a": LearnerConfig()})
     assert in_options(met.value).endswith("; --many-classes learns more, --regression numbers")
     package = Path(ct.__file__).parent
-    modules = [path for below in ("jobs", "streams", "online") for path in (package / below).rglob("*.py")]
+    modules = [path for below in ("jobs", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
     naming = [path.name for path in modules if re.search(r'"[^"\n]*--[a-z]', path.read_text())]
     assert naming == ["errors.py"]  # the example of its docstring
 
@@ -163,11 +160,11 @@ def test_a_refusal_says_which_block_it_was_in(tmp_path):
     path.write_text(path.read_text() + "u1,1,1,perhaps\n")
     reader = read(path, task="user", label="click", block_rows=50)
     with pytest.raises(InputError, match=r"clicks.csv:302: column 'click'"):
-        learn(reader, {"a": Choice()})
+        learn(reader, {"a": LearnerConfig()})
 
 
 def test_going_on_reports_each_block(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": Choice()}, alone=True)
+    outcome = learn(clicks(tmp_path), {"a": LearnerConfig()}, alone=True)
     seen = []
     again = read(tmp_path / "clicks.csv", encoder=outcome.model.encoder_, block_rows=100)
     go_on(again, outcome.model, on_round=lambda traces: seen.append(traces[job.TOGETHER].n))
@@ -233,7 +230,7 @@ def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_rich_bar", remembered)
     reader = clicks(tmp_path, block_rows=100)
     with progress.watching(reader, quiet=False) as on_round:
-        learn(reader, {"a": Choice()}, on_round=on_round)
+        learn(reader, {"a": LearnerConfig()}, on_round=on_round)
     (task,) = bars[0].tasks
     assert task.total == reader.bytes_total
     assert task.completed == reader.bytes_total
@@ -255,15 +252,6 @@ def test_text_fits_the_terminal(monkeypatch):
 
 
 # -- the process of a command ------------------------------------------------------------------------------------------
-
-
-def test_glibc_is_told_to_keep_memory_and_other_libraries_nothing(monkeypatch):
-    told = []
-    library = SimpleNamespace(mallopt=lambda *setting: told.append(setting))
-    for found in (library, SimpleNamespace()):
-        monkeypatch.setattr(cli.ctypes, "CDLL", lambda name, found=found: found)
-        cli.keep_memory()
-    assert told == [(-1, 2**26), (-3, 2**25)]
 
 
 def test_what_openblas_is_told_comes_before_numpy():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.streams.readers import read
+from coterie.io.readers import read
 from terminal import refused, rows, run, write_csv, write_jsonl
 
 WHO = ("--task", "user", "--label", "click")

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
+from coterie.inputs.view_encoding import ViewEncoder
+from coterie.io.readers import read
+from coterie.io.schema import named_views
 from coterie.jobs.summary import summarize
 from coterie.report.page import render
-from coterie.streams.readers import read
-from coterie.streams.view_encoding import ViewEncoder
-from coterie.streams.view_schema import named_views
 from terminal import refused, run, run_json
 
 VIEWS = ("--view", "sound=pitch,loud", "--view", "image=i_*")
@@ -116,7 +116,7 @@ def test_namespaces_are_views(tmp_path):
     X = next(iter(reader)).X
     assert X.present.tolist() == [[True, True], [False, True], [False, False]]
     plain = ["A^x", "A^y", "C^z"]
-    from coterie.numeric.hashing import feature_hash
+    from coterie.numeric.core.hashing import feature_hash
 
     order = np.argsort([feature_hash(key, 10) for key in plain])
     assert X.rows.features[:3].tolist() == sorted(feature_hash(key, 10) for key in plain)
@@ -151,7 +151,7 @@ def test_going_on_equals_one_pass_and_predicting_reads_the_same_views(tmp_path):
     reader = read(whole, encoder=model.encoder_, update=False, label="kind")
     other = ct.OrthogonalMultiviewPerceptron().partial_fit({"sound": [[1.0], [2.0]], "image": [[1.0], [2.0]]}, [0, 1])
     with pytest.raises(ValueError, match=r"widths are .*'sound': 3, 'image': 4.*model learned .*'sound': 1"):
-        other.decide_block(next(iter(reader)))
+        other.__stream_model__().decide_block(next(iter(reader)))
 
 
 def test_encoders_of_views_come_back():
@@ -161,8 +161,8 @@ def test_encoders_of_views_come_back():
 
 
 def iter_encoder():
-    from coterie.streams.encoding import Encoder
-    from coterie.streams.view_encoding import ViewColumns
+    from coterie.inputs.encoding import Encoder
+    from coterie.inputs.view_encoding import ViewColumns
 
     yield ViewEncoder([ViewColumns("a", ("x",), Encoder([("x", "numeric")], scale="auto"), ("x",))], label="y")
 
@@ -258,7 +258,7 @@ def test_compare_takes_views_and_gives_a_verdict():
         told = found.traces[name if name == "side by side" else f"{name} alone"]
         np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
     best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
-    assert found.beside == (best, "side by side")
+    assert found.reference_names == (best, "side by side")
     summary = summarize(found, "p=3")
     assert summary.verdicts["p=3"].overall.gain == pytest.approx(found.traces[best].error - found.traces["p=3"].error)
     assert f"Against the view {best.removesuffix(' alone')} by itself" in summary.sentences[0]
@@ -292,7 +292,7 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
     ("options", "message"),
     [
         (("--view", "sound=pich"), "there is no column 'pich' among .*; did you mean 'pitch'?"),
-        (("--view", "sound=q_*"), "no column is like 'q_*', which the view 'sound' asks for"),
+        (("--view", "sound=q_*"), "no column matches 'q_*' of the view 'sound'"),
         (("--view", "a=pitch", "--view", "a=loud"), "the view 'a' is given twice"),
         (("--view", "a=pitch", "--view", "b=pitch"), "the column 'pitch' is in two views, 'a' and 'b'"),
         (("--view", "a=i_0", "--view", "b=i_*"), "the column 'i_0' is in two views, 'a' and 'b'"),
@@ -305,7 +305,7 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
         ),
         (("--view", "pitch", "--share", "0.5"), "share cannot be given with views"),
         (("--view", "pitch", "--rule", "arow"), "rule 'arow' does not apply to views"),
-        (("--view", "pitch", "--p", "0.5"), "p must be finite and at least 1, got 0.5"),
+        (("--view", "pitch", "--p", "0.5"), "p must be a finite number, at least 1, got 0.5"),
         (("--view", "pitch", "--multiview", "matrx"), "did you mean 'matrix'?"),
         (("--view", "pitch", "--ask", "margin"), "--ask and its options do not go with --view"),
         (("--task", "number", "--p", "2"), "--p needs views"),

@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
-from coterie.streams import comparison
-from coterie.streams.block import Block
-from coterie.streams.verdict import verdict
+from coterie.evaluation import comparison
+from coterie.evaluation.verdict import verdict
+from coterie.inputs.block import Block
 from streams import FORMS, linear_stream
 
 STREAM = linear_stream(101, n=150, zeros=0.3)
@@ -94,7 +94,7 @@ def test_models_are_ready_to_go_on():
             alone = ct.MultitaskPerceptron(**model.get_params()).partial_fit(X, STREAM.y, NAMES)
             np.testing.assert_array_equal(model.decision_function(X, NAMES), alone.decision_function(X, NAMES))
             assert getattr(model, "feature_names_in_", np.zeros(0)).tolist() == (list("abcdef") if X is frame else [])
-            assert hasattr(model, "view_") == isinstance(X, list), name
+            assert (model.__stream_model__().input.vocabulary is not None) == isinstance(X, list), name
 
 
 def test_learners_that_have_learned_before_keep_their_own_names():

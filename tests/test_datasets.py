@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 
 from coterie import datasets
 from coterie.datasets import chemistry, folder, packaged, texts
-from coterie.streams.errors import InputError
+from coterie.inputs.errors import InputError
 
 FILES = {
     "chem97": "chem97.npz",

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.numeric.hashing import feature_hash
-from coterie.streams.encoding import Encoder
-from coterie.streams.errors import InputError
-from coterie.streams.schema import decide, schema_kinds
-from coterie.streams.wishes import Wishes
+from coterie.inputs.encoding import Encoder
+from coterie.inputs.errors import InputError
+from coterie.io.schema import ReadOptions, decide, schema_kinds
+from coterie.numeric.core.hashing import feature_hash
 from reference import text as reference
 
 settings.register_profile("compiling", deadline=None)
@@ -279,9 +278,9 @@ def test_batches_that_do_not_fit(columns: dict[str, Any], message: str) -> None:
 # -- which column is what
 
 
-def wishes(**given: Any) -> Wishes:
+def wishes(**given: Any) -> ReadOptions:
     base = {"label": None, "task": None, "features": None, "ignore": (), "text": ()}
-    return Wishes(**{**base, "bits": 18, "constant": True, "scale": "none", **given})
+    return ReadOptions(**{**base, "bits": 18, "constant": True, "scale": "none", **given})
 
 
 SCHEMA_ALL = pa.schema(

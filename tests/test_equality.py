@@ -20,7 +20,9 @@ def model_of(case, storage="auto", rule="perceptron", average=False, **options):
 
 
 def learned(model, case, stream, form):
-    rounds = model.learn_rounds(FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks)
+    rounds = model.__stream_model__().learn_rounds(
+        FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks
+    )
     return rounds, weights_of(model, case, stream.X.shape[1], form)
 
 
@@ -28,7 +30,10 @@ def weights_of(model, case, d, form):
     """The weights in the order of the case's tasks and the stream's features, however the model numbered them."""
     rows = [model.tasks_.index(task) for task in case.tasks]
     if form == "dictionaries":
-        columns = [int(model.view_.record({f"f{j}": 1.0}, grow=False).features[0]) for j in range(d)]
+        columns = [
+            int(model.__stream_model__().input.vocabulary.record({f"f{j}": 1.0}, grow=False).features[0])
+            for j in range(d)
+        ]
         return model.coef_[np.ix_(rows, columns)]
     return model.coef_[rows]
 
@@ -105,7 +110,7 @@ def test_hashed_tables_of_groups_too(name, average):
     X = sp.csr_array(stream.X)
     X = sp.csr_array((X.data, columns[X.indices], X.indptr), shape=(len(stream), 10**6))
     model = model_of(case, "hashed", average=average)
-    rounds = model.learn_rounds(X, stream.y, stream.named(case.tasks), tasks=case.tasks)
+    rounds = model.__stream_model__().learn_rounds(X, stream.y, stream.named(case.tasks), tasks=case.tasks)
     run, margins, _ = expected(case, stream, "perceptron", average)
     np.testing.assert_array_equal(rounds.updated, run.updated)
     np.testing.assert_allclose(rounds.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
@@ -135,7 +140,9 @@ def test_the_order_of_a_records_entries_does_not_matter(storage):
     margins = []
     for X in (straight, turned):
         model = model_of(case, storage)
-        margins.append(model.learn_rounds(X, stream.y, stream.named(case.tasks), tasks=case.tasks).margin)
+        margins.append(
+            model.__stream_model__().learn_rounds(X, stream.y, stream.named(case.tasks), tasks=case.tasks).margin
+        )
     np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
 
 

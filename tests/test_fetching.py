@@ -21,7 +21,7 @@ from coterie import datasets
 from coterie.datasets import catalogue, folder, originals
 from coterie.datasets.originals import Original, Source
 from coterie.datasets.preparation import csr, gap_csr
-from coterie.streams.errors import InputError
+from coterie.inputs.errors import InputError
 from terminal import refused, run
 
 needs_data = pytest.mark.skipif("COTERIE_DATA" not in os.environ, reason="COTERIE_DATA is not set")
@@ -138,7 +138,7 @@ def test_a_wrong_sum_is_told_and_nothing_is_written(home, publish, server):
     _, second = publish("a9a", TRAIN, TEST)
     server.files["/a9a.1"] = b"<html>moved</html>"
     found = sha256(b"<html>moved</html>").hexdigest()
-    told = f"{second.url} is not the file it was: its SHA-256 is {found}, expected {second.sha256}"
+    told = f"{second.url} has changed: its SHA-256 is {found}, expected {second.sha256}"
     with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
         datasets.fetch("a9a")
     assert not list(home.iterdir())

@@ -50,6 +50,7 @@ def test_a_kind_of_object_that_is_unknown():
         data.eth80_pair("horse", "lion")
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_loaders():
     halves, pair, digits, news = (
@@ -69,6 +70,7 @@ def test_the_loaders():
     assert set(norms.round(9)) <= {0.0, 1.0}
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_adult_quickly():
     found = for09.adult(seeds=range(2), p=(1, 5), n=3000)
@@ -76,6 +78,7 @@ def test_adult_quickly():
     assert abs(found.best("MMP") - found.best("OMMP")) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_pictures_quickly():
     train, test = for09.pictures("cow/dog", range(1), (2, 5))
@@ -85,6 +88,7 @@ def test_pictures_quickly():
     assert train.lines["OMCL: four"].shape == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_open_ends_quickly():
     halves, digits, photographs = for09.beyond(range(1), n=2000)
@@ -94,6 +98,7 @@ def test_open_ends_quickly():
     assert photographs.title.startswith("eth80 cow/dog")
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.usefixtures("data_folder")
 def test_the_command_quickly():

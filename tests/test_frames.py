@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import coterie as ct
-from coterie.streams.readers import read
+from coterie.io.readers import read
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -69,7 +69,7 @@ def test_a_model_of_a_file_takes_a_frame_of_the_file(load, numbers, tmp_path):
     model = ct.MultitaskLogistic()
     reading = read(path, label="late", task="user", scale="standard")
     ct.progressive_validation(model, reading)
-    model.encoder_ = reading.encoder
+    model.__stream_model__().encoder = reading.encoder
     frame = load(path)
     expected = [model.decision_function_one(record, task) for record, task in zip(rows(held), USER, strict=True)]
     np.testing.assert_array_equal(model.decision_function(frame, task=USER), expected)

@@ -1,6 +1,6 @@
 """Mutated files: each is read or refused by `InputError`, in bounded time and memory.
 
-``COTERIE_FUZZ=100000 pytest tests/test_fuzz_readers.py`` makes so many a format; the gate makes a few hundred.
+``COTERIE_FUZZ=100000 pytest tests/test_fuzz_readers.py`` makes so many a format; `tools/check --slow` 250, the plain run a tenth.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from coterie.streams import lines
-from coterie.streams.errors import InputError
-from coterie.streams.readers import read
+from coterie.inputs.errors import InputError
+from coterie.io import lines
+from coterie.io.readers import read
+from slow import slow
 
 ROUNDS = int(os.environ.get("COTERIE_FUZZ", "250"))
 SECONDS_AN_INPUT = 5.0
@@ -156,11 +157,12 @@ def megabytes() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+@pytest.mark.parametrize("rounds", [ROUNDS // 10, slow(ROUNDS)])
 @pytest.mark.parametrize("kind", SEEDS)
-def test_mutated_files(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutated_files(tmp_path: Path, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"data.{kind}"
     warm, refused, sentences = 0.0, 0, {False}
-    for turn in range(ROUNDS):
+    for turn in range(rounds):
         rng = random.Random(f"{kind} {turn}")  # noqa: S311
         piece, longest = rng.choice([(7, 200), (64, 4096), (1 << 20, 1 << 24)])
         monkeypatch.setattr(lines, "PIECE_BYTES", piece)
@@ -178,8 +180,8 @@ def test_mutated_files(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatc
             print(f"turn {turn}, {chosen}: {data!r}")
             raise
         assert time.process_time() - begin < SECONDS_AN_INPUT, f"turn {turn} took too long"
-        if turn == ROUNDS // 5:
+        if turn == rounds // 5:
             warm = megabytes()
     assert sentences == {False}, "a message is one line"
-    assert 0 < refused < ROUNDS
+    assert 0 < refused < rounds
     assert megabytes() - warm < MEGABYTES_OF_GROWTH

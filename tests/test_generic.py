@@ -13,9 +13,9 @@ from numba import njit
 
 import coterie as ct
 from coterie.hypotheses.storage import Storage
-from coterie.numeric.generic import compiled, generic, when
-from coterie.numeric.prefetch import fetch
-from coterie.numeric.records import Csr, Dense
+from coterie.numeric.core.generic import compiled, forward, generic, when
+from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.weights.table import prefetch_row
 from coterie.state import arrays_of
 
 
@@ -50,6 +50,65 @@ def test_of_several_bodies_the_one_that_names_the_most_types_is_taken():
     assert met(Square(1.0), Round(1.0)) == 0
 
 
+class Figure:
+    """What has a size; named tuples derive from it."""
+
+    __slots__ = ()
+
+
+class Disc(Round, Figure):
+    __slots__ = ()
+
+
+class Dot(Disc):
+    __slots__ = ()
+
+
+class Framed(NamedTuple):
+    figure: Round
+    width: float
+
+
+class Hung(Framed):
+    __slots__ = ()
+
+
+@generic
+def extent(figure):
+    """How far a figure reaches."""
+
+
+@generic
+def scaled(figure, factor):
+    """How far it would reach if it was larger."""
+
+
+when(extent, Figure)(lambda figure: figure.size)
+when(extent, Dot)(lambda figure: 0.0)
+when(extent, Hung)(lambda figure: 10.0 * figure.width)
+when(scaled, Figure)(lambda figure, factor: factor * extent(figure))
+forward(Framed, extent, scaled)
+
+
+@compiled
+def extents(figure, factor):
+    return extent(figure), scaled(figure, factor)
+
+
+def test_a_derived_type_has_the_bodies_of_its_bases_but_for_its_own():
+    assert extents(Disc(2.0), 3.0) == (2.0, 6.0)
+    assert extents(Dot(2.0), 3.0) == (0.0, 0.0)
+
+
+def test_what_is_forwarded_is_answered_by_what_is_wrapped():
+    assert extents(Framed(Disc(2.0), 1.0), 3.0) == (2.0, 6.0)
+    assert extents(Framed(Framed(Dot(2.0), 1.0), 1.0), 3.0) == (0.0, 0.0)
+
+
+def test_a_body_of_its_own_comes_before_what_is_forwarded():
+    assert extents(Hung(Disc(2.0), 1.0), 3.0) == (10.0, 6.0)
+
+
 SPARSE_RECORD = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 DENSE_RECORD = Dense(np.ones((1, 4)))
 
@@ -62,7 +121,7 @@ def test_records_with_few_features_have_their_weights_asked_for_ahead(kind, pair
 
         @njit
         def ask(table, rows):
-            fetch(table, 0, rows, 0)
+            prefetch_row(table, 0, rows, 0)
 
         ask(table, rows)
         (code,) = ask.inspect_llvm().values()
@@ -106,7 +165,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.numeric.generic import compiled
+from coterie.numeric.core.generic import compiled
 
 {place}
 
@@ -132,7 +191,31 @@ def test_machine_code_of_before_a_type_moved_is_passed_over(tmp_path):
 
 def _run(folder, version):
     """Run the module as another version of coterie would."""
-    code = f"import coterie.numeric.generic as g\ng._VERSION = (*g._VERSION, {version!r})\nimport user\n"
+    code = f"import coterie.numeric.core.generic as g\ng.numba_version = {version!r}\nimport user\n"
     kept = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | kept, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+
+
+FORWARDING = """
+import numpy as np
+
+import coterie as ct
+from coterie.numeric.primal.stream import learn
+
+X, task = np.eye(3), ["a", "b", "a"]
+model = ct.MultitaskLogistic(half_life=20.0, storage="dense").partial_fit(X, [0, 1, 0], task=task)
+print(model.coef_.tolist(), sum(learn.stats.cache_hits.values()))
+"""
+
+
+def test_what_is_forwarded_comes_from_disk_in_the_next_process(tmp_path):
+    kept = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    outputs = []
+    for _ in range(2):
+        command = [sys.executable, "-c", FORWARDING]
+        done = subprocess.run(command, env=os.environ | kept, capture_output=True, text=True, check=True)
+        *weights, hits = done.stdout.split()
+        outputs.append((weights, hits))
+    assert [hits for _, hits in outputs] == ["0", "1"]
+    assert outputs[0][0] == outputs[1][0]

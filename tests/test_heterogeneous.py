@@ -150,7 +150,7 @@ def test_weights_lie_in_the_spaces_of_their_tasks():
 
 
 REFUSALS = {
-    "b": (lambda: ct.HeterogeneousMultitaskPerceptron(-1.0).fit(X, Y, ACTIVE), "b must be finite and at least 0"),
+    "b": (lambda: ct.HeterogeneousMultitaskPerceptron(-1.0).fit(X, Y, ACTIVE), "b must be a finite number, at least 0"),
     "rows": (lambda: ct.HeterogeneousMultitaskPerceptron().fit([X[0], X[1][:9]], Y, ACTIVE), "one instance a round"),
     "task": (lambda: ct.HeterogeneousMultitaskPerceptron().fit(X, Y, ACTIVE + 1), "task 3 has no instances"),
     "no task": (lambda: ct.HeterogeneousMultitaskPerceptron().fit(X, Y), "task is missing"),
@@ -161,7 +161,10 @@ REFUSALS = {
         "one for each task, 3",
     ),
     "names": (lambda: ct.HeterogeneousMultitaskPerceptron(1.0, {"a": "linear"}).fit(X, Y, ACTIVE), "kernels must name"),
-    "solver": (lambda: ct.HeterogeneousMultitaskPerceptron(solver="dula").fit(X, Y, ACTIVE), "solver must be one of"),
+    "solver": (
+        lambda: ct.HeterogeneousMultitaskPerceptron(solver="dula").fit(X, Y, ACTIVE),
+        "solver must be 'auto', 'primal' or 'dual'",
+    ),
     "primal": (
         lambda: ct.HeterogeneousMultitaskPerceptron(1.0, "linear", solver="primal").fit(X, Y, ACTIVE),
         "no kernels",

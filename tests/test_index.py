@@ -12,7 +12,7 @@ import pytest
 import coterie as ct
 from coterie import index
 from coterie.index import MANY, Index, Whole, distinct_labels, occurring
-from coterie.numeric.whole_numbers import Table
+from coterie.numeric.core.whole_numbers import Table
 
 RNG = np.random.default_rng(0)
 DRAWN = RNG.integers(-500, 500, 2000)
@@ -115,11 +115,11 @@ def run(model):
     told = []
     for tasks in (rng.integers(40, size=400), rng.integers(900, size=700), rng.integers(30, size=300)):
         X, y, task = blocks(tasks)
-        told.append(model.learn_rounds(X, y, task).margin)
+        told.append(model.__stream_model__().learn_rounds(X, y, task).margin)
         told.append(model.decision_function(X, task + 5))
-    made = type(model)(**model.get_params()).restore(*model.dump())
+    made = type(model)(**model.get_params()).__restore__(*model.__dump__())
     X, y, task = blocks(np.array(["5", "ann"] * 200))
-    told.append(made.learn_rounds(X, y, task).margin)
+    told.append(made.__stream_model__().learn_rounds(X, y, task).margin)
     return told, model.tasks_, made.tasks_
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.batch.coding import simplex
+from coterie.batch.targets import simplex
 from coterie.relations import Interaction
 from reference import kernel_ridge as reference
 
@@ -88,8 +88,8 @@ def test_a_simplex_and_a_code_of_ones_own_predict_the_nearest():
 
 def test_probabilities_are_fitted_to_scores_of_rows_held_out():
     """By hand: learn on all folds but one, score that one, fit a sigmoid to all these scores."""
-    from coterie.batch.calibration import sigmoid
     from coterie.batch.path import _dealt
+    from coterie.batch.targets import sigmoid
 
     y = CLASS == "a"
     model = ct.MultitaskKernelClassifier(alpha=0.3, calibration=4).fit(X, y, TASK)
@@ -133,7 +133,7 @@ def test_there_are_no_probabilities_without_calibration():
 def test_a_model_fitted_without_calibration_has_none_when_it_is_asked_for_later():
     model = ct.MultitaskKernelClassifier().fit(X, CLASS == "a").set_params(calibration=5)
     assert not hasattr(model, "predict_proba")
-    assert model.probabilities(np.zeros(2)) is None
+    assert model._probability(np.zeros(2)) is None
     with pytest.raises(AttributeError, match="calibration was None when the model was fitted: fit again"):
         model.predict_proba(X)
     assert model.fit(X, CLASS == "a").predict_proba(X).shape == (N, 2)

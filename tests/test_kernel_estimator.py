@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
-from coterie.jobs.choices import Choice
+from coterie.jobs.learner_config import LearnerConfig
 from streams import linear_stream
 from terminal import run
 
@@ -67,7 +67,7 @@ def test_what_there_is_to_see():
         assert not hasattr(model, name)
     with pytest.raises(NotFittedError):
         model.predict(STREAM.X)
-    rounds = model.learn_rounds(STREAM.X, STREAM.y, STREAM.named("abcde"))
+    rounds = model.__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.named("abcde"))
     assert model.n_support_ == 10
     assert model.evictions_ == rounds.updated.sum() - 10
     assert (np.diff(model.support_rounds_) > 0).all()
@@ -81,7 +81,7 @@ def test_records_one_by_one_as_dictionaries():
     records = [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in STREAM.X]
     slow.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
     model.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
-    margins = slow.learn_rounds(records[1:], STREAM.y[1:], STREAM.task[1:]).margin
+    margins = slow.__stream_model__().learn_rounds(records[1:], STREAM.y[1:], STREAM.task[1:]).margin
     for x, y, task, margin in zip(records[1:], STREAM.y[1:], STREAM.task[1:], margins, strict=True):
         assert model.decision_function_one(x, task) == pytest.approx(margin, rel=1e-9, abs=1e-9)
         model.learn_one(x, y, task)
@@ -89,7 +89,7 @@ def test_records_one_by_one_as_dictionaries():
 
 def test_single_precision_keeps_half_of_it():
     models = [ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
-    single, double = (model.learn_rounds(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
+    single, double = (model.__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
     np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
 
 
@@ -162,4 +162,4 @@ def test_compare(table):
 )
 def test_what_does_not_go_together(said, message):
     with pytest.raises(ValueError, match=message):
-        Choice(**said)
+        LearnerConfig.of(**said)

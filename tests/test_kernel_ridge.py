@@ -344,7 +344,7 @@ def test_a_kernel_matrix_that_is_not_symmetric_is_refused():
 
 
 def test_a_function_that_is_no_kernel_is_refused():
-    with pytest.raises(ValueError, match="is not positive definite: the kernel is none"):
+    with pytest.raises(ValueError, match="is not positive definite: the function is not a kernel"):
         ct.MultitaskKernelRidge(lambda X, Z: -(X @ Z.T), alpha=0.1, solver="cholesky").fit(X, Y)
 
 

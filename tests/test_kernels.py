@@ -42,7 +42,7 @@ def test_a_model_takes_it(name):
     kernel, formula = PAIRS[name]
     for form in (np.asarray, sp.csr_array):
         model = ct.MultitaskKernelPerceptron(kernel, ct.HalfUpdate(), ct.Forgetron(15))
-        rounds = model.learn_rounds(form(X), Y, TASK, tasks=range(5))
+        rounds = model.__stream_model__().learn_rounds(form(X), Y, TASK, tasks=range(5))
         run = literal.forgetron(X, Y, TASK, (np.eye(5) + 1) / 2, formula, 15)
         np.testing.assert_array_equal(rounds.updated, run.updated)
         np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
@@ -54,7 +54,7 @@ def test_precomputed_is_the_kernel_it_was_computed_with(budget):
     given, made = (ct.MultitaskKernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0)))
     for part in (slice(0, 50), slice(50, 120)):
         rounds = [
-            model.learn_rounds(held[part], Y[part], TASK[part], tasks=range(5))
+            model.__stream_model__().learn_rounds(held[part], Y[part], TASK[part], tasks=range(5))
             for model, held in ((given, values), (made, X))
         ]
         np.testing.assert_array_equal(rounds[0].updated, rounds[1].updated)
@@ -124,11 +124,11 @@ def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
     wrong = wide.copy()
     wrong[200, 0] = 100.0
     model = ct.MultitaskKernelPerceptron(sometimes, budget=ct.Projection(20, 0.1)).fit(X, Y, TASK)
-    before = {name: array.copy() for name, array in model.dump()[1].items()}
+    before = {name: array.copy() for name, array in model.__dump__()[1].items()}
     labels, tasks = np.repeat(Y, 3), np.repeat(TASK, 3)
     with pytest.raises(ValueError, match=r"k\(x, x\) < 0, for the records of rounds 320 and 320"):
         model.partial_fit(wrong, labels, tasks)
-    after = model.dump()[1]
+    after = model.__dump__()[1]
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert model.partial_fit(wide, labels, tasks).n_support_ == 20
 
@@ -158,7 +158,7 @@ def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
         (lambda: ct.Gaussian(0.0), "sigma must be a finite number above 0, got 0.0"),
         (lambda: ct.Gaussian(float("nan")), "sigma must be a finite number above 0, got nan"),
         (lambda: ct.Polynomial(0), "degree must be a whole number, at least 1, got 0"),
-        (lambda: ct.Polynomial(2, -1.0), "coef0 must be finite and at least 0"),
+        (lambda: ct.Polynomial(2, -1.0), "coef0 must be a finite number, at least 0"),
         (lambda: ct.RandomRemoval(0), "size must be a whole number of support vectors, at least 1, got 0"),
         (lambda: ct.RandomRemoval(3, seed=0.5), "seed must be a whole number, got 0.5"),
         (lambda: ct.Forgetron(2.5), "size must be a whole number of support vectors, at least 1, got 2.5"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 import samples
-from coterie.streams.metrics import MEASURES, error_curve, evaluate, label_curve
+from coterie.evaluation.metrics import MEASURES, error_curve, evaluate, label_curve
 from reference import metrics as reference
 
 rounds = st.tuples(

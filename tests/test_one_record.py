@@ -14,12 +14,13 @@ import pytest
 from numba import njit, typeof
 
 import coterie as ct
-from coterie.hypotheses import tables
+from coterie.hypotheses import storage
 from coterie.index import distinct_labels
-from coterie.numeric.dictionaries import NO_BLOCK
-from coterie.numeric.entries import Entries, Entry
-from coterie.numeric.kept import Kept, keep, opened
-from coterie.numeric.tables import RowMajorPairs, second
+from coterie.numeric.core.dictionaries import room
+from coterie.numeric.core.packed import Packed, pack, unpack
+from coterie.numeric.primal.calls import PreparedCall, RecordCalls
+from coterie.numeric.weights.dense import RowMajorPairs
+from coterie.numeric.weights.table import rows_of, second
 from coterie.views import Vocabulary
 
 TASKS = ["ann", "bob", "cyd"]
@@ -39,7 +40,7 @@ MODELS = {
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Quick rounds begin soon, so that short streams come to them."""
-    monkeypatch.setattr(Entries, "PATIENCE", 4)
+    monkeypatch.setattr(RecordCalls, "PATIENCE", 4)
 
 
 def stream(n=150, features=40, seed=0):
@@ -109,7 +110,7 @@ def test_blocks_in_between_are_seen():
 
 
 def test_growth_into_another_storage_is_seen(monkeypatch):
-    monkeypatch.setattr(tables, "DENSE_LIMIT", 8 * 3 * 25)
+    monkeypatch.setattr(storage, "DENSE_LIMIT", 8 * 3 * 25)
     records = stream()
     changing, dense = ct.MultitaskPerceptron(average=True), ct.MultitaskPerceptron(average=True, storage="dense")
     for t, (x, y, task) in enumerate(records):
@@ -121,7 +122,7 @@ def test_growth_into_another_storage_is_seen(monkeypatch):
 
 
 def test_tasks_that_come_one_by_one_are_stored_otherwise_where_they_would_take_too_much(monkeypatch):
-    monkeypatch.setattr(tables, "DENSE_LIMIT", 8 * 30 * 40)
+    monkeypatch.setattr(storage, "DENSE_LIMIT", 8 * 30 * 40)
     changing, dense = ct.MultitaskPerceptron(), ct.MultitaskPerceptron(storage="dense")
     for model in (changing, dense):
         model.partial_fit([{f"f{j}": 1.0 for j in range(30)}], [True], task=["first"])
@@ -166,12 +167,13 @@ def test_a_task_for_which_there_is_room_leaves_what_calls_are_ready_for(name):
 
 def test_a_weight_is_kept_whose_second_number_is_zero():
     pairs = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
-    made = tables.to_sparse(RowMajorPairs(pairs.ravel().copy(), 8))
-    np.testing.assert_array_equal(tables.rows_of(made, 1, 4), [pairs[:, 0]])
-    np.testing.assert_array_equal(tables.rows_of(second(made), 1, 4), [pairs[:, 1]])
+    made = RowMajorPairs(pairs.ravel().copy(), 8).to_sparse()
+    np.testing.assert_array_equal(rows_of(made, 1, 4), [pairs[:, 0]])
+    np.testing.assert_array_equal(rows_of(second(made), 1, 4), [pairs[:, 1]])
+    assert made.count.tolist() == [3]
 
 
-def test_an_entry_follows_the_model():
+def test_a_prepared_call_follows_the_model():
     called = []
 
     class Function:
@@ -182,8 +184,8 @@ def test_an_entry_follows_the_model():
         def compile(self, kinds):
             return lambda model, *rest: called.append("entered") or model[0]
 
-    entry, first, second = Entry(Function()), (np.zeros(1),), (np.ones(1),)
-    assert [float(entry(first)[0]) for _ in range(Entry.PATIENCE + 1)] == [0.0] * (Entry.PATIENCE + 1)
+    entry, first, second = PreparedCall(Function()), (np.zeros(1),), (np.ones(1),)
+    assert [float(entry(first)[0]) for _ in range(PreparedCall.PATIENCE + 1)] == [0.0] * (PreparedCall.PATIENCE + 1)
     assert called[-2:] == ["entered", "entered"]
     assert entry(second)[0] == 1.0
     assert called[-1] == "looked at"
@@ -324,8 +326,16 @@ def settled(model=None):
     for x, y, task in stream(20):
         model.learn_one(x, y, task)
         model.predict_one(x, task)
-    assert model._quick is not None
+    assert model.__stream_model__().fast is not None
     return model
+
+
+@pytest.mark.parametrize("name", ["half", "sparse", "learned"])
+def test_features_of_a_block_that_is_made_and_not_learned_weigh_nothing(name):
+    model = settled(MODELS[name]())
+    before = model.decision_function_one({"f1": 1.0}, "ann")
+    model.__stream_model__().as_block([{f"later{j}": 2.0 for j in range(100)}], [True], task=["cyd"])
+    assert model.decision_function_one({"f1": 1.0, "later3": 5.0, "later99": 5.0}, "ann") == before
 
 
 LONG_WAY = [
@@ -356,15 +366,15 @@ def test_quick_rounds_of_a_regressor_take_its_moments_in():
         assert told[0] == told[1]
         for model, held in zip(made, (x, MappingProxyType(x)), strict=True):
             model.learn_one(held, 10.0 * sum(x.values()), task)
-    assert made[0].labels_.inside == made[1].labels_.inside
+    assert made[0].__stream_model__().label_kind.inside == made[1].__stream_model__().label_kind.inside
 
 
 CHANGES = {
     "set_params": lambda model: model.set_params(rule=ct.PassiveAggressive(C=0.01)),
     "fit": lambda model: model.fit(*(list(each) for each in zip(*stream(9, seed=7), strict=True))),
     "partial_fit": lambda model: model.partial_fit([{"f1": 2.0}], [True], task=["ann"]),
-    "restore": lambda model: model.restore(*learned(records=stream(9, seed=7)).dump()),
-    "as_block": lambda model: model.as_block([{"other": 2.0}], [True], task=["ann"]),
+    "restore": lambda model: model.__restore__(*learned(records=stream(9, seed=7)).__dump__()),
+    "as_block": lambda model: model.__stream_model__().as_block([{"other": 2.0}], [True], task=["ann"]),
 }
 
 
@@ -405,21 +415,21 @@ def test_records_of_no_task_come_to_quick_rounds():
     model = ct.MultitaskPerceptron()
     for x, y, _ in stream(60):
         model.learn_one(x, y)
-    assert model._quick.task({"f1": 1.0}, None) == 0
+    assert model.__stream_model__().fast._number({"f1": 1.0}, None) == 0
     model.learn_one({"f1": 1.0}, True, "ann")
     with pytest.raises(ValueError, match="task is missing"):
         model.learn_one({"f1": 1.0}, True)
 
 
 @njit
-def _sum_of_kept(kept):
-    _, (array, number, flag), last = opened(kept)
+def _sum_of_packed(packed):
+    _, (array, number, flag), last = unpack(packed)
     return (array[1, 2] + number if flag else 0.0) + last
 
 
-def test_a_kept_tree_is_what_was_kept():
-    tree = NO_BLOCK, (np.arange(6.0).reshape(2, 3), 7, True), 2.5
-    memory = keep(tree)
-    total = _sum_of_kept.compile((Kept(typeof(tree)),))
+def test_a_packed_tree_is_what_was_packed():
+    tree = room(1), (np.arange(6.0).reshape(2, 3), 7, True), 2.5
+    memory = pack(tree)
+    total = _sum_of_packed.compile((Packed(typeof(tree)),))
     tree[1][0][1, 2] = 10.0
     assert total(memory.ctypes.data) == 10.0 + 7 + 2.5

@@ -139,7 +139,10 @@ def test_saved_and_gone_on(tmp_path):
     model.partial_fit(STREAM.X[:100], STREAM.y[:100], STREAM.task[:100])
     model.save(tmp_path / "model.coterie")
     again = ct.load(tmp_path / "model.coterie")
-    margins = [each.learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin for each in (model, again)]
+    margins = [
+        each.__stream_model__().learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin
+        for each in (model, again)
+    ]
     np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
 
 
@@ -164,7 +167,11 @@ REFUSALS = {
     "p": (lambda: ct.PNormMultitaskPerceptron(p=1.5), ValueError, "p must be 'auto' or a finite number, at least 2"),
     "infinite p": (lambda: ct.PNormMultitaskPerceptron(p=math.inf), ValueError, "p must be"),
     "text p": (lambda: ct.PNormMultitaskPerceptron(p="best"), ValueError, "p must be"),
-    "transform": (lambda: ct.PNormMultitaskPerceptron(transformation="A"), ValueError, "transform must be one of"),
+    "transform": (
+        lambda: ct.PNormMultitaskPerceptron(transformation="A"),
+        ValueError,
+        "transform must be 'Ainv', 'Ainvsqrt' or 'none'",
+    ),
     "learned": (
         lambda: ct.PNormMultitaskPerceptron(ct.VonNeumann(0.1)),
         TypeError,

@@ -24,8 +24,8 @@ from safetensors.numpy import save as pack
 
 import coterie as ct
 from coterie import numeric, persistence
+from coterie.inputs.encoding import Encoder
 from coterie.numeric import trees
-from coterie.streams.encoding import Encoder
 from streams import CASES, FORMS, ROTATED, RULES, as_dictionaries, linear_stream
 
 STREAM = linear_stream(91, zeros=0.3)
@@ -39,7 +39,7 @@ def path(tmp_path):
 
 def learn(model, case, first, last, form="dense"):
     tasks = STREAM.named(case.tasks)[first:last]
-    return model.learn_rounds(FORMS[form](STREAM.X[first:last]), STREAM.y[first:last], tasks).margin
+    return model.__stream_model__().learn_rounds(FORMS[form](STREAM.X[first:last]), STREAM.y[first:last], tasks).margin
 
 
 def reloaded(model, path):
@@ -52,7 +52,7 @@ def names(folder):
 
 
 def assert_same_state(one, other):
-    (data, arrays), (others, other_arrays) = one.dump(), other.dump()
+    (data, arrays), (others, other_arrays) = one.__dump__(), other.__dump__()
     assert repr(data) == repr(others)
     assert arrays.keys() == other_arrays.keys()
     for name in arrays:
@@ -78,6 +78,17 @@ def test_going_on_equals_never_having_stopped(name, storage, form, rule, average
     np.testing.assert_array_equal(through.coef_, stopped.coef_)
 
 
+@pytest.mark.parametrize("name", ["half", "graph factor", "learned"])
+def test_averages_of_single_precision_are_saved_with_their_twins(name, path):
+    relation = ct.LogDet(0.01, step_norm=True) if name == "learned" else CASES[name].relation
+    through = ct.MultitaskPerceptron(relation, average=True, dtype="float32")
+    learn(through, CASES["half" if name == "learned" else name], 0, HALF)
+    stopped = reloaded(through, path)
+    margins = [learn(model, CASES["half" if name == "learned" else name], HALF, 200) for model in (through, stopped)]
+    np.testing.assert_array_equal(*margins)
+    assert_same_state(through, stopped)
+
+
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])  # noqa: S301
 @pytest.mark.parametrize("name", ["half", "tree b", "graph factor", "graph push", "interaction"])
 @pytest.mark.parametrize(("storage", "form"), [("dense", "dense"), ("sparse", "csr"), ("hashed", "csr")])
@@ -86,9 +97,9 @@ def test_copies_go_on_alike_and_apart(name, storage, form, copied, path):
     case = CASES[name]
     model = ct.MultitaskPerceptron(case.relation, average=form == "csr", storage=storage, bits=12)
     learn(model, case, 0, HALF, form)
-    before, other = model.dump(), copied(model)
+    before, other = model.__dump__(), copied(model)
     margins = learn(other, case, HALF, 200, form)
-    assert repr(model.dump()) == repr(before)
+    assert repr(model.__dump__()) == repr(before)
     np.testing.assert_array_equal(margins, learn(model, case, HALF, 200, form))
     assert_same_state(model, other)
     np.testing.assert_array_equal(reloaded(other, path).coef_, model.coef_)
@@ -164,7 +175,9 @@ def test_names_of_columns_are_kept(path):
 
 def test_the_encoder_of_files_is_kept(path):
     model = ct.MultitaskPerceptron()
-    model.encoder_ = Encoder([("price", "numeric"), ("shop", "categorical")], bits=8, scale="standard")
+    model.__stream_model__().encoder = Encoder(
+        [("price", "numeric"), ("shop", "categorical")], bits=8, scale="standard"
+    )
     for t in range(20):
         model.learn_one({"price": t * 1.5, "shop": "north"}, t % 2 == 0, task=t % 3)
     again = reloaded(model, path)
@@ -394,7 +407,7 @@ def test_zeros_take_no_room(path):
     model.partial_fit(rows, [1, 0], task=["a", "b"])
     model.save(path)
     assert path.stat().st_size < 100_000
-    arrays, loaded = model.dump()[1], ct.load(path).dump()[1]
+    arrays, loaded = model.__dump__()[1], ct.load(path).__dump__()[1]
     assert loaded.keys() == arrays.keys()
     for name, array in arrays.items():
         assert loaded[name].dtype == array.dtype
@@ -429,11 +442,14 @@ def test_permissions_are_those_of_the_process_or_of_the_file_before(path):
 
 def test_no_two_kinds_of_model_have_one_name():
     """Which is what a file knows them by."""
-    for found in pkgutil.iter_modules(numeric.__path__):
-        module = importlib.import_module(f"coterie.numeric.{found.name}")
+    met = set()
+    for found in pkgutil.walk_packages(numeric.__path__, "coterie.numeric."):
+        module = importlib.import_module(found.name)
         for name, kind in vars(module).items():
-            if name in trees.kinds() and hasattr(kind, "_fields") and kind.__module__ == module.__name__:
-                assert trees.kinds()[name] is kind
+            if name in trees._MODULES and hasattr(kind, "_fields") and kind.__module__ == module.__name__:
+                assert trees.kind_named(name) is kind
+                met.add(name)
+    assert met == set(trees._MODULES)
 
 
 def test_a_kind_of_model_from_outside_needs_a_name_of_its_own():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from coterie.numeric.generic import compiled
-from coterie.numeric.randomness import uniform
+from coterie.numeric.core.generic import compiled
+from coterie.numeric.core.randomness import uniform
 
 WORD = 2**64
 

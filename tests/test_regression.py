@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,13 +19,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
+from coterie.evaluation.amounts import AmountTrace, student
+from coterie.evaluation.metrics import error_curve
+from coterie.evaluation.metrics import evaluate as measure
+from coterie.evaluation.verdict import verdict
 from coterie.jobs.summary import summarize
 from coterie.report import write_report
-from coterie.streams.amounts import AmountTrace, student
-from coterie.streams.metrics import error_curve
-from coterie.streams.metrics import evaluate as measure
-from coterie.streams.verdict import verdict
 from reference import regression
+from slow import but_slowly
 from streams import CASES, FORMS, STORAGES, K, as_dictionaries, linear_stream
 from terminal import refused, run, run_json
 
@@ -78,7 +80,7 @@ def test_passive_aggressive_equals_the_literal_one(name, loss, average):
     case, part = CASES[name], LOSSES[loss]
     tasks = [case.tasks[i] for i in TASK]
     model = ct.MultitaskRegressor(case.relation, part, average=average, storage="dense")
-    rounds = model.learn_rounds(X, Y, tasks, tasks=case.tasks)
+    rounds = model.__stream_model__().learn_rounds(X, Y, tasks, tasks=case.tasks)
     literal = regression.passive_aggressive(X, Y, TASK, case.M, part.epsilon, part.C, part.variant, average=average)
     assert_close(rounds.margin, literal.predictions)
     rows = [model.tasks_.index(task) for task in case.tasks]
@@ -86,27 +88,33 @@ def test_passive_aggressive_equals_the_literal_one(name, loss, average):
     assert model.intercept_ == pytest.approx(Y.mean())
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize(
+    ("loss", "storage", "form"),
+    but_slowly(
+        list(product(["squared", "absolute"], STORAGES, FORMS)),
+        ("squared", "sparse", "dense"),
+        ("squared", "hashed", "dense"),
+        *(("absolute", storage, form) for storage in ("sparse", "hashed") for form in ("csr", "dictionaries")),
+    ),
+)
 def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
     part = {"squared": ct.Squared(), "absolute": ct.Absolute()}[loss]
     model = ct.MultitaskRegressor(ct.MeanRegularized(share=0.25), part, step=0.4, storage=storage, bits=16)
-    rounds = model.learn_rounds(FORMS[form](X), Y, TASK)
+    rounds = model.__stream_model__().learn_rounds(FORMS[form](X), Y, TASK)
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, 0.25, loss, 0.4).predictions)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_the_whole_range_of_sharing(share):
     relation = {0.0: ct.Independent(), 0.5: None, 1.0: ct.Pooled()}[share]
-    rounds = ct.MultitaskRegressor(relation).learn_rounds(X, Y, TASK)
+    rounds = ct.MultitaskRegressor(relation).__stream_model__().learn_rounds(X, Y, TASK)
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, share, "squared", 0.3).predictions)
 
 
 def test_labels_as_they_are():
     part = ct.EpsilonInsensitive(0.5, C=0.2)
     model = ct.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
-    rounds = model.learn_rounds(X, Y, TASK)
+    rounds = model.__stream_model__().learn_rounds(X, Y, TASK)
     M = CASES["half"].M
     literal = regression.passive_aggressive(X, Y, TASK, M, 0.5, 0.2, "II", standardised=False)
     assert_close(rounds.margin, literal.predictions)
@@ -116,14 +124,16 @@ def test_labels_as_they_are():
 @pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
 def test_a_block_equals_its_records_one_by_one(model):
     whole, single = clone(model), clone(model)
-    rounds = whole.learn_rounds(X, Y)
-    margins = np.concatenate([single.learn_rounds(X[t : t + 1], Y[t : t + 1]).margin for t in range(len(Y))])
+    rounds = whole.__stream_model__().learn_rounds(X, Y)
+    margins = np.concatenate(
+        [single.__stream_model__().learn_rounds(X[t : t + 1], Y[t : t + 1]).margin for t in range(len(Y))]
+    )
     np.testing.assert_array_equal(margins, rounds.margin)
     np.testing.assert_array_equal(whole.predict(X), single.predict(X))
 
 
 def test_records_one_at_a_time_equal_the_arrays():
-    single, trace = ct.MultitaskRegressor(), ct.MultitaskRegressor().learn_rounds(X, Y, TASK)
+    single, trace = ct.MultitaskRegressor(), ct.MultitaskRegressor().__stream_model__().learn_rounds(X, Y, TASK)
     assert single.predict_one({"f0": 1.0}) == 0.0
     for t, x in enumerate(as_dictionaries(X)):
         assert single.predict_one(x, task=TASK[t]) == pytest.approx(trace.margin[t], rel=1e-9, abs=1e-9)
@@ -139,7 +149,9 @@ def test_labels_that_come_late(delay):
     for t in range(n):
         if t > delay:
             s = t - delay - 1
-            model.learn_rounds(X[s : s + 1], Y[s : s + 1], TASK[s : s + 1], tasks=None if s else [0, 1, 2, 3, 4])
+            model.__stream_model__().learn_rounds(
+                X[s : s + 1], Y[s : s + 1], TASK[s : s + 1], tasks=None if s else [0, 1, 2, 3, 4]
+            )
         expected = model.predict(X[t : t + 1], TASK[t : t + 1])[0] if model.fitted else 0.0
         assert trace.prediction[t] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
@@ -149,8 +161,8 @@ def test_labels_that_come_late(delay):
 
 @pytest.mark.parametrize("model", CONFIGURATIONS[:3], ids=repr)
 def test_the_unit_of_the_labels_does_not_matter(model):
-    plain = clone(model).learn_rounds(X, Y).margin
-    scaled = clone(model).learn_rounds(X, 1000.0 * Y - 5e4).margin
+    plain = clone(model).__stream_model__().learn_rounds(X, Y).margin
+    scaled = clone(model).__stream_model__().learn_rounds(X, 1000.0 * Y - 5e4).margin
     np.testing.assert_allclose(scaled[2:], 1000.0 * plain[2:] - 5e4, rtol=1e-6)
 
 
@@ -162,7 +174,9 @@ def test_the_shortest_step_reaches_the_tube():
         for t in range(40):
             where = [case.tasks[TASK[t]]]
             before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.fitted else abs(Y[t])
-            model.learn_rounds(X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None)
+            model.__stream_model__().learn_rounds(
+                X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None
+            )
             after = abs(model.predict(X[t : t + 1], where)[0] - Y[t])
             assert after == pytest.approx(min(before, 0.25), abs=1e-8) or not X[t].any()
 
@@ -363,7 +377,7 @@ def test_labels_that_are_no_numbers(y, message):
 @pytest.mark.parametrize(
     ("made", "kind", "message"),
     [
-        (lambda: ct.EpsilonInsensitive(-0.1), ValueError, "epsilon must be finite and at least 0, got -0.1"),
+        (lambda: ct.EpsilonInsensitive(-0.1), ValueError, "epsilon must be a finite number, at least 0, got -0.1"),
         (lambda: ct.EpsilonInsensitive(C=0), ValueError, "C must be positive, got 0"),
         (lambda: ct.EpsilonInsensitive(variant="III"), ValueError, "variant must be"),
         (

@@ -14,10 +14,10 @@ import pytest
 
 import browser
 import samples
+from coterie.evaluation.verdict import verdict
 from coterie.report import figures, render, write_report
 from coterie.report.clustering import clustered
 from coterie.report.markup import script_json
-from coterie.streams.verdict import verdict
 
 HOSTILE = (
     "<script>window.hacked = 1</script>",

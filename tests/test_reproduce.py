@@ -159,6 +159,7 @@ def test_a_bar_on_a_terminal(monkeypatch, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [item.name for item in ccg08.ITEMS])
 def test_theorems_of_ccg08_quickly(name):
     ((_, item),) = catalogue.find(f"ccg08/{name}")
@@ -183,6 +184,7 @@ def test_the_separable_adversary_leaves_the_truth_without_loss():
     assert (y * case.sides(records, U)).min() >= 1
 
 
+@pytest.mark.slow
 def test_ros11_quickly():
     found = {}
     for _, item in catalogue.find("ros11"):

@@ -145,13 +145,13 @@ def test_a_path_is_drawn(tmp_path, suffix):
     [
         ({"criterion": "all"}, "criterion must be 'rows' or 'tasks', got 'all'"),
         ({"values": [1.0, -1.0]}, "alpha must be a finite number above 0, got -1.0"),
-        ({"values": []}, "values must hold one at least, got none"),
+        ({"values": []}, "values must not be empty"),
         ({"values": 1.0}, "values must be a sequence, got 1.0"),
-        ({"relations": []}, "relations must hold one at least, got none"),
+        ({"relations": []}, "relations must not be empty"),
         ({"relations": ct.Pooled()}, r"relations must be a sequence, got Pooled\(\)"),
         ({"folds": 1}, "folds must be a number from 2 to the 40 rows"),
         ({"folds": "three"}, "folds must be a number from 2 to the 40 rows, got 'three'"),
-        ({"folds": np.zeros(N)}, "folds must be two at least, got 1"),
+        ({"folds": np.zeros(N)}, "there must be at least two folds, got 1"),
         ({"folds": np.zeros(3)}, r"folds must name one fold a row, shape \(40,\), got shape \(3,\)"),
     ],
 )

@@ -63,7 +63,7 @@ def test_pipeline_of_river():
     model = ct.MultitaskPerceptron(task_column="user")
     assert accuracy(parted | model, WITH_TASK) > 0.55
     assert sorted(model.tasks_) == sorted(set(NAMES))
-    assert set(names) <= set(model.view_.numbers)
+    assert set(names) <= set(model.__stream_model__().input.vocabulary.numbers)
 
 
 def test_a_pipeline_of_river_hands_the_task_on():
@@ -87,11 +87,11 @@ def test_the_verbs_of_river_equal_the_arrays():
 def test_predicting_changes_nothing():
     model = ct.MultitaskPerceptron()
     model.learn_one({"a": 1.0}, True, task="ann")
-    before = model.dump()
+    before = model.__dump__()
     for x in ({"a": 1.0, "new": 2.0}, {"word": "text"}, {}):
         model.predict_one(x, task="nobody")
         model.decision_function_one(x, task="ann")
-    after = model.dump()
+    after = model.__dump__()
     assert before[0] == after[0]
     assert all(np.array_equal(before[1][name], after[1][name]) for name in before[1])
 
@@ -100,7 +100,7 @@ def test_features_of_other_kinds():
     """Strings are one-hot, booleans are numbers, names may be anything that hashes."""
     model = ct.MultitaskPerceptron()
     model.learn_one({"colour": "red", "new": True, 7: 2, ("a", 1): np.float32(0.5), "none": 0}, True)
-    assert set(model.view_.numbers) == {"colour=red", "new", 7, ("a", 1), "none"}
+    assert set(model.__stream_model__().input.vocabulary.numbers) == {"colour=red", "new", 7, ("a", 1), "none"}
     margins = [
         model.decision_function_one(x) for x in ({"colour": "red"}, {"colour": "blue"}, {"new": False}, {7: 1.0}, {})
     ]

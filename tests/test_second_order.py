@@ -141,7 +141,10 @@ def test_saved_and_gone_on(solver, tmp_path):
     model.partial_fit(STREAM.X[:100], STREAM.y[:100], STREAM.task[:100])
     model.save(tmp_path / "model.coterie")
     again = ct.load(tmp_path / "model.coterie")
-    margins = [each.learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin for each in (model, again)]
+    margins = [
+        each.__stream_model__().learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin
+        for each in (model, again)
+    ]
     np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(
         *(each.decision_function(STREAM.X, STREAM.task) for each in (model, again)), rtol=1e-12, atol=1e-12
@@ -239,7 +242,11 @@ REFUSALS = {
         "FullCovariance cannot learn under LogDet",
     ),
     "no relation": (lambda: ct.SecondOrderMultitaskPerceptron("half"), TypeError, "relation must be a part"),
-    "solver": (lambda: ct.SecondOrderMultitaskPerceptron(solver="prima"), ValueError, "solver must be one of"),
+    "solver": (
+        lambda: ct.SecondOrderMultitaskPerceptron(solver="prima"),
+        ValueError,
+        "solver must be 'auto', 'primal' or 'dual'",
+    ),
     "kernel": (
         lambda: ct.SecondOrderMultitaskPerceptron(kernel="rbf", solver="primal"),
         ValueError,

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.streams.second_order_bounds import (
-    heterogeneous_bound,
-    log_determinant,
-    p_norm_bound,
-    second_order_bound,
-)
+from coterie.bounds.geometries import heterogeneous_bound, log_determinant, p_norm_bound, second_order_bound
 from reference import p_norm as literal_p_norm
 
 K, D, N = 3, 5, 150
@@ -140,7 +135,7 @@ def test_heterogeneous(b, unit):
         agreeing = [np.zeros_like(u) for u in best]
         assert heterogeneous_bound(trace, views, agreeing, b).mistakes == trace.mistakes
         squares = np.ones((3, 4))
-        from coterie.streams.second_order_bounds import _radius
+        from coterie.bounds.geometries import _radius
 
         np.testing.assert_allclose(_radius(squares, (np.array([0, 1, 2, 0]), np.arange(4)), b), c)
 

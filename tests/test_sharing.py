@@ -9,12 +9,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, Linear
+from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
 from coterie.index import Index
 from coterie.mixture import PIECE, Mixture
-from coterie.numeric.mixture import slope_after
-from coterie.numeric.records import Dense
-from coterie.numeric.stream import Moves
+from coterie.numeric.core.records import Dense
+from coterie.numeric.primal.mixture import slope_after
+from coterie.numeric.primal.stream import Moves
 from coterie.state import State
 from reference import adalog
 from reference.asking import Asking
@@ -102,7 +102,7 @@ def test_pieces_and_blocks_do_not_show(delay, monkeypatch):
     monkeypatch.setattr("coterie.mixture.PIECE", 70)
     pieces = ct.progressive_validation(ct.AdaptiveSharingClassifier(), csr_array(X), y, task=task, delay=delay)
     np.testing.assert_allclose(whole.margin, pieces.margin, rtol=1e-12, atol=1e-13)
-    blocks = ct.AdaptiveSharingClassifier().as_block(X, y, task).pieces(45)
+    blocks = ct.AdaptiveSharingClassifier().__stream_model__().as_block(X, y, task).pieces(45)
     parts = ct.progressive_validation(ct.AdaptiveSharingClassifier(), blocks, delay=delay, tasks=list(range(6)))
     np.testing.assert_allclose(whole.margin, parts.margin, rtol=1e-12, atol=1e-13)
     assert PIECE > 70
@@ -348,15 +348,15 @@ def test_margins_that_are_no_log_odds_are_mixed_as_they_are():
 def test_a_file_of_other_members_is_refused():
     X, y, task = stream(14)
     model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
-    data, arrays = model._learner().dump(model.state_)
+    data, arrays = model.learner().dump(model.state_)
     with pytest.raises(ValueError, match="the file holds 4 members, and the parameters name 8"):
-        ct.AdaptiveSharingClassifier("ensemble")._learner().restore(data, arrays, model.tasks_)
+        ct.AdaptiveSharingClassifier("ensemble").learner().restore(data, arrays, model.tasks_)
 
 
 def test_a_file_without_a_last_step_begins_one():
     X, y, task = stream(14)
     model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
-    learner = model._learner()
+    learner = model.learner()
     data, arrays = learner.dump(model.state_)
     old = {name: array for name, array in arrays.items() if not name.startswith("layer.")}
     state = learner.restore(data, old, model.tasks_)
@@ -365,21 +365,21 @@ def test_a_file_without_a_last_step_begins_one():
 
 
 def late_block(X, y, task, first, last):
-    return ct.AdaptiveSharingClassifier().as_block(X, y, task).piece(first, last)
+    return ct.AdaptiveSharingClassifier().__stream_model__().as_block(X, y, task).piece(first, last)
 
 
 @pytest.mark.parametrize("between", ["nothing", "a file", "a copy"])
 def test_what_experts_told_waits_for_its_label(between, tmp_path):
     X, y, task = stream(15, n=300)
     whole, parts = (ct.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2))
-    whole.learn_block(late_block(X, y, task, 50, 300), late=20)
-    parts.learn_block(late_block(X, y, task, 50, 170), late=20)
+    whole.__stream_model__().learn_block(late_block(X, y, task, 50, 300), late=20)
+    parts.__stream_model__().learn_block(late_block(X, y, task, 50, 170), late=20)
     if between == "a file":
         parts.save(tmp_path / "model")
         parts = ct.load(tmp_path / "model")
     if between == "a copy":
         parts = copy.deepcopy(parts)
-    parts.learn_block(late_block(X, y, task, 150, 300), late=20)
+    parts.__stream_model__().learn_block(late_block(X, y, task, 150, 300), late=20)
     np.testing.assert_array_equal(whole.state_.layer.mean, parts.state_.layer.mean)
     np.testing.assert_array_equal(whole.state_.losses.tasks, parts.state_.losses.tasks)
     assert whole.state_.waiting.told.shape == (4, 20)
@@ -409,14 +409,14 @@ def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
 def test_what_was_told_is_forgotten_when_other_records_come(then):
     X, y, task = stream(15, n=300)
     model = ct.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50])
-    model.learn_block(late_block(X, y, task, 50, 170), late=20)
+    model.__stream_model__().learn_block(late_block(X, y, task, 50, 170), late=20)
     told = model.state_.waiting.told
     if then == "learns at once":
-        model.learn_block(late_block(X, y, task, 150, 170))
+        model.__stream_model__().learn_block(late_block(X, y, task, 150, 170))
     elif then == "passes by":
-        model.pass_by()
+        model.__stream_model__().skip_unlabelled()
     else:
-        model.learn_block(late_block(X, y, (task + 1) % 6, 150, 200), late=20)
+        model.__stream_model__().learn_block(late_block(X, y, (task + 1) % 6, 150, 200), late=20)
         assert not np.array_equal(model.state_.waiting.told, told)
         return
     assert model.state_.waiting.told.size == 0
@@ -434,7 +434,7 @@ def test_going_on_after_loading_is_never_having_stopped(members, storage, tmp_pa
         members = [
             ct.MultitaskLogistic(ct.MeanRegularized(b=3)),
             ct.MultitaskPerceptron(average=True),
-            ct.Member(Linear(), ct.Clusters({i: i % 2 for i in range(9)}, b=1), ct.PassiveAggressive()),
+            ct.Member(LinearWeights(), ct.Clusters({i: i % 2 for i in range(9)}, b=1), ct.PassiveAggressive()),
             ct.Member(DiagonalAROW(), ct.Pooled(), ct.AROW()),
         ]
     model = ct.AdaptiveSharingClassifier(members, storage=storage, bits=3, local=0.2)

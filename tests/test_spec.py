@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie import spec
-from coterie.hypotheses import Linear
+from coterie.hypotheses import LinearWeights
 from coterie.wrappers import Averaged
 from streams import CASES
 
@@ -29,8 +29,8 @@ PARTS = [
     ct.Hierarchy({"u": "fr", "fr": "all"}, b=(1.0, 2.0)),
     ct.Perceptron(),
     ct.PassiveAggressive(C=0.1, variant="II"),
-    Linear(storage="hashed", dtype="float32", bits=9),
-    Averaged(Linear()),
+    LinearWeights(storage="hashed", dtype="float32", bits=9),
+    Averaged(LinearWeights()),
 ]
 parts = pytest.mark.parametrize("part", PARTS, ids=repr)
 

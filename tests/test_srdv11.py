@@ -85,6 +85,7 @@ def test_fixed_relations_ask_by_the_margin_and_learned_ones_by_their_row():
     assert set(srdv11.PRINTED_ASKING) < set(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_learned_relations_beat_independent_perceptrons_on_reviews():
     split = srdv11.real("amazon4")
@@ -93,6 +94,7 @@ def test_learned_relations_beat_independent_perceptrons_on_reviews():
     assert learned > alone + 1
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.usefixtures("data_folder")
 @pytest.mark.parametrize("item", ["table3", "table5", "figure1"])

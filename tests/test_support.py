@@ -10,8 +10,8 @@ import plotly.graph_objects
 import pytest
 
 import coterie as ct
+from coterie.evaluation.support import support_curve
 from coterie.report import render
-from coterie.streams.support import support_curve
 
 RNG = np.random.default_rng(0)
 X, TASK = RNG.normal(size=(900, 3)), RNG.integers(8, size=900)

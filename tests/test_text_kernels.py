@@ -12,15 +12,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from coterie.numeric import fields
-from coterie.numeric.csv_records import split_csv
-from coterie.numeric.decimals import parse_number
-from coterie.numeric.eight import append_digits, digits_in, name_in
-from coterie.numeric.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
-from coterie.numeric.rows import merge_repeats, standardise, unit_rows
-from coterie.numeric.svmlight import NO_QUERY, parse_svmlight
-from coterie.numeric.text import hash_texts, token_bound
-from coterie.numeric.vowpal import parse_vowpal
+from coterie.numeric.core import fields
+from coterie.numeric.core.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
+from coterie.numeric.text.csv import split_csv
+from coterie.numeric.text.eight_bytes import append_digits, digits_in, name_in
+from coterie.numeric.text.numbers import parse_number
+from coterie.numeric.text.rows import merge_repeats, standardise, unit_rows
+from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
+from coterie.numeric.text.vowpal import parse_vowpal
+from coterie.numeric.text.words import hash_texts, token_bound
 from reference import text as reference
 
 # the first example of each test may compile

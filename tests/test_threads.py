@@ -63,7 +63,7 @@ VERBS = {
     "predict_one": lambda model: model.predict_one(XS[0], TASKS[0]),
     "predict": lambda model: model.predict(XS, TASKS),
     "coef_": lambda model: getattr(model, "coef_", None) if hasattr(model, "coef_") else model.predict(XS, TASKS),
-    "save": lambda model: model.dump(),
+    "save": lambda model: model.__dump__(),
     "pickle": pickle.dumps,
     "deepcopy": copy.deepcopy,
 }
@@ -73,7 +73,7 @@ OF_VIEWS = {
     "fit": lambda model: model.fit(TWO_VIEWS, [True, False]),
     "predict_one": lambda model: model.predict_one(TWO_VIEWS[1]),
     "predict": lambda model: model.predict(TWO_VIEWS),
-    "save": lambda model: model.dump(),
+    "save": lambda model: model.__dump__(),
     "pickle": pickle.dumps,
     "deepcopy": copy.deepcopy,
 }
@@ -89,7 +89,7 @@ def waits(model, verb):
         except Exception as error:
             failed.append(error)
 
-    with (getattr(model, "model", None) or model)._lock, model._lock:
+    with model.__stream_model__().lock:
         thread = threading.Thread(target=call)
         thread.start()
         thread.join(0.05)
@@ -120,7 +120,7 @@ def test_nobody_learns_or_looks_while_another_thread_learns_views(name, verb):
 def test_a_copy_waits_for_nobody(made):
     model = ct.MultitaskLogistic().partial_fit(XS, YS, TASKS)
     other = made(model)
-    with model._lock:
+    with model.__stream_model__().lock:
         thread = threading.Thread(target=other.learn_one, args=RECORDS[0])
         thread.start()
         thread.join(30)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, false_discovery_control
 
 import samples
-from coterie.streams.paired import benjamini_hochberg, mcnemar, paired_interval
-from coterie.streams.verdict import verdict
-from coterie.streams.wording import counted, digits_for, listed, percent, points
+from coterie.evaluation.paired import benjamini_hochberg, mcnemar, paired_interval
+from coterie.evaluation.verdict import verdict
+from coterie.wording import counted, digits_for, listed, percent, points
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=60)
 cells = st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300))

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.streams.view_bounds import orthogonal_view_bound, view_bound
+from coterie.bounds.views import orthogonal_view_bound, view_bound
 
 
 def comparators(rng, widths, truth=None):
@@ -104,5 +104,5 @@ def test_bounds_refuse_what_does_not_fit():
         view_bound(trace, X, np.ones((2, 3)), 2)
     with pytest.raises(ValueError, match=r"one comparator a view, of lengths \[2, 2\]"):
         orthogonal_view_bound(trace, X, [np.ones(2)], 2)
-    with pytest.raises(ValueError, match="p must be finite"):
+    with pytest.raises(ValueError, match="p must be a finite number, at least 1"):
         view_bound(trace, X, np.ones((2, 2)), 0.5)

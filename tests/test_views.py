@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.budgets import Unbounded
-from coterie.hypotheses.norms import GroupNorm, SchattenNorm
 from coterie.kernels import Gaussian, Linear, Polynomial, gram
 from coterie.relations import Independent
+from coterie.views.norms import GroupNorm, SchattenNorm
 from reference import views as reference
 
 POWERS = [1, 1.3, 2, 5.5, 20]
@@ -216,15 +216,15 @@ def test_the_weights_are_the_gradient_of_half_the_squared_norm(p):
 def test_views_are_weighted_by_the_transform_applied_p_minus_one_times(p):
     """(3.1.12) with the positive factor that is left out there, and (3.1.13)."""
     V = np.random.default_rng(1).normal(size=(6, 3))
-    model, scale = SchattenNorm(p), reference.schatten(V, 2 * p) ** (2 * (1 - p))
-    potential, store = model.potential(3), model.store((6, 6, 6), dense=True)
+    scale = reference.schatten(V, 2 * p) ** (2 * (1 - p))
+    store, potential = SchattenNorm(p).start((6, 6, 6), dense=True)
     potential.gram[:], store.weights[:] = V.T @ V, V.T
-    from coterie.numeric import potentials
-    from coterie.numeric.generic import compiled
+    from coterie.numeric.core.generic import compiled
+    from coterie.numeric.views import potentials
 
     compiled(lambda each: potentials.refresh(each))(potential)
     store.cached[:] = potential.factor.reshape(3, 3) @ store.weights
-    for k, found in enumerate(model.weights(store, potential, (6, 6, 6))):
+    for k, found in enumerate(store.by_view(potential, (6, 6, 6))):
         expected = V[:, k]
         for _ in range(p - 1):
             expected = reference.transform(V, expected)
@@ -381,7 +381,7 @@ def test_going_on_after_loading_equals_never_having_stopped(name, tmp_path):
     for each in (model, loaded):
         each.partial_fit([block[40:] for block in X], y[40:])
     assert np.allclose(model.decision_function(X), loaded.decision_function(X), rtol=1e-12, atol=1e-12)
-    (one, arrays), (other, again) = model.dump(), loaded.dump()
+    (one, arrays), (other, again) = model.__dump__(), loaded.__dump__()
     assert one == other
     assert list(arrays) == list(again)
     assert all(np.array_equal(array, again[key]) for key, array in arrays.items())
@@ -412,7 +412,9 @@ def test_late_labels(name, delay):
     model, margins = MODELS[name](), np.zeros(60)
     for t in range(60):
         if t > delay:
-            model.partial_fit([block[t - delay - 1 : t - delay] for block in X], y[t - delay - 1 : t - delay], [-1, 1])
+            model.partial_fit(
+                [block[t - delay - 1 : t - delay] for block in X], y[t - delay - 1 : t - delay], classes=[-1, 1]
+            )
         if model.fitted:
             margins[t] = model.decision_function([block[t : t + 1] for block in X])[0]
     np.testing.assert_allclose(late.margin, margins, rtol=1e-9, atol=1e-9)
@@ -497,14 +499,17 @@ REFUSED = {
         lambda: ct.MultiviewPerceptron(views=["a", "b"]).fit({"a": GOOD[0], "c": GOOD[1]}, [1, 0]),
         "view 'c' is unknown: the views are 'a', 'b'",
     ),
-    "p below 1": (lambda: ct.MultiviewPerceptron(0.5).fit(GOOD, [1, 0]), "p must be finite and at least 1, got 0.5"),
+    "p below 1": (
+        lambda: ct.MultiviewPerceptron(0.5).fit(GOOD, [1, 0]),
+        "p must be a finite number, at least 1, got 0.5",
+    ),
     "p that is no number": (
         lambda: ct.OrthogonalMultiviewPerceptron("auto").fit(GOOD, [1, 0]),
-        "p must be finite and at least 1, got 'auto'",
+        "p must be a finite number, at least 1, got 'auto'",
     ),
     "an inner norm below 2": (
         lambda: ct.OrthogonalMultiviewPerceptron(inner=1).fit(GOOD, [1, 0]),
-        "inner must be finite and at least 2, got 1",
+        "inner must be a finite number, at least 2, got 1",
     ),
     "an inner norm with kernels": (
         lambda: ct.OrthogonalMultiviewPerceptron(2, "linear", inner=3).fit(GOOD, [1, 0]),
@@ -587,7 +592,7 @@ def test_what_is_refused_changes_nothing():
             with pytest.raises(ValueError, match=r"finite|unknown|binary"):
                 model.learn_one(bad, label)
         assert np.allclose(model.decision_function(given), before, rtol=1e-12, atol=1e-12), name
-        assert "new" not in model.view_.words[0].numbers
+        assert "new" not in model.__stream_model__().input.views.words[0].numbers
         with pytest.raises(ValueError, match="learned from dictionaries"):
             model.partial_fit(X, y)
 

@@ -1,3 +1,10 @@
+from . import bounds as bounds
+from . import datasets as datasets
+from . import evaluation as evaluation
+from . import explanation as explanation
+from . import io as io
+from . import kernels as kernels
+from . import relations as relations
 from .asking import Always as Always
 from .asking import Below as Below
 from .asking import Margin as Margin
@@ -28,12 +35,17 @@ from .budgets import Projectron as Projectron
 from .budgets import RandomRemoval as RandomRemoval
 from .budgets import SharedProjection as SharedProjection
 from .budgets import Unbounded as Unbounded
+from .evaluation.comparison import Comparison as Comparison
+from .evaluation.comparison import compare as compare
+from .evaluation.progressive import progressive_validation as progressive_validation
+from .evaluation.trace import Trace as Trace
 from .hypotheses import AdaptiveGradient as AdaptiveGradient
 from .hypotheses import DiagonalAROW as DiagonalAROW
 from .hypotheses import FullCovariance as FullCovariance
 from .hypotheses import Heterogeneous as Heterogeneous
-from .hypotheses import Linear as Linear
+from .hypotheses import LinearWeights as LinearWeights
 from .hypotheses import PNormed as PNormed
+from .inputs.view_input import PartialBlock as PartialBlock
 from .kernels import Gaussian as Gaussian
 from .kernels import Normalised as Normalised
 from .kernels import Pairwise as Pairwise
@@ -82,11 +94,6 @@ from .rules import PassiveAggressive as PassiveAggressive
 from .rules import Perceptron as Perceptron
 from .rules import SecondOrder as SecondOrder
 from .rules import Squared as Squared
-from .streams.comparison import Comparison as Comparison
-from .streams.comparison import compare as compare
-from .streams.progressive import Trace as Trace
-from .streams.progressive import progressive_validation as progressive_validation
-from .streams.view_input import PartialBlock as PartialBlock
 from .wrappers import Forgetting as Forgetting
 
 __version__: str

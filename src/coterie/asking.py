@@ -1,15 +1,23 @@
-"""How likely a record's label is asked for: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
+"""Chances of asking for a label: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from . import spec
-from .numeric import asking as compiled
+from .numeric.primal import asking as compiled
+
+_NUMBER = spec.Setting(
+    of_class=True,
+    option="ask_c",
+    metavar="C",
+    help="The c of `margin`, the threshold of `below`, the rate of `randomly`.",
+)
 
 
+@spec.choice("ask", "always")
 @spec.part
 class Always:
     """Ask for every label: with it, selective sampling is learning as it always was, bit for bit.
@@ -27,6 +35,7 @@ class Always:
         return compiled.Constant(1.0)
 
 
+@spec.choice("ask", "randomly")
 @spec.part
 class Randomly:
     """Ask for a label with the same chance whatever the record: what asking has to be better than.
@@ -42,19 +51,16 @@ class Randomly:
     Randomly(rate=0.2)
     """
 
-    rate: float
+    rate: float = spec.field(_NUMBER, above=0, at_most=1)
 
     learned: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if not (spec.is_number(self.rate) and 0 < self.rate <= 1):
-            raise ValueError(f"rate of Randomly must be a number above 0 and at most 1, got {self.rate!r}")
 
     def compiled(self, n_tasks: int) -> compiled.Constant:
         """The chance as compiled code takes it."""
         return compiled.Constant(float(self.rate))
 
 
+@spec.choice("ask", "margin")
 @spec.part
 class Margin:
     """Ask with chance c / (c + |margin|): surely where the model is undecided, seldom where it is sure.
@@ -73,18 +79,16 @@ class Margin:
     Margin(c=0.3)
     """
 
-    c: float = 0.3
+    c: float = spec.field(_NUMBER, default=0.3, above=0)
 
     learned: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _check_positive(self, "c")
 
     def compiled(self, n_tasks: int) -> compiled.Inverse:
         """The chance as compiled code takes it."""
         return compiled.Inverse(float(self.c))
 
 
+@spec.choice("ask", "below")
 @spec.part
 class Below:
     """Ask wherever |margin| < threshold, and nowhere else: no chance is involved.
@@ -102,18 +106,16 @@ class Below:
     Below(threshold=1.0)
     """
 
-    threshold: float
+    threshold: float = spec.field(_NUMBER, above=0)
 
     learned: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _check_positive(self, "threshold")
 
     def compiled(self, n_tasks: int) -> compiled.Step:
         """The chance as compiled code takes it."""
         return compiled.Step(float(self.threshold))
 
 
+@spec.choice("ask", "row")
 @spec.part
 class RelationRow:
     """Ask with chance b / (b + |margin|), b = scale · Σ_j |A_ij|, the diagonal of the task's row included (SRDV11 §4).
@@ -134,17 +136,10 @@ class RelationRow:
     RelationRow(scale=100.0)
     """
 
-    scale: float = 1.0
+    scale: float = spec.field(default=1.0, above=0, of_class=True)
 
     learned: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_positive(self, "scale")
 
     def compiled(self, n_tasks: int) -> compiled.Row:
         """The chance as compiled code takes it, its sums not yet taken."""
         return compiled.Row(np.zeros(n_tasks), np.full(1, -1), float(self.scale))
-
-
-def _check_positive(part: Any, name: str) -> None:
-    spec.check_positive(f"{name} of {type(part).__name__}", getattr(part, name))

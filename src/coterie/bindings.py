@@ -1,25 +1,83 @@
-"""The forms of relations bound to the models that can learn under them: by levels, by columns of M, by learning M."""
+"""Relations bound to models of weights, by the form in which M comes: by levels, by columns, or learned.
+
+:class:`Binding` and :class:`ModelBinding` are the contract. :mod:`coterie.learners.bindings` has the same for models
+that read M by pairs of tasks.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .hypotheses import linear
+from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, LearningHypothesis
 from .index import Index
-from .numeric.models import Columns
+from .numeric.primal.round import Model
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
 from .relations.learned import check_size, matrix_of
 from .state import State
 
+Matrix = NDArray[np.float64]
 
-class Nested:
-    """What a relation of nested groups says whatever it is bound to."""
+
+class Binding(Protocol):
+    """The part of a relation's binding that is the same for all models; a state is changed in place."""
+
+    def check(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
+        """Refuse new tasks that the relation cannot have: ValueError naming the first."""
+
+    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+        """Write out A⁻¹ on the paper's scale, for all tasks known or ``among`` those with these numbers."""
+
+    def warn_if_frozen(self, relation: Any, state: State) -> None:
+        """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
+
+
+class Joined(Protocol):
+    """A hypothesis and a relation that can be learned under it, as a learner has them."""
+
+    hypothesis: Any
+    relation: Any
+
+
+class ModelBinding(Binding, Protocol):
+    """A relation bound to a model of weights, as :class:`coterie.learner.Learner` asks for it."""
+
+    def start(
+        self, learner: Joined, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None
+    ) -> State:
+        """Make the state before the first round; see :meth:`coterie.learner.Learner.init`."""
+
+    def extend(self, learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
+        """Make room for new tasks and for so many features; all or nothing."""
+
+    def ensure_capacity(self, state: State, i: int, entries: int) -> None:
+        """Give what ``ready`` found missing for a record of task i: its column of M, or room for so many entries."""
+
+    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
+        """Make what predicts for tasks that nobody has seen; ValueError where there can be none."""
+
+    def share(self, relation: Any, state: State) -> Matrix:
+        """Tell how much of each task's moves is shared with others, from 0 to 1."""
+
+    def from_saved(self, learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, Any]:
+        """Undo ``Model.to_saved``; also gives what the state keeps of the relation for these tasks."""
+
+
+class _Fixed:
+    """A relation that is given."""
+
+    @staticmethod
+    def warn_if_frozen(relation: Any, state: State) -> None:
+        """Do nothing: M does not change."""
+
+
+class Nested(_Fixed):
+    """A relation of nested groups, whatever it is bound to."""
 
     @staticmethod
     def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
@@ -27,23 +85,23 @@ class Nested:
             relation.path(task)
 
     @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(relation.relation_matrix(state.tasks.labels, among))
 
 
-class Columnwise:
-    """What a relation that gives columns of M says whatever it is bound to."""
+class Columnwise(_Fixed):
+    """A relation that gives columns of M, whatever it is bound to."""
 
     @staticmethod
     def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
         refuse_unknown(relation, state.tasks, new)
 
     @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
+    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Any:
         raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
 
     @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(relation.relation_matrix(None if among is None else [state.tasks.labels[i] for i in among]))
 
 
@@ -51,157 +109,142 @@ class ByLevels(Nested):
     """A relation of nested groups bound to a model of raw sums."""
 
     @staticmethod
-    def start(learner: Any, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
+    def start(learner: Joined, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         sharing = GroupIndex(learner.relation)
         index = Index(tasks)
         levels = sharing.extend(sharing.empty(), 0, index.sequence, 0)
         own = len(index) if learner.relation.specific else 1
-        model = learner.hypothesis.grouped(levels, len(sharing), own, features, dense)
+        hypothesis: Hypothesis = learner.hypothesis
+        model = hypothesis.by_levels(levels, len(sharing), own, features, dense)
         return State(model, index, sharing, features, dense)
 
     @staticmethod
-    def extend(learner: Any, state: State, new: Sequence[Hashable], features: int) -> None:
-        model = state.model
+    def extend(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
+        model: Model = state.model
         if new:
-            known = linear.levels_of(model)
+            known = model.sharing
             levels = state.sharing.extend(known, len(state.tasks), new, state.rounds)
-            model = model if levels is known else linear.with_levels(model, levels)
+            model = model if levels is known else model.with_sharing(levels)
         tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
-        state.take(learner.hypothesis.fit(model, len(state.sharing), tasks, features, state.dense))
+        state.replace_model(model.fit(learner.hypothesis.tables.fit, len(state.sharing), tasks, features, state.dense))
         state.tasks.add(new)
         state.features = features
 
     @staticmethod
-    def share(relation: Any, state: State) -> NDArray[np.float64]:
-        levels = linear.levels_of(state.model)
+    def share(relation: Any, state: State) -> Matrix:
+        levels = state.model.sharing
         own, paths = levels.own[: len(state.tasks)], levels.paths[: len(state.tasks)]
         held = np.append(levels.weight, 0.0)[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
         return np.asarray(held / (own + held))
 
     @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
-        return linear.as_unseen(state.model, state.sharing.ghosts(linear.levels_of(state.model), tasks))
+    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Model:
+        model: Model = state.model
+        return model.unseen_task_model(len(tasks), state.sharing.unseen_task_model(model.sharing, tasks))
 
     @staticmethod
-    def provide(state: State, i: int, entries: int) -> None:
-        state.model = linear.make_room(state.model, i, entries)
+    def ensure_capacity(state: State, i: int, entries: int) -> None:
+        state.model = state.model.make_room(i, entries)
 
     @staticmethod
-    def notice(relation: Any, state: State) -> None:
-        """Nothing to tell: M does not change."""
-
-    @staticmethod
-    def lean(model: Any) -> Any:
-        return linear.without_copies(model)
-
-    @staticmethod
-    def rebound(learner: Any, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        return linear.with_levels(model, linear.levels_of(model)), GroupIndex(learner.relation, tasks)
+    def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, GroupIndex]:
+        return model.with_sharing(model.sharing), GroupIndex(learner.relation, tasks)
 
 
 class ByColumns(Columnwise):
     """A relation that gives columns of M, bound to a model of the weights themselves."""
 
     @staticmethod
-    def start(learner: Any, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
+    def start(learner: Joined, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         known = Index(learner.relation.known_tasks)
         refuse_unknown(learner.relation, known, tasks)
         cache = column_cache(learner.relation.source())
-        model = learner.hypothesis.spread(cache.columns, len(known), features, dense)
+        hypothesis: ColumnHypothesis = learner.hypothesis
+        model = hypothesis.by_columns(cache.columns, len(known), features, dense)
         return State(model, known, cache, features, dense)
 
     @staticmethod
-    def extend(learner: Any, state: State, new: Sequence[Hashable], features: int) -> None:
+    def extend(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
         refuse_unknown(learner.relation, state.tasks, new)
-        state.model = learner.hypothesis.fit(state.model, 0, len(state.tasks), features, state.dense)
+        state.model = state.model.fit(learner.hypothesis.tables.fit, 0, len(state.tasks), features, state.dense)
         state.features = features
 
     @staticmethod
-    def share(relation: Any, state: State) -> NDArray[np.float64]:
+    def share(relation: Any, state: State) -> Matrix:
         return mean_share(np.asarray(relation.relation_matrix()))
 
     @staticmethod
-    def provide(state: State, i: int, entries: int) -> None:
+    def ensure_capacity(state: State, i: int, entries: int) -> None:
         if state.sharing.columns.slot[i] < 0:
             state.sharing.fetch(i)
-            state.model = linear.with_columns(state.model, state.sharing.columns)
-        state.model = linear.make_room(state.model, i, entries)
+            state.model = state.model.with_sharing(state.sharing.columns)
+        state.model = state.model.make_room(i, entries)
 
     @staticmethod
-    def notice(relation: Any, state: State) -> None:
-        """Nothing to tell: M does not change."""
-
-    @staticmethod
-    def lean(model: Any) -> Any:
-        return linear.with_columns(model, Columns(np.zeros((0, 0)), np.zeros(0, np.int64)))
-
-    @staticmethod
-    def rebound(learner: Any, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+    def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, Any]:
         cache = column_cache(learner.relation.source())
-        return linear.with_columns(model, cache.columns), cache
+        return model.with_sharing(cache.columns), cache
 
 
 class ByLearning:
     """A relation that is learned from the weights, which are all kept."""
 
     @staticmethod
-    def start(learner: Any, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
-        index = Index(tasks)
-        relation = learner.relation.begin(index.labels, features, length)
-        model = learner.hypothesis.learned(relation, len(index), features, dense)
-        return State(model, index, None, features, dense)
-
-    @staticmethod
-    def extend(learner: Any, state: State, new: Sequence[Hashable], features: int) -> None:
-        tasks = [*state.tasks.labels, *new]
-        relation = learner.relation.grow(linear.relation_of(state.model), tasks, features)
-        model = learner.hypothesis.fit(state.model, 0, len(tasks), features, state.dense)
-        state.model = linear.with_relation(model, relation)
-        state.tasks.add(new)
-        state.features = features
-
-    @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Any:
-        return linear.nothing(state.model, len(tasks))
-
-    @staticmethod
-    def provide(state: State, i: int, entries: int) -> None:
-        """Nothing is ever missing: every weight has its place and every column of M is state."""
-
-    @staticmethod
-    def notice(relation: Any, state: State) -> None:
-        tell_outgrown(relation, linear.relation_of(state.model).status)
-
-    @staticmethod
-    def lean(model: Any) -> Any:
-        return linear.without_copies(model)
-
-    @staticmethod
-    def rebound(learner: Any, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        return linear.with_relation(model, linear.relation_of(model)), None
-
-    @staticmethod
     def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
         check_size(relation, len(state.tasks) + len(new))
 
     @staticmethod
-    def share(relation: Any, state: State) -> NDArray[np.float64]:
-        return mean_share(matrix_of(linear.relation_of(state.model)))
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        M = matrix_of(linear.relation_of(state.model))
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+        M = matrix_of(state.model.sharing)
         return M if among is None else M[np.ix_(among, among)]
 
+    @staticmethod
+    def warn_if_frozen(relation: Any, state: State) -> None:
+        warn_if_outgrown(relation, state.model.sharing.status)
 
-def mean_share(M: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much each task has in common with the others in the mean, M taken to a unit diagonal."""
+    @staticmethod
+    def start(learner: Joined, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
+        index = Index(tasks)
+        relation = learner.relation.begin(index.labels, features, length)
+        hypothesis: LearningHypothesis = learner.hypothesis
+        model = hypothesis.by_learning(relation, len(index), features, dense)
+        return State(model, index, None, features, dense)
+
+    @staticmethod
+    def extend(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
+        tasks = [*state.tasks.labels, *new]
+        relation = learner.relation.grow(state.model.sharing, tasks, features)
+        model = state.model.fit(learner.hypothesis.tables.fit, 0, len(tasks), features, state.dense)
+        state.model = model.with_sharing(relation)
+        state.tasks.add(new)
+        state.features = features
+
+    @staticmethod
+    def ensure_capacity(state: State, i: int, entries: int) -> None:
+        """Do nothing: every weight has its place and every column of M is state."""
+
+    @staticmethod
+    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Model:
+        model: Model = state.model
+        return model.unseen_task_model(len(tasks), model.sharing)
+
+    @staticmethod
+    def share(relation: Any, state: State) -> Matrix:
+        return mean_share(matrix_of(state.model.sharing))
+
+    @staticmethod
+    def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, None]:
+        return model.with_sharing(model.sharing), None
+
+
+def mean_share(M: Matrix) -> Matrix:
+    """Return the mean of what each task shares with the others, M taken to a unit diagonal."""
     scale = np.sqrt(np.diag(M))
     return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1))
 
 
-def tell_outgrown(relation: Any, status: NDArray[np.int64]) -> None:
-    """Say once that a learned relation is held because it outgrew its limit."""
+def warn_if_outgrown(relation: Any, status: NDArray[np.int64]) -> None:
+    """Warn, once, that a learned relation is held because it outgrew its limit."""
     if status[0] == 1:
         status[0] = 2
         warnings.warn(
@@ -219,9 +262,12 @@ def refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> No
             raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")
 
 
-FORMS: dict[str | None, Any] = {
-    "levels": ByLevels,
-    "repelling levels": ByLevels,
-    "columns": ByColumns,
-    "learned": ByLearning,
+_LEVELS = ByLevels()
+
+#: The binding of each form of relation.
+FORMS: Mapping[str, ModelBinding] = {
+    "levels": _LEVELS,
+    "repelling levels": _LEVELS,
+    "columns": ByColumns(),
+    "learned": ByLearning(),
 }

@@ -1,7 +1,8 @@
 """Budgets: which support vectors stay when there is room for so many only.
 
 A budget keeps a memory of its own beside the support vectors: a queue's sums, an inverse Gram matrix, coefficients for
-every task. It is a named tuple of arrays, so it is saved and copied with everything else that is learned.
+every task. It is a named tuple of arrays in :mod:`coterie.numeric.dual`, so it is saved and copied with everything else
+that is learned. The protocol ``Budget`` has what a budget must say of itself.
 """
 
 from __future__ import annotations
@@ -13,11 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import spec
-from .numeric import memories, projections
-from .numeric.arrays import grown
+from .numeric.dual import eviction, projections
+from .numeric.dual.expansion import Budget as Budget
+
+Gram = Literal["multitask", "plain"]
+Paths = NDArray[np.int64]
+Queues = eviction.Queue | eviction.PrintedQueue
+Projections = projections.Projected | projections.Projectron
+SharedMemory = projections.SharedByTasks | projections.SharedByGroups
 
 #: What is as good as no limit.
 NO_LIMIT = 2**62
+
+_SIZE = spec.Setting(
+    kind="whole",
+    at_least=1,
+    unit="support vectors",
+    option="budget_size",
+    help="How many support vectors a budget holds, for all tasks together.",
+)
+_ETA = spec.Setting(above=0)
 
 
 @spec.part
@@ -30,19 +46,21 @@ class Unbounded:
     Unbounded()
     """
 
-    gram: ClassVar[str | None] = None
+    gram: ClassVar[Gram | None] = None
     keeps_coefficients: ClassVar[bool] = True
+    uses_diagonal: ClassVar[bool] = False
     size: ClassVar[int | None] = None
 
-    def memory(self, form: str) -> Any:
-        """What is kept beside the support vectors: nothing."""
-        return memories.Everything(NO_LIMIT)
+    def memory(self, form: str) -> eviction.Everything:
+        """The memory before the first mistake."""
+        return eviction.Everything(NO_LIMIT)
 
-    def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
+    def fit(self, memory: eviction.Everything, capacity: int, paths: Paths, tasks: int) -> eviction.Everything:
         """The memory with room for so many support vectors and tasks."""
         return memory
 
 
+@spec.choice("budget", "random")
 @spec.part
 class RandomRemoval:
     """A full budget loses a support vector drawn uniformly, never the new one (mtrbp; CC12 Algorithm 3).
@@ -68,26 +86,23 @@ class RandomRemoval:
     RandomRemoval(size=100, seed=0)
     """
 
-    gram: ClassVar[str | None] = None
+    gram: ClassVar[Gram | None] = None
     keeps_coefficients: ClassVar[bool] = True
+    uses_diagonal: ClassVar[bool] = False
 
-    size: int
-    seed: int = 0
+    size: int = spec.field(_SIZE)
+    seed: int = spec.field(default=0, kind="whole")
 
-    def __post_init__(self) -> None:
-        check_size(self.size)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, (int, np.integer)):
-            raise ValueError(f"seed must be a whole number, got {self.seed!r}")
+    def memory(self, form: str) -> eviction.RandomSlots:
+        """The memory before the first mistake."""
+        return eviction.RandomSlots(int(self.size), int(self.seed) % 2**63)
 
-    def memory(self, form: str) -> Any:
-        """What is kept beside the support vectors: nothing that changes."""
-        return memories.RandomSlots(int(self.size), int(self.seed) % 2**63)
-
-    def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
+    def fit(self, memory: eviction.RandomSlots, capacity: int, paths: Paths, tasks: int) -> eviction.RandomSlots:
         """The memory with room for so many support vectors and tasks."""
         return memory
 
 
+@spec.choice("budget", "forgetron")
 @spec.part
 class Forgetron:
     """The oldest support vector leaves, and all shrink by as much as its leaving asks for (mtforg; CC12 §4.3).
@@ -117,30 +132,26 @@ class Forgetron:
     Forgetron(size=100, variant='corrected')
     """
 
-    gram: ClassVar[str | None] = None
+    gram: ClassVar[Gram | None] = None
     keeps_coefficients: ClassVar[bool] = False
+    uses_diagonal: ClassVar[bool] = True
 
-    size: int
-    variant: Literal["corrected", "printed"] = "corrected"
+    size: int = spec.field(_SIZE)
+    variant: Literal["corrected", "printed"] = spec.field(default="corrected", choices=("corrected", "printed"))
 
-    def __post_init__(self) -> None:
-        check_size(self.size)
-        if self.variant not in ("corrected", "printed"):
-            raise ValueError(f"variant must be 'corrected' or 'printed', got {self.variant!r}")
+    def memory(self, form: str) -> Queues:
+        """The memory before the first mistake."""
+        return (eviction.Queue if self.variant == "corrected" else eviction.PrintedQueue).empty(int(self.size))
 
-    def memory(self, form: str) -> Any:
-        """What is kept beside the support vectors: sums of the mistakes, and for every slot of the moves since."""
-        kind = memories.Queue if self.variant == "corrected" else memories.PrintedQueue
-        return kind(int(self.size), np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
-
-    def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
+    def fit(self, memory: Queues, capacity: int, paths: Paths, tasks: int) -> Queues:
         """The memory with room for so many support vectors and tasks."""
-        return memory._replace(later=_wider(_taller(memory.later, 1 + paths.shape[1]), capacity))
+        return memory.with_room(capacity, paths.shape[1])
 
 
+@spec.choice("budget", "projection")
 @spec.part
 class Projection:
-    """What leaves is given away to those that stay, as far as they can hold it (mtbprj; CC12 Algorithm 1).
+    """A support vector that leaves is projected on those that stay (mtbprj; CC12 Algorithm 1).
 
     A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them. Else it
     is added; in a full budget the vector goes of which the others hold most, argmin_j |beta_j| · ‖what is left of j‖,
@@ -164,23 +175,20 @@ class Projection:
     Projection(size=100, eta=0.01)
     """
 
-    gram: ClassVar[str | None] = "multitask"
+    gram: ClassVar[Gram | None] = "multitask"
     keeps_coefficients: ClassVar[bool] = False
+    uses_diagonal: ClassVar[bool] = False
 
-    size: int
-    eta: float = 0.01
+    size: int = spec.field(_SIZE)
+    eta: float = spec.field(_ETA, default=0.01)
 
-    def __post_init__(self) -> None:
-        check_size(self.size)
-        spec.check_positive("eta", self.eta)
+    def memory(self, form: str) -> projections.Projected:
+        """The memory before the first mistake."""
+        return projections.Projected.empty(int(self.size), float(self.eta) ** 2)
 
-    def memory(self, form: str) -> Any:
-        """What is kept beside the support vectors: their inverse Gram matrix."""
-        return projections.Projected(int(self.size), float(self.eta) ** 2, *_inverse())
-
-    def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
+    def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
         """The memory with room for so many support vectors and tasks."""
-        return with_inverse(memory, capacity)
+        return memory.with_room(capacity)
 
 
 @spec.part
@@ -213,31 +221,28 @@ class Projectron:
     Projectron(eta=0.1, plus=True)
     """
 
-    gram: ClassVar[str | None] = "multitask"
+    gram: ClassVar[Gram | None] = "multitask"
     keeps_coefficients: ClassVar[bool] = False
+    uses_diagonal: ClassVar[bool] = False
     size: ClassVar[int | None] = None
 
-    eta: float = 0.01
-    plus: bool = False
+    eta: float = spec.field(_ETA, default=0.01)
+    plus: bool = spec.field(default=False)
 
-    def __post_init__(self) -> None:
-        spec.check_positive("eta", self.eta)
-        if not isinstance(self.plus, (bool, np.bool_)):
-            raise ValueError(f"plus must be True or False, got {self.plus!r}")
+    def memory(self, form: str) -> Projections:
+        """The memory before the first mistake."""
+        kind = projections.Projectron if self.plus else projections.Projected
+        return kind.empty(NO_LIMIT, float(self.eta) ** 2)
 
-    def memory(self, form: str) -> Any:
-        """What is kept beside the support vectors: their inverse Gram matrix."""
-        kind: Any = projections.Projectron if self.plus else projections.Projected
-        return kind(NO_LIMIT, float(self.eta) ** 2, *_inverse())
-
-    def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
+    def fit(self, memory: Projections, capacity: int, paths: Paths, tasks: int) -> Projections:
         """The memory with room for so many support vectors and tasks."""
-        return with_inverse(memory, capacity)
+        return memory.with_room(capacity)
 
 
+@spec.choice("budget", "shared")
 @spec.part
 class SharedProjection:
-    """As :class:`Projection`, but tasks share the support vectors whatever their relation (mtbprj-2; CC12 Algorithm 2).
+    """Projections as in :class:`Projection`, all tasks sharing the support vectors (mtbprj-2; CC12 Algorithm 2).
 
     Projections take no notice of tasks; every task has coefficients of its own, beta = M raw, and the vector goes for
     which ‖column j of beta‖ · ‖what is left of j‖ is least. Tasks that share nothing can so share the memory. With
@@ -260,50 +265,34 @@ class SharedProjection:
     SharedProjection(size=100, eta=0.01)
     """
 
-    gram: ClassVar[str | None] = "plain"
+    gram: ClassVar[Gram | None] = "plain"
     keeps_coefficients: ClassVar[bool] = False
+    uses_diagonal: ClassVar[bool] = False
 
-    size: int
-    eta: float = 0.01
+    size: int = spec.field(_SIZE)
+    eta: float = spec.field(_ETA, default=0.01)
 
-    def __post_init__(self) -> None:
-        check_size(self.size)
-        spec.check_positive("eta", self.eta)
+    def memory(self, form: str) -> SharedMemory:
+        """The memory before the first mistake."""
+        kind = projections.SharedByTasks if form == "columns" else projections.SharedByGroups
+        return kind.empty(int(self.size), float(self.eta) ** 2)
 
-    def memory(self, form: str) -> Any:
-        """What is kept beside the support vectors: their inverse Gram matrix, and coefficients of tasks."""
-        limits = int(self.size), float(self.eta) ** 2
-        if form == "columns":
-            return projections.SharedByTasks(*limits, *_inverse(), np.zeros((0, 0)))
-        none = np.zeros(0, np.int64)
-        tables = np.zeros((0, 0)), none, none.copy(), np.zeros(1, np.int64), np.zeros((0, 0)), np.zeros((0, 0))
-        return projections.SharedByGroups(*limits, *_inverse(), *tables, np.zeros(0), none.copy())
-
-    def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
+    def fit(self, memory: SharedMemory, capacity: int, paths: Paths, tasks: int) -> SharedMemory:
         """The memory with room for so many support vectors and tasks."""
-        memory = with_inverse(memory, capacity)
-        if hasattr(memory, "beta"):
-            return memory._replace(beta=_wider(grown(memory.beta, tasks), capacity))
-        above = _above(paths)
-        return memory._replace(
-            raw=_wider(memory.raw, capacity),
-            row=_padded(memory.row, tasks),
-            sums=_wider(_taller(memory.sums, len(above)), capacity),
-            scaled=_wider(_taller(memory.scaled, len(above)), capacity),
-            squares=grown(memory.squares, capacity)[:capacity],
-            above=above,
-        )
+        return memory.with_room(capacity, paths, tasks)
 
 
 def budget_of_fraction(
     fraction: float, budget: Callable[..., Any], model: Any, X: Any, y: Any, task: Any = None, **options: Any
 ) -> Any:
-    """A budget as a part of what one unbounded kernel Perceptron a task keeps of the records (CC12 §5: 25, 10, 5 %).
+    """Make a budget of a fraction of the support vectors that one unbounded Perceptron a task keeps.
+
+    CC12 §5 takes 25, 10 and 5 % of them.
 
     Parameters
     ----------
     fraction : float in (0, 1]
-        The part.
+        The fraction.
     budget : type
         Such as :class:`Forgetron`.
     model : MultitaskKernelPerceptron
@@ -329,52 +318,3 @@ def budget_of_fraction(
         raise ValueError(f"fraction must lie in (0, 1], got {fraction!r}")
     alone = model.alone().fit(X, y, task)
     return budget(max(1, round(fraction * alone.n_support_)), **options)
-
-
-def check_size(size: Any) -> None:
-    """Refuse what is no number of support vectors."""
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-        raise ValueError(f"size must be a whole number of support vectors, at least 1, got {size!r}")
-
-
-def with_inverse(memory: Any, capacity: int) -> Any:
-    """A memory whose inverse Gram matrix has room for so many support vectors."""
-    if len(memory.inverse) == capacity:
-        return memory
-    inverse = np.zeros((capacity, capacity))
-    n = len(memory.inverse)
-    inverse[:n, :n] = memory.inverse
-    return memory._replace(inverse=inverse, waiting=np.zeros((2, capacity)), spare=np.zeros((4, capacity)))
-
-
-def with_rows(memory: Any) -> Any:
-    """A memory of tasks' coefficients with room for more tasks."""
-    rows = max(4, len(memory.raw) + len(memory.raw) // 2)
-    return memory._replace(raw=_taller(memory.raw, rows), owner=_padded(memory.owner, rows, 0))
-
-
-def _inverse() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    return np.zeros((0, 0)), np.zeros((2, 0)), np.zeros((4, 0))
-
-
-def _wider(table: NDArray[np.float64], columns: int) -> NDArray[np.float64]:
-    if table.shape[1] == columns:
-        return table
-    return np.pad(table, ((0, 0), (0, columns - table.shape[1])))
-
-
-def _taller(table: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    return table if len(table) == rows else np.pad(table, ((0, rows - len(table)), (0, 0)))
-
-
-def _padded(places: NDArray[np.int64], n: int, value: int = -1) -> NDArray[np.int64]:
-    return np.pad(places, (0, n - len(places)), constant_values=value)
-
-
-def _above(paths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The group that each group lies in, from the groups of all tasks."""
-    above = np.full(int(paths.max(initial=-1)) + 1, -1, np.int64)
-    for level in range(1, paths.shape[1]):
-        inside = paths[:, level] >= 0
-        above[paths[inside, level]] = paths[inside, level - 1]
-    return above

@@ -1,26 +1,56 @@
-"""What a learned model says of its tasks: who shares with whom, and where two tasks differ.
+"""Explanations of a learned model: which tasks share with each other, and in which features two tasks differ.
 
-Every function takes a fitted online classifier; matrices are of all tasks unless some are named.
+Every function takes a fitted model; matrices are of all tasks unless some are named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .evaluation.stream_model import stream_model_of
+from .inputs.block import Block
+
 Matrix = NDArray[np.float64]
 
-#: So many tasks are looked at for the nearest of one.
+#: Of so many tasks the nearest to one are chosen.
 MOST = 2000
+
+
+class SharingModel(Protocol):
+    """A fitted model of many tasks, online or batch."""
+
+    @property
+    def tasks_(self) -> list[Hashable]:
+        """The tasks learned from."""
+
+    @property
+    def relation_matrix_(self) -> NDArray[Any]:
+        """M = A⁻¹ among all of them."""
+
+    def relation_among(self, tasks: Sequence[Hashable], /) -> NDArray[Any]:
+        """M = A⁻¹ among some of them."""
+
+
+class LinearModel(SharingModel, Protocol):
+    """A fitted online model with a weight for each feature and task."""
+
+    @property
+    def feature_names(self) -> Sequence[Any] | None:
+        """The names of the features, if the model learned them."""
+
+    @property
+    def state_(self) -> Any:
+        """The state, with the number of features."""
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """How much each pair of tasks shares, related tasks side by side.
+    """Sharing of each pair of tasks, related tasks side by side.
 
     Attributes
     ----------
@@ -38,15 +68,15 @@ class Sharing:
     linkage: Matrix
 
 
-def correlations(model: Any, tasks: Sequence[Hashable] | None = None) -> Matrix:
+def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -> Matrix:
     """M_ij / sqrt(M_ii M_jj) for some tasks, or all in the order of ``tasks_``, shape (K, K)."""
     M = model.relation_matrix_ if tasks is None else model.relation_among(tasks)
     length = np.sqrt(np.diag(M))
     return np.asarray(np.clip(M / np.outer(length, length), -1.0, 1.0))
 
 
-def sharing(model: Any) -> Sharing:
-    """The relation with its names, tasks clustered: O(K³).
+def sharing(model: SharingModel) -> Sharing:
+    """Cluster the tasks by how much they share: O(K³).
 
     Examples
     --------
@@ -65,7 +95,7 @@ def sharing(model: Any) -> Sharing:
 
 
 def dendrogram(R: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
-    """Average linkage on 1 - R of two tasks and more: the merges as SciPy has them, and the order of the leaves."""
+    """Cluster two tasks or more by average linkage on 1 - R: SciPy's merges, and the order of the leaves."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
@@ -75,7 +105,7 @@ def dendrogram(R: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
     return np.asarray(tree), np.asarray(leaves_list(tree), np.int64)
 
 
-def nearest_tasks(model: Any, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
+def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
     """The tasks that share most with a task, with M_ij / sqrt(M_ii M_jj), the nearest first; ties to the oldest.
 
     A mirrored task comes last of all, with a value near -1. Of more than 2000 tasks the first 2000 are looked at.
@@ -100,7 +130,7 @@ def nearest_tasks(model: Any, task: Hashable, n: int = 5) -> list[tuple[Hashable
 
 
 def differing_features(
-    model: Any, task: Hashable, other: Hashable, n: int = 10, names: Sequence[str] | None = None
+    model: LinearModel, task: Hashable, other: Hashable, n: int = 10, names: Sequence[str] | None = None
 ) -> list[tuple[Any, float, float]]:
     """The features whose weights differ most between two tasks: (feature, weight of one, weight of the other).
 
@@ -136,19 +166,18 @@ def differing_features(
     return [(int(k) if known is None else known[k], float(w[k]), float(v[k])) for k in order.tolist() if gap[k] > 0]
 
 
-def _weights(model: Any, task: Hashable) -> NDArray[np.float64]:
+def _weights(model: LinearModel, task: Hashable) -> NDArray[np.float64]:
     """The weights of one task, shape (d,), as its margins for unit records: d may be too large for all tasks."""
     from scipy.sparse import eye_array
-
-    from coterie.streams.block import Block
 
     d = model.state_.features
     tasks = np.empty(d, object)
     tasks.fill(task)
-    return np.asarray(model.decide_block(Block(eye_array(d, format="csr"), None, tasks, np.arange(1, d + 1))))
+    units = Block(eye_array(d, format="csr"), None, tasks, np.arange(1, d + 1))
+    return np.asarray(stream_model_of(model).decide_block(units))
 
 
-def _number(model: Any, task: Hashable) -> int:
+def _number(model: SharingModel, task: Hashable) -> int:
     tasks = model.tasks_
     if task not in tasks:
         shown = ", ".join(map(repr, tasks[:5]))

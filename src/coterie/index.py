@@ -1,4 +1,4 @@
-"""Labels numbered in the order in which they come."""
+"""Indexes that number labels in the order in which they come."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from .numeric.whole_numbers import Integers, Table
+from .numeric.core.whole_numbers import Integers, Table
 
 #: So many whole numbers are numbered by compiled code; of fewer a dictionary is as quick.
 MANY = 256
 
 
 class Whole(Sequence[int]):
-    """Labels that are whole numbers, kept as an array and given as Python's.
+    """A sequence of whole numbers, kept as an array and given as Python's.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Whole(Sequence[int]):
 
 
 def whole_numbers(labels: Any, least: int = MANY) -> Integers | None:
-    """So many labels as an array, if all are whole numbers of 64 bits and of no other type than int; else None."""
+    """Return the labels as an array if there are at least so many and all are ints of 64 bits, else None."""
     array = labels.array if hasattr(labels, "array") else labels
     if isinstance(array, np.ndarray):
         return np.ascontiguousarray(array, np.int64) if _is_whole(array) and len(array) >= least else None
@@ -89,7 +89,7 @@ class Index:
 
     @property
     def sequence(self) -> Sequence[Hashable]:
-        """The labels in the order of their numbers, no list being made if there is none."""
+        """The labels in the order of their numbers, without making a list of them."""
         return self.labels if self._table is None else Whole(self._table.labels)
 
     @property
@@ -116,7 +116,7 @@ class Index:
                 known.append(label)
 
     def _tabled(self) -> Table | None:
-        """The table of all labels, which are put into one if they can be."""
+        """The table of all labels, made if all of them are whole numbers."""
         known = whole_numbers(self._labels, 0) if self._table is None else None
         if known is not None:
             table = Table(len(known))
@@ -150,7 +150,7 @@ class Index:
         return self.find(distinct)[places]
 
     def codes_of_known(self, labels: NDArray[Any]) -> NDArray[np.int64] | None:
-        """The number of each label where that is quick to find and all have one, else None."""
+        """The number of each label if that is quick to find and all have one, else None."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         found = None if table is None or whole is None else table.find(whole)
@@ -160,7 +160,7 @@ class Index:
 def occurring(
     labels: Sequence[Hashable] | NDArray[Any], what: str = "task"
 ) -> tuple[Sequence[Hashable], NDArray[np.int64]]:
-    """As :func:`distinct_labels`, whole numbers being left in an array."""
+    """As :func:`distinct_labels`, but whole numbers stay in an array."""
     whole = whole_numbers(labels) if isinstance(labels, np.ndarray) else None
     if whole is None:
         return distinct_labels(labels, what)
@@ -177,7 +177,7 @@ _FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 def distinct_labels(
     labels: Sequence[Hashable] | NDArray[Any], what: str = "task"
 ) -> tuple[list[Hashable], NDArray[np.int64]]:
-    """The distinct labels in order of first appearance, and for each record which of them it has.
+    """The distinct labels in order of first appearance, and for each record the place of its own among them.
 
     Raises
     ------
@@ -206,13 +206,13 @@ def distinct_labels(
 
 
 def _is_numeric(labels: Any) -> bool:
-    """Whether it is an array of numbers of at most 64 bits."""
+    """True for an array of numbers of at most 64 bits."""
     there = isinstance(labels, np.ndarray) and labels.ndim == 1
     return there and labels.dtype.kind in "iuf" and labels.dtype.itemsize <= 8
 
 
 def _distinct_numbers(labels: NDArray[Any], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
-    """Numbers are told apart by their bits, -0.0 being 0.0."""
+    """Distinguish numbers by their bits, -0.0 as 0.0."""
     wide = labels.astype(f"{labels.dtype.kind}8") + 0
     table = Table()
     places = table.add(wide.view(np.int64))

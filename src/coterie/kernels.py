@@ -7,13 +7,16 @@ products take one matrix product for a block of records, or an inverted index wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import spec
-from .numeric.points import Points, as_matrix, divided, gaussians, piece, products
+from .numeric.core.points import Kernel as Kernel
+from .numeric.core.points import Points, as_matrix, divided, gaussians, piece, points, products
+from .numeric.core.records import Csr, Dense
+from .types import RowMatrix
 
 Values = NDArray[np.float64]
 
@@ -21,9 +24,14 @@ Values = NDArray[np.float64]
 _AT_ONCE = 64
 
 
+#: What users may give as a kernel: a part, the name of one, or a function of two arrays of records.
+KernelLike: TypeAlias = Kernel | str | Callable[[Any, Any], ArrayLike]
+
+
+@spec.choice("kernel", "linear")
 @spec.part
 class LinearKernel:
-    """k(x, z) = x · z, ``kernels.Linear`` for short; the hypothesis of that name is another part.
+    """k(x, z) = x · z, ``kernels.Linear`` for short.
 
     Examples
     --------
@@ -33,6 +41,7 @@ class LinearKernel:
     """
 
     trusted: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs: O(n m d), or O(common entries) where sparse."""
@@ -46,6 +55,7 @@ class LinearKernel:
 Linear = LinearKernel
 
 
+@spec.choice("kernel", "polynomial")
 @spec.part
 class Polynomial:
     """k(x, z) = (x · z + coef0)^degree.
@@ -71,14 +81,19 @@ class Polynomial:
 
     trusted: ClassVar[bool] = True
 
-    degree: int = 2
-    coef0: float = 1.0
+    degree: int = spec.field(
+        default=2,
+        kind="whole",
+        at_least=1,
+        checked=False,
+        option="degree",
+        help="Degree of the polynomial kernel.",
+    )
+    coef0: float = spec.field(default=1.0, at_least=0, must="be a finite number, at least 0, or the kernel is none")
 
     def __post_init__(self) -> None:
-        if isinstance(self.degree, bool) or self.degree != int(self.degree) or self.degree < 1:
+        if isinstance(self.degree, bool) or self.degree != int(self.degree) or self.degree < 1:  # 2.0 serves
             raise ValueError(f"degree must be a whole number, at least 1, got {self.degree!r}")
-        if not (self.coef0 >= 0 and np.isfinite(self.coef0)):
-            raise ValueError(f"coef0 must be finite and at least 0, or the kernel is none, got {self.coef0!r}")
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
@@ -94,6 +109,7 @@ class Polynomial:
         return np.asarray((X.squares + self.coef0) ** int(self.degree))
 
 
+@spec.choice("kernel", "gaussian")
 @spec.part
 class Gaussian:
     """k(x, z) = exp(-‖x - z‖² / (2 sigma²)).
@@ -117,10 +133,13 @@ class Gaussian:
 
     trusted: ClassVar[bool] = True
 
-    sigma: float = 1.0
-
-    def __post_init__(self) -> None:
-        spec.check_positive("sigma", self.sigma)
+    sigma: float = spec.field(
+        default=1.0,
+        above=0,
+        option="sigma",
+        metavar="S",
+        help="Width of the Gaussian kernel; 1 suits records of length one.",
+    )
 
     @property
     def radial_scale(self) -> float:
@@ -146,7 +165,7 @@ class Normalised:
     Parameters
     ----------
     kernel : kernel
-        Which kernel.
+        The kernel to normalise.
 
     Examples
     --------
@@ -162,7 +181,7 @@ class Normalised:
 
     @property
     def trusted(self) -> bool:
-        """Whether it is known to be positive semidefinite."""
+        """True if the kernel within is known to be positive semidefinite."""
         return bool(self.kernel.trusted)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
@@ -224,7 +243,7 @@ class Pairwise:
 
 
 def _narrow(X: Any) -> Any:
-    """A matrix whose indices have 32 bits, if it is sparse: some of scikit-learn's kernels know no others."""
+    """The matrix with indices of 32 bits, if it is sparse: some of scikit-learn's kernels know no others."""
     if not isinstance(X, np.ndarray):
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X
@@ -286,10 +305,10 @@ class Function:
         return repr(self.function)
 
 
-_NAMES: dict[str, Callable[[], Any]] = {"linear": Linear, "gaussian": Gaussian, "precomputed": Precomputed}
+_NAMES: dict[str, Callable[[], Kernel]] = {"linear": Linear, "gaussian": Gaussian, "precomputed": Precomputed}
 
 
-def as_kernel(kernel: Any) -> Any:
+def as_kernel(kernel: KernelLike) -> Kernel:
     """A kernel part for a part, a name (``"linear"``, ``"gaussian"``, one of scikit-learn's) or a function.
 
     Raises
@@ -308,14 +327,14 @@ def as_kernel(kernel: Any) -> Any:
         return _NAMES[kernel]() if kernel in _NAMES else Pairwise(kernel)
     if isinstance(kernel, type):
         spec.require_part("kernel", kernel, "Gaussian(sigma=1.0)")
-    if hasattr(kernel, "values") and hasattr(kernel, "diagonal") and hasattr(kernel, "trusted"):
+    if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel):
         return Function(kernel)
     raise TypeError(f"kernel must be a kernel, a name or a function of two arrays of records, got {kernel!r}")
 
 
-def gram(kernel: Any, X: ArrayLike, Z: ArrayLike | None = None) -> Values:
+def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix | None = None) -> Values:
     """The kernel's values for all pairs of rows of X and Z (of X where Z is not given), shape (n, m).
 
     Examples
@@ -331,7 +350,7 @@ def gram(kernel: Any, X: ArrayLike, Z: ArrayLike | None = None) -> Values:
     return out
 
 
-def median_distance(X: ArrayLike, pairs: int = 10_000, seed: int = 0) -> float:
+def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0) -> float:
     """The median distance of two different records: a start value for the width of a :class:`Gaussian`.
 
     Parameters
@@ -376,9 +395,6 @@ def _pairs(n: int, most: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _points(X: Any) -> Points:
-    from .numeric.points import points
-    from .numeric.records import Csr, Dense
-
     if hasattr(X, "indptr"):
         rows: Any = Csr(X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int64))
     else:
@@ -390,7 +406,7 @@ def _width(X: Any, rows: Any) -> int:
     return int(X.shape[1] if hasattr(X, "shape") else rows.values.shape[1])
 
 
-def _diagonal(kernel: Any, X: Points) -> Values:
+def _diagonal(kernel: Kernel, X: Points) -> Values:
     found = np.zeros(len(X.squares))
     for first in range(0, len(found), _AT_ONCE):
         some = piece(X, first, min(first + _AT_ONCE, len(found)))

@@ -10,52 +10,147 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import spec
 from .bindings import FORMS
-from .hypotheses import linear
 from .index import Index
-from .numeric.asking import EVERY, renew, skip_rounds
-from .numeric.dictionaries import AT_PLAIN, NO_BLOCK, NO_DICTIONARY
-from .numeric.entries import Entries, Settled
-from .numeric.records import Csr, take
-from .numeric.stream import UNPROVIDED, UNREAD, Moves, learn, predict
+from .numeric.core.records import Csr, take
+from .numeric.primal.asking import EVERY, renew, skip_rounds
+from .numeric.primal.calls import BoundCall, RecordCalls
+from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .state import State
 
 Margins = NDArray[np.float64]
 
 
-class ReadFirst:
-    """What every learner says of dictionaries that nobody has read; only :class:`Learner` reads them itself."""
+class Noted(NamedTuple):
+    """Events of a run of rounds beside moves of weights.
 
-    def score_named(self, state: Any, x: dict[Any, Any], numbers: dict[Any, int], i: int) -> float | None:
-        """Margin of a dictionary at a known task by the names that have a number; None if it must be read first."""
-        return None
+    Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of the
+    views called ``names``, ``lengths[i]`` are those of their weights once ``ends[i]`` of the records were learned.
+    """
 
-    def update_named(self, state: Any, x: dict[Any, Any], numbers: dict[Any, int], i: int, y: Any) -> bool:
-        """Learn a dictionary of known names; False, nothing being changed, if it must be read first."""
-        return False
-
-    def settled(self, state: Any, numbers: dict[Any, int]) -> Settled | None:
-        """The quickest way of reading dictionaries, while the model stays the same object; None where there is none."""
-        return None
+    stored: NDArray[np.bool_] | None = None
+    evicted: NDArray[np.int64] | None = None
+    names: tuple[Hashable, ...] = ()
+    ends: Any = None
+    lengths: Any = None
 
 
-class Round(ReadFirst, ABC):
-    """What every way of going through a stream has in common: a relation bound to a model that is in a state.
+class StreamLearner(Protocol):
+    """Everything that learns records in turn: :class:`Learner`, those in other geometries, mixtures, reductions.
+
+    A learner holds hyperparameters only; what it learns is a state that it is handed. Records enter as rows of compiled
+    code, tasks by their numbers in the state. Margins are of the inside: labels are -1 and +1, or memberships of
+    classes of shape (n, classes), margins then being of that shape too.
 
     Attributes
     ----------
     log_odds : float or None
-        What margins are to be multiplied with to be log-odds; None where they are no such thing.
+        The factor that makes log-odds of margins; None where they are no such thing.
+    has_tasks : bool
+        False for records that have no tasks.
+    has_variances : bool
+        True where :meth:`variances` has the variance of each margin.
     """
 
     log_odds: float | None = None
+    has_tasks: ClassVar[bool] = True
+    has_variances: ClassVar[bool] = False
+
+    @abstractmethod
+    def init(
+        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
+    ) -> Any:
+        """The state before the first round; see :meth:`Learner.init`."""
+
+    @abstractmethod
+    def fit_tasks(self, state: Any, tasks: Sequence[Hashable], features: int) -> None:
+        """Make room for the labels that are new, and for so many features; all or nothing."""
+
+    @abstractmethod
+    def check_tasks(self, state: Any, tasks: Sequence[Hashable]) -> None:
+        """Refuse tasks that the relation does not know: ValueError naming the first."""
+
+    @abstractmethod
+    def update_many(
+        self,
+        state: Any,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[Any],
+        last: int | None = None,
+        asker: Any = EVERY,
+    ) -> Any:
+        """Predict and learn records one after the other; see :meth:`Learner.update_many`."""
+
+    @abstractmethod
+    def update_one(self, state: Any, rows: Any, i: int, y: Any) -> None:
+        """Learn one record of the known task i."""
+
+    @abstractmethod
+    def score_any(self, state: Any, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
+        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+
+    @abstractmethod
+    def score_one(self, state: Any, rows: Any, i: int) -> Any:
+        """Margin of one record of the known task i."""
+
+    @abstractmethod
+    def skip_unlabelled(self, state: Any, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
+
+    @abstractmethod
+    def weights(self, state: Any) -> Any:
+        """The weights that predictions use, one row a task, dense."""
+
+    @abstractmethod
+    def relation_matrix(self, state: Any, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
+
+    @abstractmethod
+    def share(self, state: Any) -> NDArray[np.float64]:
+        """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
+
+    @abstractmethod
+    def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays, without the labels of the tasks."""
+
+    @abstractmethod
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> Any:
+        """Undo :meth:`dump`."""
+
+    def adopt(self, state: Any) -> None:
+        """Refuse to go on with what a learner of other parameters has learned: ValueError, if that cannot be."""
+        return
+
+    def inform(self, state: Any, chance: Any) -> None:
+        """Bring what an asker's chance holds of a learned relation up to date."""
+        return
+
+    def variances(
+        self, state: Any, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]
+    ) -> NDArray[np.float64]:
+        """The variance of each record's margin, by what was learned; 0 where :attr:`has_variances` is False."""
+        return np.zeros(len(codes))
+
+    def noted(self, state: Any, moves: Any) -> Noted:
+        """Events of a run of rounds beside moves of weights."""
+        return Noted()
+
+    def bound_call(self, state: Any, numbers: dict[Any, int]) -> BoundCall | None:
+        """Rounds of dictionaries compiled for this very model, once that pays; None while it does not."""
+        return None
+
+
+class Round(StreamLearner, ABC):
+    """Base of the learners with one model and one relation bound to it."""
+
     relation: Any
     _bound: Any
 
@@ -81,7 +176,7 @@ class Round(ReadFirst, ABC):
 
     def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        shape, arrays = flatten(self._lean(state.model))
+        shape, arrays = flatten(self._to_saved(state.model))
         return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> State:
@@ -92,14 +187,14 @@ class Round(ReadFirst, ABC):
         ValueError
             If the data do not fit together.
         """
-        model, sharing = self._rebound(rebuild(data["shape"], arrays), tasks)
+        model, sharing = self._from_saved(rebuild(data["shape"], arrays), tasks)
         return State(model, Index(tasks), sharing, data["features"], data["dense"], data["rounds"])
 
-    def _lean(self, model: Any) -> Any:
+    def _to_saved(self, model: Any) -> Any:
         """The model without what can be made again."""
         return model
 
-    def _rebound(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+    def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         """The whole model of a lean one, and what the relation keeps of these tasks."""
         return model, None
 
@@ -110,7 +205,7 @@ class Learner(Round):
     Parameters
     ----------
     hypothesis : part
-        What is stored, such as :class:`coterie.hypotheses.Linear` or a wrapper around it.
+        What is stored, such as :class:`coterie.hypotheses.LinearWeights` or a wrapper around it.
     relation : part
         How tasks share.
     rule : part
@@ -131,7 +226,7 @@ class Learner(Round):
         self.log_odds = rule.log_odds
         self._rule = rule.compiled()
         self._bound = FORMS[form]
-        self._one = Entries()
+        self._one = RecordCalls()
 
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
@@ -153,7 +248,7 @@ class Learner(Round):
         return state
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """How much of each task's moves is shared with others: 0 for independent tasks, 1 for one model of all."""
+        """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
         return np.asarray(self._bound.share(self.relation, state))
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
@@ -162,11 +257,11 @@ class Learner(Round):
         if new or features > state.features:
             self._bound.extend(self, state, new, max(features, state.features))
 
-    def _lean(self, model: Any) -> Any:
-        return self._bound.lean(model)
+    def _to_saved(self, model: Any) -> Any:
+        return model.to_saved()
 
-    def _rebound(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        made: tuple[Any, Any] = self._bound.rebound(self, model, tasks)
+    def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        made: tuple[Any, Any] = self._bound.from_saved(self, model, tasks)
         return made
 
     def score(self, state: State, rows: Any, codes: NDArray[np.int64]) -> Margins:
@@ -177,12 +272,12 @@ class Learner(Round):
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense."""
-        return linear.weights(state.model, len(state.tasks), state.features)
+        return state.model.weights(len(state.tasks), state.features)  # type: ignore[no-any-return]
 
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: what the relation says of them."""
         margins = np.zeros(len(tasks))
-        model = self._bound.ghosts(state, tasks)
+        model = self._bound.unseen_task_model(state, tasks)
         predict(model, rows, np.arange(len(tasks)), 0, len(tasks), margins)
         return margins
 
@@ -210,7 +305,7 @@ class Learner(Round):
         last : int, optional
             How many of the records have their labels by the end; the others come ``len(codes) - last`` rounds late.
         asker : Every or Asker
-            Which labels to ask for, see :mod:`coterie.numeric.asking`; the others are not looked at.
+            Which labels to ask for, see :mod:`coterie.numeric.primal.asking`; the others are not looked at.
         """
         self._one.forget()
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
@@ -221,12 +316,12 @@ class Learner(Round):
             done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker)
             if done == last:
                 break
-            self._bound.provide(state, int(codes[done]), _entries(rows, done))
+            self._bound.ensure_capacity(state, int(codes[done]), _entries(rows, done))
         state.rounds += last
-        self._bound.notice(self.relation, state)
+        self._bound.warn_if_frozen(self.relation, state)
         return moves
 
-    def pass_by(self, state: State, rounds: int = 1) -> None:
+    def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
         skip_rounds(state.model, rounds)
         state.rounds += rounds
@@ -237,50 +332,26 @@ class Learner(Round):
 
     def score_one(self, state: State, rows: Csr, i: int) -> float:
         """Margin of one record of the known task i, its values of the hypothesis's type, in some microseconds."""
-        return self._one.predict(state.model, rows, *NO_DICTIONARY, i)  # type: ignore[no-any-return]
+        return self._one.predict(state.model, rows, i)  # type: ignore[no-any-return]
 
     def update_one(self, state: State, rows: Csr, i: int, y: float) -> None:
         """Learn one record, as :meth:`update_many` would, without telling what it did."""
-        while self._one.learn(state.model, self._rule, rows, *NO_DICTIONARY, i, y) == UNPROVIDED:
-            self._bound.provide(state, i, len(rows.values))
+        while self._one.learn(state.model, self._rule, rows, i, y) == UNPROVIDED:
+            self._bound.ensure_capacity(state, i, len(rows.values))
         self._end_round(state)
 
-    def score_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int) -> float | None:
-        """Margin of a dictionary of plain numbers, in some microseconds."""
-        model, settled = state.model, self.settled(state, numbers)
-        if settled is None:
-            margin = self._one.predict.of(model)(model, NO_BLOCK, id(x), id(numbers), AT_PLAIN, i)
-        else:
-            margin = settled.predict(settled.at, x, i)
-        return None if margin != margin else margin
-
-    def update_named(self, state: State, x: dict[Any, Any], numbers: dict[Any, int], i: int, y: float) -> bool:
-        """Learn a dictionary of plain numbers of known names, as :meth:`update_one` would."""
-        if len(numbers) > state.features:
-            return False
-        at_x, at_names = id(x), id(numbers)
-        while True:
-            model = state.model
-            done = self._one.learn.of(model)(model, self._rule, NO_BLOCK, at_x, at_names, AT_PLAIN, i, y)
-            if done != UNPROVIDED:
-                break
-            self._bound.provide(state, i, len(x))
-        if done != UNREAD:
-            self._end_round(state)
-        return bool(done != UNREAD)
-
-    def settled(self, state: State, numbers: dict[Any, int]) -> Settled | None:
-        """The quickest way of reading dictionaries, once the model has been the same object for some records."""
-        return self._one.settled(state.model, self._rule, numbers)
+    def bound_call(self, state: State, numbers: dict[Any, int]) -> BoundCall | None:
+        """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""
+        return self._one.bound_call(state.model, self._rule, numbers)
 
     def _end_round(self, state: State) -> None:
         state.rounds += 1
-        self._bound.notice(self.relation, state)
+        self._bound.warn_if_frozen(self.relation, state)
 
     @property
-    def notice(self) -> Callable[[Any, State], None]:
-        """What is to be called with the relation and the state after a record that has been learned elsewhere."""
-        return self._bound.notice  # type: ignore[no-any-return]
+    def warn_if_frozen(self) -> Callable[[Any, State], None]:
+        """The function to call with the relation and the state after a record was learned by the fast lane."""
+        return self._bound.warn_if_frozen  # type: ignore[no-any-return]
 
 
 def form_for(hypothesis: Any, relation: Any) -> str:

@@ -12,23 +12,26 @@ f_a are log-odds, a logistic regression on all of them, learned online, has the 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from . import spec
-from .hypotheses.tables import Weights
 from .index import Index
-from .learner import Learner, Margins, ReadFirst
-from .numeric.arrays import grown
-from .numeric.asking import EVERY, settle
-from .numeric.mixture import Layer, Losses, blend, combine, mix, weigh
-from .numeric.records import Csr, cut
-from .numeric.stream import Moves
-from .numeric.trees import Arrays, below
+from .learner import Learner, Margins, StreamLearner
+from .numeric.core.arrays import grown
+from .numeric.core.records import Rows
+from .numeric.primal.asking import EVERY, decide_all
+from .numeric.primal.mixture import Layer, Losses, blend, combine, mix, weigh
+from .numeric.primal.stream import Moves
+from .numeric.trees import Arrays, below, flatten, numbered
+from .numeric.weights.table import Weights
+from .state import LearnedState
+
+Codes = NDArray[np.int64]
 
 #: Variance of the factors of the last step before the first round; from 1/30 to 1 makes little difference.
 UNSURE = 0.1
@@ -49,8 +52,8 @@ class Member:
 
     Examples
     --------
-    >>> from coterie import Linear, PassiveAggressive, Pooled
-    >>> Member(Linear(), Pooled(), PassiveAggressive()).rule
+    >>> from coterie import LinearWeights, PassiveAggressive, Pooled
+    >>> Member(LinearWeights(), Pooled(), PassiveAggressive()).rule
     PassiveAggressive(C=1.0, variant='I')
     """
 
@@ -64,11 +67,13 @@ class Member:
 
 
 class Waiting(NamedTuple):
-    """Records of a block that were predicted and whose labels come later: what experts told, (S, m), and the tasks."""
+    """Records that were predicted and whose labels come later: the margins of the experts, (S, m), and the tasks."""
 
     told: NDArray[np.float64]
-    codes: NDArray[np.int64]
+    codes: Codes
 
+
+T = TypeVar("T", Losses, Layer, Waiting)
 
 NOBODY = Waiting(np.zeros((0, 0)), np.zeros(0, np.int64))
 
@@ -77,7 +82,7 @@ NOBODY = Waiting(np.zeros((0, 0)), np.zeros(0, np.int64))
 class MixtureState:
     """The states of the learners, the losses of the experts that are made of them, and the last step."""
 
-    members: list[Any]
+    members: list[LearnedState]
     tasks: Index
     losses: Losses
     layer: Layer
@@ -91,7 +96,7 @@ class MixtureState:
         return sum(int(held.nbytes) for held in [*self.members, *self.losses, *self.layer, *self.waiting])
 
 
-class Mixture(ReadFirst):
+class Mixture(StreamLearner):
     """Learners mixed into one that has the same methods.
 
     Parameters
@@ -112,7 +117,11 @@ class Mixture(ReadFirst):
     """
 
     def __init__(
-        self, learners: Sequence[Any], experts: Any = None, local: float = 0.1, unsure: float = UNSURE
+        self,
+        learners: Sequence[StreamLearner],
+        experts: ArrayLike | None = None,
+        local: float = 0.1,
+        unsure: float = UNSURE,
     ) -> None:
         if not learners:
             raise ValueError("a mixture needs at least one member")
@@ -143,7 +152,7 @@ class Mixture(ReadFirst):
 
     def check_tasks(self, state: MixtureState, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that a learner's relation does not know: ValueError naming the first."""
-        for learner, member in zip(self.learners, state.members, strict=True):
+        for learner, member in self._members(state):
             learner.check_tasks(member, tasks)
 
     def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
@@ -151,7 +160,7 @@ class Mixture(ReadFirst):
         if features <= state.features and not state.tasks.new_among(tasks):
             return
         self.check_tasks(state, tasks)
-        for learner, member in zip(self.learners, state.members, strict=True):
+        for learner, member in self._members(state):
             learner.fit_tasks(member, tasks, features)
         state.tasks.add(tasks)
         state.losses = state.losses._replace(tasks=grown(state.losses.tasks, len(state.tasks)))
@@ -160,18 +169,18 @@ class Mixture(ReadFirst):
     def update_many(
         self,
         state: MixtureState,
-        rows: Any,
-        codes: NDArray[np.int64],
+        rows: Rows,
+        codes: Codes,
         y: NDArray[np.float64],
         last: int | None = None,
         asker: Any = EVERY,
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
-        An expert is charged for the margin that it told: when the label comes, learners have learned from the record's
-        neighbours, and know more of it than they did. Where all told 0, as before anything is learned, or where it is
-        not known what they told, it is the margin they have now. An asker decides by the mixed margin; the learners
-        then go on record by record, together.
+        An expert is charged for the margin that it predicted: when the label comes, learners have learned from the
+        record's neighbours, and know more of it than they did. Where all predicted 0, as before anything is learned, or
+        where their predictions are not known, it is the margin they have now. An asker decides by the mixed margin; the
+        learners then go on record by record, together.
         """
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
@@ -181,106 +190,111 @@ class Mixture(ReadFirst):
             return moves
         for first in range(0, last, PIECE):
             end = min(first + PIECE, last)
-            self._piece(state, cut(rows, first, end + delay), codes[first : end + delay], y[first:end], moves, first)
+            self._piece(state, rows.cut(first, end + delay), codes[first : end + delay], y[first:end], moves, first)
         state.rounds += last
         return moves
 
     def _select(
         self,
         state: MixtureState,
-        rows: Any,
-        codes: NDArray[np.int64],
+        rows: Rows,
+        codes: Codes,
         y: NDArray[np.float64],
         moves: Moves,
         last: int,
         asker: Any,
     ) -> None:
         delay = len(codes) - last
-        state.waiting = Waiting(self._told_before(state, codes[:delay]), codes[:delay])
+        state.waiting = Waiting(self._predicted_before(state, codes[:delay]), codes[:delay])
         for s in range(last):
             end = s + delay + 1
-            told = self._told(state, cut(rows, end - 1, end), codes[end - 1 : end], ())
-            blend(state.losses, state.layer, self.local, codes[end - 1 : end], told, moves.margins[end - 1 : end])
-            settle(asker, codes, moves.margins, end - 1, end)
-            waiting = Waiting(np.append(state.waiting.told, told, axis=1), codes[s:end])
+            predicted = self._predicted(state, rows.cut(end - 1, end), codes[end - 1 : end], ())
+            blend(state.losses, state.layer, self.local, codes[end - 1 : end], predicted, moves.margins[end - 1 : end])
+            decide_all(asker, codes, moves.margins, end - 1, end)
+            waiting = Waiting(np.append(state.waiting.told, predicted, axis=1), codes[s:end])
             if asker.answer[s] > 0:
-                self._piece(state, cut(rows, s, end), codes[s:end], y[s : s + 1], moves, s)
+                self._piece(state, rows.cut(s, end), codes[s:end], y[s : s + 1], moves, s)
                 state.rounds += 1
             else:
-                self.pass_by(state)
+                self.skip_unlabelled(state)
             state.waiting = Waiting(waiting.told[:, 1:], waiting.codes[1:])
 
-    def pass_by(self, state: MixtureState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.pass_by`."""
-        for learner, member in zip(self.learners, state.members, strict=True):
-            learner.pass_by(member, rounds)
+    def skip_unlabelled(self, state: MixtureState, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
+        for learner, member in self._members(state):
+            learner.skip_unlabelled(member, rounds)
         state.rounds += rounds
         state.waiting = NOBODY
 
     def _piece(
-        self, state: MixtureState, rows: Any, codes: NDArray[np.int64], y: NDArray[np.float64], moves: Moves, first: int
+        self,
+        state: MixtureState,
+        rows: Rows,
+        codes: Codes,
+        y: NDArray[np.float64],
+        moves: Moves,
+        first: int,
     ) -> None:
         signs = np.append(y, np.ones(len(codes) - len(y)))
-        made = [
-            learner.update_many(member, rows, codes, signs, len(y))
-            for learner, member in zip(self.learners, state.members, strict=True)
-        ]
-        told = self._experts_of([each.margins for each in made])
-        judged = self._judged(state, told, made, codes, len(y))
+        made = [learner.update_many(member, rows, codes, signs, len(y)) for learner, member in self._members(state)]
+        predicted = self._experts_of([each.margins for each in made])
+        judged = self._judged(state, predicted, made, codes, len(y))
         mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))
-        mix(state.losses, state.layer, self.local, codes, y, told, judged, len(y), mixed, own)
+        mix(state.losses, state.layer, self.local, codes, y, predicted, judged, len(y), mixed, own)
         np.maximum.reduce([each.taus[: len(y)] for each in made], out=moves.taus[first : first + len(y)])
 
     def _judged(
-        self, state: MixtureState, told: Margins, made: Sequence[Moves], codes: NDArray[np.int64], last: int
+        self, state: MixtureState, predicted: Margins, made: Sequence[Moves], codes: Codes, last: int
     ) -> NDArray[np.float64]:
-        """What experts are charged for: what they told, or their margins now where that is nothing; the rest waits."""
+        """The margins that experts are charged for: those predicted, or those now where all were 0; the rest waits."""
         delay = len(codes) - last
-        told[:, :delay] = self._told_before(state, codes[:delay])
-        state.waiting = Waiting(told[:, last:].copy(), codes[last:].copy())
+        predicted[:, :delay] = self._predicted_before(state, codes[:delay])
+        state.waiting = Waiting(predicted[:, last:].copy(), codes[last:].copy())
         if not delay:
-            return told
+            return predicted
         own = self._experts_of([each.own for each in made])
-        return np.where(told[:, :last].any(axis=0), told[:, :last], own[:, :last])
+        return np.where(predicted[:, :last].any(axis=0), predicted[:, :last], own[:, :last])
 
-    def _told_before(self, state: MixtureState, codes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What experts told of these records, if they are those that wait; else nothing."""
+    def _predicted_before(self, state: MixtureState, codes: Codes) -> NDArray[np.float64]:
+        """The margins that experts predicted of these records, if they are those that wait; else zeros."""
         known = len(codes) > 0 and np.array_equal(state.waiting.codes, codes)
         return state.waiting.told if known else np.zeros((len(self._experts), len(codes)))
 
-    def _told(
-        self, state: MixtureState, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]
+    def _predicted(
+        self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]
     ) -> NDArray[np.float64]:
-        members = zip(self.learners, state.members, strict=True)
+        members = self._members(state)
         return self._experts_of([learner.score_any(member, rows, codes, unseen) for learner, member in members])
+
+    def _members(self, state: MixtureState) -> Iterator[tuple[StreamLearner, LearnedState]]:
+        """Each learner with its state."""
+        return zip(self.learners, state.members, strict=True)
 
     def _experts_of(self, margins: Sequence[Margins]) -> NDArray[np.float64]:
         experts = np.zeros((len(self._scaled), len(margins[0])))
         combine(self._scaled, np.array(margins), experts)
         return experts
 
-    def score(self, state: MixtureState, rows: Any, codes: NDArray[np.int64]) -> Margins:
+    def score(self, state: MixtureState, rows: Rows, codes: Codes) -> Margins:
         """Margins of records of known tasks; nothing is written."""
         return self.score_any(state, rows, codes, ())
 
-    def score_any(
-        self, state: MixtureState, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]
-    ) -> Margins:
+    def score_any(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
         mixed = np.zeros(len(codes))
-        blend(state.losses, state.layer, self.local, codes, self._told(state, rows, codes, unseen), mixed)
+        blend(state.losses, state.layer, self.local, codes, self._predicted(state, rows, codes, unseen), mixed)
         return mixed
 
-    def score_one(self, state: MixtureState, rows: Csr, i: int) -> float:
+    def score_one(self, state: MixtureState, rows: Rows, i: int) -> float:
         """Margin of one record of the known task i."""
         return float(self.score(state, rows, np.array([i]))[0])
 
-    def update_one(self, state: MixtureState, rows: Csr, i: int, y: float) -> None:
+    def update_one(self, state: MixtureState, rows: Rows, i: int, y: float) -> None:
         """Learn one record."""
         self.update_many(state, rows, np.array([i]), np.array([y]))
 
     def expert_weights(self, state: MixtureState) -> NDArray[np.float64]:
-        """p_a for every known task, shape (n_tasks, S)."""
+        """The weights p_a of the experts for every known task, shape (n_tasks, S)."""
         weights = np.zeros((len(state.tasks), len(self._experts)))
         for i, row in enumerate(weights):
             weigh(state.losses.overall, state.losses.tasks[i], self.local, row)
@@ -288,7 +302,7 @@ class Mixture(ReadFirst):
 
     def share(self, state: MixtureState) -> NDArray[np.float64]:
         """The share expected of each task: that of its experts, weighted."""
-        each = np.array([learner.share(m) for learner, m in zip(self.learners, state.members, strict=True)])
+        each = np.array([learner.share(m) for learner, m in self._members(state)])
         parts = np.abs(self._experts) / np.abs(self._experts).sum(axis=1, keepdims=True)
         return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), parts, each))
 
@@ -296,7 +310,7 @@ class Mixture(ReadFirst):
         """The weights that predictions use, one row a task, dense."""
         last = state.layer.mean
         factors = (last[-1] * self.expert_weights(state) + last[:-1]) @ self._scaled
-        each = [learner.weights(m) for learner, m in zip(self.learners, state.members, strict=True)]
+        each = [learner.weights(m) for learner, m in self._members(state)]
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, each, strict=True)))
 
     def relation_matrix(self, state: MixtureState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
@@ -313,13 +327,11 @@ class Mixture(ReadFirst):
 
     def dump(self, state: MixtureState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        dumped = [learner.dump(m) for learner, m in zip(self.learners, state.members, strict=True)]
-        arrays = {f"members.{n}.{name}": array for n, (_, held) in enumerate(dumped) for name, array in held.items()}
-        arrays |= {f"losses.{name}": array for name, array in state.losses._asdict().items()}
-        arrays |= {f"layer.{name}": array for name, array in state.layer._asdict().items()}
+        data, held = zip(*(learner.dump(member) for learner, member in self._members(state)), strict=True)
+        arrays = numbered("members", held) | flatten(state.losses, "losses.")[1] | flatten(state.layer, "layer.")[1]
         if len(state.waiting.codes):
-            arrays |= {f"waiting.{name}": array for name, array in state.waiting._asdict().items()}
-        return {"members": [data for data, _ in dumped], "features": state.features, "rounds": state.rounds}, arrays
+            arrays |= flatten(state.waiting, "waiting.")[1]
+        return {"members": list(data), "features": state.features, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> MixtureState:
         """Undo :meth:`dump`.
@@ -336,15 +348,20 @@ class Mixture(ReadFirst):
             learner.restore(each, below(arrays, f"members.{n}."), tasks)
             for n, (learner, each) in enumerate(zip(self.learners, kept, strict=True))
         ]
-        losses = Losses(*(arrays[f"losses.{name}"].copy() for name in Losses._fields))
-        held = below(arrays, "layer.")
-        layer = Layer(*(held[name].copy() for name in Layer._fields)) if held else self._layer()
-        late = below(arrays, "waiting.")
-        waiting = Waiting(*(late[name].copy() for name in Waiting._fields)) if late else NOBODY
-        return MixtureState(members, Index(tasks), losses, layer, data["features"], data["rounds"], waiting)
+        layer, waiting = below(arrays, "layer."), below(arrays, "waiting.")
+        losses = _copied(Losses, below(arrays, "losses."))
+        return MixtureState(
+            *(members, Index(tasks), losses, _copied(Layer, layer) if layer else self._layer()),
+            *(data["features"], data["rounds"], _copied(Waiting, waiting) if waiting else NOBODY),
+        )
 
 
-def _same_tasks(members: Sequence[Any]) -> Index:
+def _copied(kind: type[T], arrays: Arrays) -> T:
+    """A named tuple of copies of the arrays of its fields."""
+    return kind(*(arrays[name].copy() for name in kind._fields))
+
+
+def _same_tasks(members: Sequence[LearnedState]) -> Index:
     """The tasks of all members, which must number them alike."""
     labels = members[0].tasks.labels
     for member in members[1:]:

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from functools import cache
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+
+class RecordForm(Protocol):
+    """What an estimator noted of the form of records: see :class:`coterie.inputs.input.Input`."""
+
+    encoder: Any
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the arrays learned from."""
+
+    @property
+    def names(self) -> Any:
+        """Names of the columns of the frames learned from."""
 
 
 class Parameters:
@@ -20,6 +38,8 @@ class Parameters:
     #: What scikit-learn and River take it for, and whether there may be more than two classes.
     kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     many_classes: ClassVar[bool] = False
+    #: False for estimators that are fitted at once: River takes none of these for an online model.
+    learns_streams: ClassVar[bool] = True
 
     #: The attribute that learning makes, and the methods that learn.
     _learned: ClassVar[str] = "state_"
@@ -28,49 +48,103 @@ class Parameters:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance; where River is loaded, its type checks are told what it is."""
         river = sys.modules.get("river.base")
-        if river is not None:
+        if river is not None and cls.learns_streams:
             getattr(river, cls.kind.capitalize()).register(cls)
         return super().__new__(cls)
 
     @classmethod
     @cache
-    def parameter_names(cls) -> list[str]:
+    def _parameter_names(cls) -> list[str]:
         """Names of the constructor's arguments, in order."""
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     @classmethod
     @cache
-    def parameter_getter(cls) -> attrgetter[tuple[Any, ...]]:
-        """What takes the parameters' values from an instance, quickly."""
-        return attrgetter(*cls.parameter_names())
+    def _parameter_getter(cls) -> attrgetter[tuple[Any, ...]]:
+        """A getter of all parameters of an instance at once."""
+        return attrgetter(*cls._parameter_names())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; parts are frozen, so there is nothing deeper than they are."""
-        return {name: getattr(self, name) for name in self.parameter_names()}
+        """The parameters by name, with ``deep`` also those of models among them, as ``model__name``."""
+        given = {name: getattr(self, name) for name in self._parameter_names()}
+        if not deep:
+            return given
+        nested = {name: each.get_params() for name, each in given.items() if isinstance(each, Parameters)}
+        return given | {f"{name}__{inner}": held for name, each in nested.items() for inner, held in each.items()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name.
+        """Set parameters by name; ``model__name`` sets that of a copy of the model among them.
 
         Raises
         ------
         ValueError
             For a name that is not a parameter; nothing is set then.
         """
-        names = self.parameter_names()
-        for name in params:
-            if name not in names:
+        names = self._parameter_names()
+        below: dict[str, dict[str, Any]] = {}
+        for name in list(params):
+            outer, within, inner = name.partition("__")
+            if outer not in names:
                 raise ValueError(f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: {names}.")
-        for name, value in params.items():
+            if within:
+                below.setdefault(outer, {})[inner] = params.pop(name)
+        changed = params | {name: self._changed(params, name, held) for name, held in below.items()}
+        for name, value in changed.items():
             setattr(self, name, value)
         return self
 
+    def _changed(self, params: Mapping[str, Any], name: str, below: Mapping[str, Any]) -> Any:
+        """A copy of a model among the parameters with these of its own."""
+        model = params[name] if params.get(name) is not None else self._nested(name)
+        if not isinstance(model, Parameters):
+            raise ValueError(f"{name}={model!r} has no parameters that could be set as {name}__{next(iter(below))}")
+        return model.__sklearn_clone__().set_params(**below)
+
+    def _nested(self, name: str) -> Any:
+        """The model that a parameter stands for."""
+        return getattr(self, name)
+
     @property
     def fitted(self) -> bool:
-        """Whether anything has been learned."""
+        """True once anything has been learned."""
         return self._learned in self.__dict__
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.fitted
+
+    @property
+    def _source(self) -> RecordForm | None:
+        """The form of the records learned from; None before any came."""
+        return None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Width of the arrays learned from."""
+        width = None if self._source is None else self._source.width
+        if width is None:
+            raise AttributeError(f"{type(self).__name__} has learned from no array: there is no n_features_in_")
+        return width
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the columns of the frames learned from."""
+        names = None if self._source is None else self._source.names
+        if names is None:
+            raise AttributeError(f"{type(self).__name__} has learned from no frame: there is no feature_names_in_")
+        return names
+
+    @property
+    def encoder_(self) -> Any:
+        """The encoder by which records of files became rows; dictionaries are read the same way."""
+        if self._source is None or self._source.encoder is None:
+            raise AttributeError(f"{type(self).__name__} has learned from no file: there is no encoder_")
+        return self._source.encoder
+
+    @encoder_.setter
+    def encoder_(self, encoder: Any) -> None:
+        if self._source is None:
+            raise AttributeError(f"{type(self).__name__} has learned nothing that an encoder could have read")
+        self._source.encoder = encoder
 
     def _check_fitted(self, kind: type[Exception] | None = None) -> None:
         if self.fitted:
@@ -99,18 +173,28 @@ class Parameters:
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy with the same parameters."""
-        return type(self)(**self.get_params())
+        return type(self)(**self.get_params(deep=False))
 
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: a classifier or regressor of dense or sparse records."""
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+    def __sklearn_tags__(self) -> Tags:
+        """scikit-learn's tags: a classifier or regressor of dense or sparse records."""
+        return tags(self.kind, self.many_classes)
 
-        classifier = self.kind == "classifier"
-        return Tags(
-            estimator_type=self.kind,
-            target_tags=TargetTags(required=True),
-            transformer_tags=None,
-            regressor_tags=None if classifier else RegressorTags(),
-            classifier_tags=ClassifierTags(multi_class=self.many_classes) if classifier else None,
-            input_tags=InputTags(sparse=True),
-        )
+
+def tags(
+    kind: Literal["classifier", "regressor"],
+    many_classes: bool = True,
+    several_outputs: bool = False,
+    sparse: bool = True,
+    pairwise: bool = False,
+) -> Tags:
+    """Describe a supervised estimator to scikit-learn."""
+    from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+
+    return Tags(
+        estimator_type=kind,
+        target_tags=TargetTags(required=True, multi_output=several_outputs),
+        transformer_tags=None,
+        regressor_tags=RegressorTags() if kind == "regressor" else None,
+        classifier_tags=ClassifierTags(multi_class=many_classes) if kind == "classifier" else None,
+        input_tags=InputTags(sparse=sparse, pairwise=pairwise),
+    )

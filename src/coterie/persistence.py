@@ -59,7 +59,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     """
     from safetensors.numpy import save as pack
 
-    data, arrays = model.dump()
+    data, arrays = model.__dump__()
     described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params(deep=False))}
     written = {_DOCUMENT: msgspec.json.encode(spec.to_json(data)), _SPEC: msgspec.json.encode(described)}
     inline = written.pop(_SPEC) if len(written[_SPEC]) <= HEADER_BYTES else b""
@@ -104,7 +104,7 @@ def load(path: str | PathLike[str]) -> Any:
     if kind is None:
         raise ValueError(f"{path} holds a {described['class']}, which this version of coterie does not know")
     model = kind(**spec.from_json(described["parameters"]))
-    return model.restore(spec.from_json(msgspec.json.decode(tensors.pop(_DOCUMENT).tobytes())), tensors)
+    return model.__restore__(spec.from_json(msgspec.json.decode(tensors.pop(_DOCUMENT).tobytes())), tensors)
 
 
 def _read(path: Path) -> tuple[dict[str, str], Arrays]:

@@ -16,66 +16,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .index import Index
-from .learner import Margins, ReadFirst
-from .numeric.asking import EVERY
-from .numeric.records import Csr
-from .numeric.stream import Moves
-from .numeric.trees import Arrays, below
+from .learner import Margins, StreamLearner
+from .numeric.core.records import Rows
+from .numeric.primal.asking import EVERY
+from .numeric.primal.stream import Moves
+from .numeric.trees import Arrays, below, numbered
+from .state import LearnedState
+
+Codes = NDArray[np.int64]
 
 
 @dataclass
 class ManyState:
-    """The states of the learners, one a class in the order of their appearance, and that of the spare one."""
+    """States of the learners, one a class in the order of appearance, and that of the spare learner."""
 
-    members: list[Any]
-    spare: Any
+    members: list[LearnedState]
+    spare: LearnedState
 
     @property
     def tasks(self) -> Index:
-        """The tasks, which all learners number alike."""
-        return self.spare.tasks  # type: ignore[no-any-return]
+        """The tasks, numbered alike by all learners."""
+        return self.spare.tasks
 
     @property
     def features(self) -> int:
         """The width of the records."""
-        return int(self.spare.features)
+        return self.spare.features
 
     @property
     def rounds(self) -> int:
         """The rounds learned."""
-        return int(self.spare.rounds)
+        return self.spare.rounds
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(int(each.nbytes) for each in self.all)
+        return sum(each.nbytes for each in self.all)
 
     @property
-    def all(self) -> list[Any]:
+    def all(self) -> list[LearnedState]:
         """The states of the learners and of the spare one."""
         return [*self.members, self.spare]
 
 
-class ManyLearners(ReadFirst):
+class ManyLearners(StreamLearner):
     """A learner of two classes as one of any number, with the same methods; margins are of shape (n, classes).
 
     Parameters
     ----------
     learner : Learner or Mixture
-        What is made once for each class.
+        The learner to have once for each class.
 
     Notes
     -----
     Costs and memory are those of the learner times the number of classes and one.
     """
 
-    def __init__(self, learner: Any) -> None:
-        self.learner = learner
-
-    @property
-    def log_odds(self) -> float | None:
-        """What margins are to be multiplied with to be log-odds; None where they are no such thing."""
-        return self.learner.log_odds  # type: ignore[no-any-return]
+    def __init__(self, learner: StreamLearner) -> None:
+        self.learner, self.log_odds = learner, learner.log_odds
 
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
@@ -96,8 +94,8 @@ class ManyLearners(ReadFirst):
     def update_many(
         self,
         state: ManyState,
-        rows: Any,
-        codes: NDArray[np.int64],
+        rows: Rows,
+        codes: Codes,
         y: NDArray[np.bool_],
         last: int | None = None,
         asker: Any = EVERY,
@@ -123,28 +121,28 @@ class ManyLearners(ReadFirst):
         margins, own, taus = (np.array(each).T for each in zip(*made, strict=True))
         return Moves(margins[:, :-1], own[:, :-1], taus.max(axis=1))
 
-    def _one(self, state: Any, rows: Any, codes: NDArray[np.int64], signs: Margins, last: int | None) -> Moves:
+    def _one(self, state: LearnedState, rows: Rows, codes: Codes, signs: Margins, last: int | None) -> Moves:
         made: Moves = self.learner.update_many(state, rows, codes, np.ascontiguousarray(signs), last)
         return made
 
-    def update_one(self, state: ManyState, rows: Csr, i: int, y: NDArray[np.bool_]) -> None:
+    def update_one(self, state: ManyState, rows: Rows, i: int, y: NDArray[np.bool_]) -> None:
         """Learn one record of the known task i, which is in these classes."""
         self.update_many(state, rows, np.array([i]), y[None])
 
-    def score_one(self, state: ManyState, rows: Csr, i: int) -> Margins:
+    def score_one(self, state: ManyState, rows: Rows, i: int) -> Margins:
         """Margins of one record of the known task i, one a class."""
         return np.array([self.learner.score_one(member, rows, i) for member in state.members])
 
-    def pass_by(self, state: ManyState, rounds: int = 1) -> None:
+    def skip_unlabelled(self, state: ManyState, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
         for each in state.all:
-            self.learner.pass_by(each, rounds)
+            self.learner.skip_unlabelled(each, rounds)
 
-    def score(self, state: ManyState, rows: Any, codes: NDArray[np.int64]) -> Margins:
+    def score(self, state: ManyState, rows: Rows, codes: Codes) -> Margins:
         """Margins of records of known tasks; nothing is written."""
         return self.score_any(state, rows, codes, ())
 
-    def score_any(self, state: ManyState, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
+    def score_any(self, state: ManyState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
         each = [self.learner.score_any(member, rows, codes, unseen) for member in state.members]
         return np.array(each).reshape(len(each), len(codes)).T
@@ -154,7 +152,7 @@ class ManyLearners(ReadFirst):
         return np.array([self.learner.weights(member) for member in state.members])
 
     def share(self, state: ManyState) -> NDArray[np.float64]:
-        """How much of each task's moves is shared with others, in the mean over the classes."""
+        """The part of each task's moves that is shared with others, in the mean over the classes."""
         return np.asarray(np.mean([self.learner.share(member) for member in state.members], axis=0))
 
     def relation_matrix(self, state: ManyState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
@@ -163,9 +161,8 @@ class ManyLearners(ReadFirst):
 
     def dump(self, state: ManyState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        dumped = [self.learner.dump(each) for each in state.all]
-        arrays = {f"classes.{c}.{name}": array for c, (_, held) in enumerate(dumped) for name, array in held.items()}
-        return {"classes": [data for data, _ in dumped]}, arrays
+        data, arrays = zip(*(self.learner.dump(each) for each in state.all), strict=True)
+        return {"classes": list(data)}, numbered("classes", arrays)
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> ManyState:
         """Undo :meth:`dump`."""

@@ -8,10 +8,10 @@ factor that makes them so.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from . import spec
-from .numeric.rules import (
+from .numeric.primal.rules import (
     ConfidenceStep,
     ConfidentMistake,
     HingeStep,
@@ -22,7 +22,53 @@ from .numeric.rules import (
     TubeStep,
 )
 
+_C = spec.Setting(
+    above=0,
+    infinite=True,
+    must="be positive",
+    option="C",
+    metavar="C",
+    help="How far one record may move a passive-aggressive learner. For few features and noisy labels try 0.01 to 0.1.",
+)
+_VARIANTS = ("0", "I", "II")
 
+
+@runtime_checkable
+class Rule(Protocol):
+    """A part that says when a margin calls for a move and how far it goes; see the head of this module."""
+
+    @property
+    def move(self) -> str: ...
+
+    @property
+    def log_odds(self) -> float | None: ...
+
+    def compiled(self) -> Any:
+        """The rule as compiled code takes it."""
+
+
+@runtime_checkable
+class ConfidenceRule(Rule, Protocol):
+    """A rule for models with all covariances.
+
+    It moves where y·margin is below ``threshold``, or equal to it unless ``strict`` is 1; with ``shrunk`` 1 margins
+    are shrunk by their variance. ``noise`` is the name of the parameter that is the variance of a label.
+    """
+
+    @property
+    def threshold(self) -> float: ...
+
+    @property
+    def strict(self) -> int: ...
+
+    @property
+    def shrunk(self) -> int: ...
+
+    @property
+    def noise(self) -> str: ...
+
+
+@spec.choice("rule", "perceptron")
 @spec.part
 class Perceptron:
     """A step of one on every mistake, and on nothing else: tau = 1 if y·margin <= 0 (CCG08 Fig. 1).
@@ -43,6 +89,9 @@ class Perceptron:
         return MistakeStep(0.0)
 
 
+@spec.choice("rule", "pa1", "passive-aggressive", variant="I")
+@spec.choice("rule", "pa2", variant="II")
+@spec.choice("rule", "pa", variant="0")
 @spec.part
 class PassiveAggressive:
     """The shortest move that gives the record a margin of one (FOR09 §2.2; Crammer et al. 2006).
@@ -78,14 +127,8 @@ class PassiveAggressive:
     move: ClassVar[str] = "shortest"
     log_odds: ClassVar[float | None] = None
 
-    C: float = 1.0
-    variant: Literal["0", "I", "II"] = "I"
-
-    def __post_init__(self) -> None:
-        if not self.C > 0:
-            raise ValueError(f"C must be positive, got {self.C!r}")
-        if self.variant not in ("0", "I", "II"):
-            raise ValueError(f"variant must be '0', 'I' or 'II', got {self.variant!r}")
+    C: float = spec.field(_C, default=1.0)
+    variant: Literal["0", "I", "II"] = spec.field(default="I", choices=_VARIANTS)
 
     def compiled(self) -> Any:
         """The rule as compiled code takes it."""
@@ -94,12 +137,13 @@ class PassiveAggressive:
         return HingeStep(float(bound), float(ridge))
 
 
+@spec.choice("rule", "logistic", "its probabilities are calibrated")
 @spec.part
 class Logistic:
     """A step by the slope of the logistic loss, on every record: tau = 1 / (1 + exp(y·margin)).
 
-    Margins are log-odds. With :class:`coterie.hypotheses.Linear` this is gradient descent at a constant rate of one;
-    :class:`coterie.hypotheses.AdaptiveGradient` gives each weight a rate of its own.
+    Margins are log-odds. With :class:`coterie.hypotheses.LinearWeights` this is gradient descent at a constant rate of
+    one; :class:`coterie.hypotheses.AdaptiveGradient` gives each weight a rate of its own.
 
     Examples
     --------
@@ -115,6 +159,7 @@ class Logistic:
         return LogisticStep(1.0)
 
 
+@spec.choice("rule", "arow")
 @spec.part
 class AROW:
     """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
@@ -168,13 +213,14 @@ class SecondOrder:
         return ConfidentMistake(1.0)
 
 
+@spec.choice("loss", "squared")
 @spec.part
 class Squared:
     """Half the squared loss, (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
 
     It makes margins estimates of the mean. For :class:`coterie.hypotheses.AdaptiveGradient`, which gives each weight a
-    rate of its own; by :class:`coterie.hypotheses.Linear` the rate is a constant one, which diverges for records longer
-    than sqrt(2 / M_ii).
+    rate of its own; by :class:`coterie.hypotheses.LinearWeights` the rate is a constant one, which diverges for records
+    longer than sqrt(2 / M_ii).
 
     Examples
     --------
@@ -191,6 +237,7 @@ class Squared:
         return ResidualStep(1.0)
 
 
+@spec.choice("loss", "absolute")
 @spec.part
 class Absolute:
     """The absolute loss, |y - margin|: tau = 1, towards y, on every record.
@@ -212,6 +259,7 @@ class Absolute:
         return SignStep(1.0)
 
 
+@spec.choice("loss", "epsilon")
 @spec.part
 class EpsilonInsensitive:
     """The shortest move that brings the margin within epsilon of the label (Crammer et al. 2006, §5).
@@ -254,18 +302,19 @@ class EpsilonInsensitive:
     move: ClassVar[str] = "shortest"
     log_odds: ClassVar[float | None] = None
 
-    epsilon: float = 0.1
-    C: float = 0.1
-    variant: Literal["0", "I", "II"] = "II"
-
-    def __post_init__(self) -> None:
-        if not (self.epsilon >= 0 and math.isfinite(self.epsilon)):
-            raise ValueError(f"epsilon must be finite and at least 0, got {self.epsilon!r}")
-        PassiveAggressive(self.C, self.variant)
+    epsilon: float = spec.field(
+        default=0.1,
+        at_least=0,
+        option="epsilon",
+        metavar="E",
+        help="For the rule `epsilon`: predictions may be off by so many standard deviations of the labels.",
+    )
+    C: float = spec.field(_C, default=0.1)
+    variant: Literal["0", "I", "II"] = spec.field(default="II", choices=_VARIANTS)
 
     @property
     def tolerance(self) -> float:
-        """How far off a prediction may be."""
+        """The largest error that is not moved on."""
         return self.epsilon
 
     def compiled(self) -> Any:

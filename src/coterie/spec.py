@@ -1,12 +1,18 @@
-"""Frozen hyperparameters and their JSON form.
+"""Parts: frozen hyperparameters that become JSON, and say of themselves what users may choose.
 
 A *part* (a relation, a rule, a storage, ...) is a frozen dataclass that knows nothing of the stream. It is written to
 JSON and read back without running any code: a name is looked up among the registered parts, the fields are plain data.
+
+**A field says what it means**: ``spec.field`` gives it help, a range and the name of an option (`coterie.settings`).
+**A choice gives a part a word**: ``@spec.choice("relation", "mean")`` lets commands take it as ``--relation mean``. The
+fields that have an option can be given with it, preset ones are as the word says. So a relation or a rule is on the
+command line, with its options, once it is written; no other file needs to know of it.
 """
 
 from __future__ import annotations
 
 import base64
+import dataclasses
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -14,17 +20,42 @@ from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 
+from .settings import (
+    Setting,
+    check_count,
+    check_fields,
+    check_not_negative,
+    check_positive,
+    field,
+    is_number,
+    options_of,
+    settings_of,
+)
+
+__all__ = [
+    "Choice", "Setting", "check_count", "check_not_negative", "check_positive", "choice", "choices", "field",
+    "fields_of", "from_json", "is_number", "model", "options_of", "part", "registered", "require_instance",
+    "require_part", "settings_of", "to_json",
+]  # fmt: skip
+
 T = TypeVar("T")
 
 _PARTS: dict[str, type] = {}
+#: Parts by the names that files of version 0.1 give them.
+_RENAMED = {"Linear": "LinearWeights"}
 _MODELS: dict[str, type] = {}
+_CHOICES = "_coterie_choices"
 
 
-@dataclass_transform(frozen_default=True, eq_default=False)
+# -- parts ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def part(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass whose instances round-trip through JSON.
 
-    Two parts are equal when their JSON forms are, so parts that hold arrays can be compared.
+    Values are checked against the `Setting` of their fields before the class's own ``__post_init__``. Two parts are
+    equal when their JSON forms are, so parts that hold arrays can be compared.
 
     Raises
     ------
@@ -42,9 +73,19 @@ def part(cls: type[T]) -> type[T]:
     cls.__hash__ = _hash  # type: ignore[method-assign]
     cls.__repr__ = _show  # type: ignore[method-assign]
     cls.__deepcopy__ = _itself  # type: ignore[attr-defined]
+    cls.__post_init__ = _checked_first(getattr(cls, "__post_init__", None))  # type: ignore[attr-defined]
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
     _PARTS[cls.__name__] = made
     return made
+
+
+def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
+    def __post_init__(self: Any) -> None:  # noqa: N807
+        check_fields(self)
+        if more is not None:
+            more(self)
+
+    return __post_init__
 
 
 def _require_name_of_its_own(cls: type) -> None:
@@ -57,7 +98,95 @@ def _require_name_of_its_own(cls: type) -> None:
         raise ValueError(f"coterie has a part {cls.__name__!r}: give {cls.__module__}.{cls.__name__} another name")
 
 
-def require_part(role: str, given: Any, such: str) -> None:
+# -- choices: parts by words ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A part by the word that commands take for it.
+
+    Attributes
+    ----------
+    role : str
+        What it is chosen as: ``"relation"``, ``"rule"``, ``"loss"``, ``"kernel"``, ``"budget"``, ``"norm"``, ``"ask"``.
+    word : str
+        Its name on the command line.
+    part : type
+        The part.
+    preset : mapping
+        Fields that the word sets, if no option says otherwise.
+    help : str
+        A few words on it, for the help of the option that chooses.
+    """
+
+    role: str
+    word: str
+    part: type[Any]
+    preset: Mapping[str, Any]
+    help: str = ""
+
+    @property
+    def options(self) -> dict[str, Setting]:
+        """The options that can be given with it, by name."""
+        return options_of(self.part)
+
+    @property
+    def required(self) -> list[str]:
+        """The options without which it cannot be made."""
+        return [name for name in self.options if self._default(name) is dataclasses.MISSING]
+
+    def default(self, option: str) -> Any:
+        """The value of an option that is not given; None if there is none."""
+        default = self._default(option)
+        return self.options[option].usual if default is dataclasses.MISSING else default
+
+    def _default(self, option: str) -> Any:
+        name = self.field(option)
+        default = next(each.default for each in fields(self.part) if each.name == name)
+        return self.preset.get(name, default)
+
+    def field(self, option: str) -> str:
+        """The field that an option gives."""
+        return next(name for name, setting in settings_of(self.part).items() if setting.option == option)
+
+    def make(self, **values: Any) -> Any:
+        """The part, with these values of its fields."""
+        return self.part(**{**self.preset, **values})
+
+
+def choice(role: str, word: str, /, help: str = "", **preset: Any) -> Callable[[type[T]], type[T]]:  # noqa: A002
+    """Give a part a word by which commands take it; several words stand above each other.
+
+    Parameters
+    ----------
+    role, word, help
+        As in `Choice`.
+    **preset
+        Fields that the word sets, if no option says otherwise.
+
+    Examples
+    --------
+    >>> [each.word for each in choices("rule") if each.part.__name__ == "PassiveAggressive"]
+    ['pa1', 'pa2', 'pa']
+    """
+
+    def named(cls: type[T]) -> type[T]:
+        setattr(cls, _CHOICES, [Choice(role, word, cls, preset, help), *cls.__dict__.get(_CHOICES, ())])
+        return cls
+
+    return named
+
+
+def choices(role: str) -> list[Choice]:
+    """The choices of a role among the parts that are loaded: by module, and in it in the order of definition."""
+    found = sorted(_PARTS.values(), key=lambda each: each.__module__)
+    return [each for cls in found for each in cls.__dict__.get(_CHOICES, ()) if each.role == role]
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+def require_part(role: str, given: object, such: str) -> None:
     """Refuse text, a class, or whatever else is no part where one is needed; ``such`` is an example of one.
 
     Raises
@@ -71,33 +200,13 @@ def require_part(role: str, given: Any, such: str) -> None:
         raise TypeError(f"{role} must be a part such as {such}, got {given!r}")
 
 
-def require_instance(role: str, given: Any) -> None:
+def require_instance(role: str, given: object) -> None:
     """Refuse a class where something made of it is needed: TypeError telling what to write instead."""
     if isinstance(given, type):
         raise TypeError(f"{role} is the class {given.__name__}; give one made of it: {given.__name__}(...)")
 
 
-def check_positive(name: str, value: Any) -> None:
-    """Refuse what is not a finite number above 0: ValueError naming it."""
-    if not (is_number(value) and 0 < value < np.inf):
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
-
-
-def check_not_negative(name: str, value: Any) -> None:
-    """Refuse what is not a finite number from 0 on: ValueError naming it."""
-    if not (is_number(value) and 0 <= value < np.inf):
-        raise ValueError(f"{name} must be a finite number, at least 0, got {value!r}")
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is not a whole number from 1 on: ValueError naming it."""
-    if not (is_number(value) and isinstance(value, (int, np.integer)) and value >= 1):
-        raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether it is a number, of Python or NumPy; True and False are none."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+# -- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def model(cls: type[T]) -> type[T]:
@@ -107,7 +216,7 @@ def model(cls: type[T]) -> type[T]:
 
 
 def registered(table: dict[str, type], name: str) -> type | None:
-    """What a table of classes has by this name, None if nothing; classes enter it as public names are first used."""
+    """Return the class of this name, None if there is none; classes enter a table as public names are first used."""
     if name not in table:
         import coterie
 
@@ -118,7 +227,7 @@ def registered(table: dict[str, type], name: str) -> type | None:
     return table.get(name)
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """Plain JSON data for a part, or for anything a part or a task label may hold.
 
     Raises
@@ -160,7 +269,7 @@ def fields_of(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def _tagged(value: Any) -> Any:
+def _tagged(value: object) -> Any:
     if type(value).__name__ in _PARTS and type(value) is _PARTS[type(value).__name__]:
         named = {name: to_json(held) for name, held in fields_of(value).items()}
         return {"$part": type(value).__name__, "fields": named}
@@ -210,7 +319,7 @@ def _read_objects(data: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def _read_part(data: dict[str, Any]) -> Any:
-    name = data["$part"]
+    name = _RENAMED.get(data["$part"], data["$part"])
     found = registered(_PARTS, name)
     if found is None:
         raise ValueError(f"unknown part {name!r}: this version knows {', '.join(sorted(_PARTS))}")
@@ -239,11 +348,11 @@ _READERS: dict[str | None, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def _same(self: Any, other: object) -> bool:
+def _same(self: object, other: object) -> bool:
     return type(self) is type(other) and bool(to_json(self) == to_json(other))
 
 
-def _hash(self: Any) -> int:
+def _hash(self: object) -> int:
     return hash((type(self).__name__, _hashable(to_json(self))))
 
 
@@ -258,6 +367,6 @@ def _itself(self: T, memo: dict[int, Any]) -> T:
     return self  # frozen: a copy would only cost time
 
 
-def _show(self: Any) -> str:
+def _show(self: object) -> str:
     shown = (f"{name}={value!r}" for name, value in fields_of(self).items() if value is not None)
     return f"{type(self).__name__}({', '.join(shown)})"

@@ -1,20 +1,37 @@
-"""What a learner has learned: a model of named arrays, and the tasks it knows."""
+"""The state of a learner: a model of named arrays, and the tasks it knows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .index import Index
+from .numeric.weights.table import Table
+
+
+class LearnedState(Protocol):
+    """The state of any learner: the tasks it numbers, the width of records, rounds so far and bytes of arrays."""
+
+    @property
+    def tasks(self) -> Index: ...
+
+    @property
+    def features(self) -> int: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
 
 
 @dataclass
 class State:
-    """All that is learned: a tree of named arrays, and the labels that number its rows."""
+    """A model, which is a tree of named arrays, and the labels that number its rows."""
 
     model: Any
     tasks: Index
@@ -23,8 +40,8 @@ class State:
     dense: bool
     rounds: int = 0
 
-    def take(self, model: Any) -> None:
-        """Have this model; the object that there is stays where all in it is the same, for calls are ready for it."""
+    def replace_model(self, model: Any) -> None:
+        """Replace the model unless all its arrays are identical: compiled calls are bound to the object."""
         if not _is_same(self.model, model):
             self.model = model
 
@@ -37,8 +54,7 @@ class State:
 def nbytes_of(model: Any) -> int:
     """Bytes of the arrays of a model; a piece of memory that two of them show counts once.
 
-    A table that says how many ``nbytes`` of it are in use is taken at its word: room that nobody has written to yet is
-    no memory.
+    Of a table of weights only what is in use counts: room that nobody has written to yet is no memory.
     """
     held: dict[int, int] = {}
     for piece, nbytes in _pieces(model):
@@ -47,10 +63,10 @@ def nbytes_of(model: Any) -> int:
 
 
 def _pieces(model: Any) -> Iterator[tuple[int, int]]:
-    """What tells pieces of memory apart, and the bytes of each."""
+    """Yield a number that tells pieces of memory apart, and the bytes of each."""
     if isinstance(model, np.ndarray):
         yield id(_owner(model)), _owner(model).nbytes
-    elif hasattr(model, "values") and hasattr(model, "nbytes"):
+    elif isinstance(model, Table):
         yield id(_owner(model.values)), model.nbytes
     elif isinstance(model, tuple):
         for held in model:
@@ -58,12 +74,12 @@ def _pieces(model: Any) -> Iterator[tuple[int, int]]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two trees are of the same arrays and scalars, not only of equal ones."""
+    """Tell whether two trees are of the same arrays and scalars, not only of equal ones."""
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(_is_same, one, other)))
 
 
 def arrays_of(model: Any) -> Iterator[NDArray[Any]]:
-    """The arrays of a model."""
+    """Yield the arrays of a model."""
     for held in model:
         if isinstance(held, tuple):
             yield from arrays_of(held)

@@ -1,56 +1,140 @@
-"""What every batch estimator can do: read any form of input, keep its tasks apart, be saved and loaded."""
+"""The base of batch estimators: records in any form, tasks, scikit-learn's conventions, model files."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence
+from coterie.evaluation.stream_model import BlockPredictions
 from coterie.index import Index, distinct_labels
-from coterie.numeric.points import Points, points
-from coterie.parameters import Parameters
-from coterie.streams import tabular
-from coterie.streams.encoding import Encoder
-from coterie.views import Vocabulary, view_from_json
+from coterie.inputs import tabular
+from coterie.inputs.block import Block
+from coterie.inputs.input import Input, InputOptions
+from coterie.kernels import Gaussian, Kernel, KernelLike, Precomputed, as_kernel
+from coterie.numeric.core.points import Points, points
+from coterie.parameters import Parameters, tags
+from coterie.relations.matrices import check_symmetric, labels_of, square
+from coterie.types import Labels, Records, Tasks
 
-from .outputs import output_kernel, relation_of
+from .expansion import Asked, Expansion, Learned
+from .output_kernels import Relation, relation_of
+from .targets import Classes, Numbers
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 Array = NDArray[Any]
+Codes = NDArray[np.int64]
 
 
-class Records(NamedTuple):
-    """Records to learn from: their features, and the task of each (None where every row holds all tasks)."""
+class TrainingRows(NamedTuple):
+    """Rows to learn from: their features, and the task of each (None where every row holds the outputs of all)."""
 
     points: Points
     tasks: Index | None
-    codes: NDArray[np.int64] | None
+    codes: Codes | None
+
+    def one_task_each(self, tasks: Sequence[Hashable] | None) -> tuple[Index, Codes]:
+        """The tasks named beforehand and those of the rows, and the number of each row's among them."""
+        if self.tasks is None or self.codes is None:
+            raise ValueError("every row must have one task, given as task=")
+        known = Index([*(() if tasks is None else labels_of(tasks)), *self.tasks.labels])
+        return known, np.array([known.numbers[label] for label in self.tasks.labels], np.int64)[self.codes]
 
 
-class Numbers:
-    """Labels that are the numbers predicted."""
+class BatchEstimator(Parameters):
+    """Base of the batch estimators; what is learned is ``expansion_`` and what a subclass adds to it.
 
-    def labels(self, margin: Array) -> Array:
-        """The numbers themselves."""
-        return margin
-
-    def strength(self, margin: Array) -> None:
-        """Nothing is said of a number beside it."""
-
-
-class BatchParameters(Parameters):
-    """What all estimators are that learn no stream: constructor arguments as attributes, fitted at once, saved."""
+    Attributes
+    ----------
+    tasks_ : list
+        The tasks learned from, in order of first appearance.
+    relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
+        The output kernel M = A⁻¹ of these tasks.
+    n_features_in_ : int
+        Width of the arrays learned from; absent when records came as dictionaries.
+    """
 
     _learned = "expansion_"
     _learning = "fit"
+    learns_streams = False
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make an instance; River's type checks are told nothing."""
-        return object.__new__(cls)
+    #: The form of the functions learned.
+    _functions: ClassVar[type[Learned]] = Expansion
+    #: Names of fitted attributes that a model file holds beside ``expansion_``.
+    _saved: ClassVar[tuple[str, ...]] = ()
+    _several_outputs: ClassVar[bool] = True
+
+    kernel: KernelLike | None
+    relation: Relation | None
+    dtype: Literal["float64", "float32"]
+    task_column: Hashable | None
+    new_task: Literal["grow", "raise"]
+
+    #: What outputs mean; a classifier has those of the labels that it learned from.
+    labels_: Numbers | Classes = Numbers()
+    expansion_: Learned
+    input_: Input
+
+    @abstractmethod
+    def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
+        """Learn from nothing."""
+
+    @abstractmethod
+    def _outputs(self, X: Records, task: Tasks | None) -> Array:
+        """The outputs at each record, shape (m,) or (m, p)."""
+
+    # -- scikit-learn's conventions
+
+    def fit(self, X: Records, y: Labels, task: Tasks | None = None, *, tasks: Sequence[Hashable] | None = None) -> Self:
+        """Forget everything and learn.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
+            The records; the (n, n) kernel matrix where the kernel is precomputed.
+        y : array, shape (n,) or (n, p)
+            Numbers: one output a row, or several where the estimator learns several. Labels: any values, one a row;
+            or 0 and 1 in a column for each label, where a row may have several.
+        task : array, shape (n,), optional
+            The task of each row, any hashable labels.
+        tasks : sequence of labels, optional
+            Tasks to know whether they have rows or not; without ``task``, those that the columns of y are.
+
+        Returns
+        -------
+        self
+        """
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if self.new_task not in ("grow", "raise"):
+            raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
+        if self.dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
+        fresh = self.__sklearn_clone__()
+        fresh._learn(X, y, task, tasks)
+        return self._take_over(fresh)
+
+    def predict(self, X: Records, task: Tasks | None = None) -> Array:
+        """The outputs or the label of each record for its task; outputs for all tasks where y had a column for each.
+
+        Raises
+        ------
+        ValueError
+            For a task never fitted, if ``new_task="raise"`` or the relation knows nothing of it.
+        """
+        self._check_fitted()
+        return self.labels_.labels(self._scores(X, task))
+
+    def score(self, X: Records, y: Labels, task: Tasks | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """The explained variance R², its mean over outputs; of classes the share of records predicted wholly right."""
+        return self.labels_.accuracy(y, self.predict(X, task), sample_weight)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`.
@@ -62,150 +146,40 @@ class BatchParameters(Parameters):
         """
         persistence.save(self, path)
 
+    def __sklearn_tags__(self) -> Tags:
+        pairwise = self._pairwise
+        return tags(self.kind, several_outputs=self._several_outputs, sparse=not pairwise, pairwise=pairwise)
 
-class Regressor:
-    """What predicts numbers is judged by explained variance."""
-
-    predict: Any
-
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """The explained variance R², its mean over outputs."""
-        from sklearn.metrics import r2_score
-
-        return float(r2_score(plain(y), self.predict(X, task), sample_weight=sample_weight))
-
-
-class BatchEstimator(BatchParameters):
-    """Base of the batch estimators; what is learned is an expansion and what a subclass adds to it.
-
-    Attributes
-    ----------
-    tasks_ : list
-        The tasks learned from, in order of first appearance.
-    n_features_in_ : int
-        Width of the arrays learned from; absent when records came as dictionaries.
-    """
-
-    _supervised = True
-    _kind = "regressor"
-
-    relation: Any
-    dtype: Literal["float64", "float32"]
-    task_column: Hashable | None
-    new_task: str
-    expansion_: Any
-
-    @abstractmethod
-    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
-        """Learn from nothing."""
-
-    @abstractmethod
-    def _restored(self, data: dict[str, Any], arrays: dict[str, Array]) -> Any:
-        """The expansion that gave these data."""
-
-    # -- scikit-learn's conventions
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect."""
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
-
-        classifies = self._kind == "classifier"
-        return Tags(
-            estimator_type=self._kind,
-            target_tags=TargetTags(required=True, multi_output=self._several_outputs),
-            transformer_tags=None,
-            classifier_tags=ClassifierTags() if classifies else None,
-            regressor_tags=None if classifies else RegressorTags(),
-            input_tags=InputTags(sparse=not self._pairwise, pairwise=self._pairwise),
-        )
-
-    _several_outputs = True
-
-    labels_: Any = Numbers()
-
-    def decide_block(self, block: Any) -> Array:
-        """What is predicted of a block of records read from a file: numbers, or scores of classes."""
-        verb: Any = getattr(self, "decision_function", None) or self.predict
-        return np.asarray(verb(block.X, block.tasks))
-
-    @abstractmethod
-    def predict(self, X: Any, task: Any = None) -> Array:
-        """What is predicted of each record."""
-
-    def probabilities(self, margin: Array) -> Array | None:
-        """None: margins are no log-odds."""
-        return None
-
-    def block_probabilities(self, block: Any, margin: Array) -> Array | None:
-        """As :meth:`probabilities`, for the margins of a block's records."""
-        return self.probabilities(margin)
-
-    def tasks_of(self, block: Any) -> Any:
-        """The task of each of a block's records."""
-        return block.tasks
-
-    # -- learning
-
-    def _fit(self, X: Any, y: Any, task: Any, tasks: Any) -> Self:
-        """Learn on a fresh copy and take over what it learned."""
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if self.new_task not in ("grow", "raise"):
-            raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
-        fresh = type(self)(**self.get_params())
-        fresh._learn(X, y, task, tasks)
-        return self._take_over(fresh)
-
-    def _points(self, X: Any, learning: bool) -> Points:
-        """X validated, with what kernels ask of it."""
-        X = tabular.named(self, X)
-        rows, features = self._dictionaries(X, learning) if tabular.is_records(X) else self._rows(X, learning)
-        n = tabular.length(rows)
-        if learning and features == 0:
-            raise ValueError(f"0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
-        made = points(rows, np.arange(n), features)
-        if learning and self._pairwise:
-            check_gram(rows)
-        return made
+    # -- records and tasks
 
     @property
     def _pairwise(self) -> bool:
-        """Whether records are kernel values."""
-        return _name(getattr(self, "kernel", None)) == "Precomputed"
+        """True if records are kernel values."""
+        return isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
 
-    def _rows(self, X: Any, learning: bool) -> tuple[Any, int]:
-        if "view_" in self.__dict__:
-            raise ValueError(
-                "the model learned from dictionaries: give a list of dictionaries, or a frame, not an array"
-            )
-        rows, features, _ = tabular.validated(self, X, "no_validation", reset=learning)
-        return rows, features
+    def _kernel(self) -> Kernel:
+        return Gaussian() if self.kernel is None else as_kernel(self.kernel)
 
-    def _dictionaries(self, X: Any, learning: bool) -> tuple[Any, int]:
-        if "encoder_" in self.__dict__:
-            rows = tabular.encoded(self.encoder_, X, learning)
-            return tabular.of_type(rows, self.dtype), self.encoder_.n_features
-        if not learning and "view_" not in self.__dict__ and "feature_names_in_" not in self.__dict__:
-            raise ValueError("records given as dictionaries need feature names, and the model learned from bare arrays")
-        view = self.__dict__.get("view_") or Vocabulary(self.__dict__.get("feature_names_in_", ()))
-        if learning:
-            self.view_ = view
-        rows = view.records(X, grow=learning)
-        return tabular.of_type(rows, self.dtype), len(view)
-
-    encoder_: Encoder
-
-    def _records(self, X: Any, task: Any, shared: bool) -> Records:
-        """What there is to learn from; ``shared`` says that each row holds the outputs of all tasks."""
+    def _training_rows(self, X: Records, task: Tasks | None, shared: bool) -> TrainingRows:
+        """Read rows to learn from; ``shared`` says that each may hold the outputs of all tasks."""
         X, task = tabular.split_task(X, task, self.task_column)
         points = self._points(X, learning=True)
         if shared and task is None:
-            return Records(points, None, None)
+            return TrainingRows(points, None, None)
         labels = tabular.task_labels(task, len(points.squares))
         distinct, codes = distinct_labels(labels)
-        return Records(points, Index(distinct), codes)
+        return TrainingRows(points, Index(distinct), codes)
+
+    def _values(self, X: Records, task: Tasks | None) -> Array:
+        """The functions learned at each record, for its task, or for all where rows hold the outputs of all tasks."""
+        self._check_fitted()
+        X, task = tabular.split_task(X, task, self.task_column)
+        points, held = self._points(X, learning=False), self.expansion_
+        if task is None and held.has_shared_rows:
+            return held.values(points, None)
+        labels = tabular.task_labels(task, len(points.squares), held.tasks.numbers)
+        distinct, places = distinct_labels(labels)
+        return held.values(points, Asked(distinct, self._unseen(distinct), places))
 
     def _unseen(self, distinct: Sequence[Hashable]) -> list[Hashable]:
         """The tasks never fitted, which may be refused."""
@@ -216,12 +190,24 @@ class BatchEstimator(BatchParameters):
             raise ValueError(f"task {new[0]!r} was never fitted and new_task is 'raise'")
         return new
 
-    # -- what was learned
-
     @property
-    def extent(self) -> tuple[int, str]:
-        """How many of what the model has."""
-        return len(self.tasks_), "task"
+    def _source(self) -> Input | None:
+        return self.__dict__.get("input_")
+
+    def _points(self, X: Records, learning: bool) -> Points:
+        """Check X and compute what kernels ask of it."""
+        if learning:
+            self.input_ = Input()
+        self.input_.configure(InputOptions(type(self).__name__, self.dtype, self.task_column))
+        rows, features = self.input_.read_rows(X, learning)
+        n = tabular.length(rows)
+        if learning and features == 0:
+            raise ValueError(f"0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
+        if learning and self._pairwise:
+            check_gram(rows)
+        return points(rows, np.arange(n), features)
+
+    # -- what was learned
 
     @property
     def tasks_(self) -> list[Hashable]:
@@ -232,11 +218,12 @@ class BatchEstimator(BatchParameters):
     @property
     def relation_matrix_(self) -> Array:
         """The output kernel M = A⁻¹ of the tasks learned from, shape (n_tasks, n_tasks)."""
-        return output_kernel(self.relation, self.tasks_)
+        self._check_fitted(AttributeError)
+        return self.expansion_.relation_matrix
 
     @property
-    def relation_used(self) -> Any:
-        """How tasks share: as asked for, else ``MixedEffect(omega=0.5)``."""
+    def relation_used(self) -> Relation:
+        """The relation among tasks: as asked for, else ``MixedEffect(omega=0.5)``."""
         return relation_of(self.relation)
 
     def relation_among(self, tasks: Sequence[Hashable]) -> Array:
@@ -255,40 +242,50 @@ class BatchEstimator(BatchParameters):
         places = [known[task] for task in tasks]
         return np.asarray(self.relation_matrix_[np.ix_(places, places)])
 
-    _kept: tuple[str, ...] = ("n_features_in_", "feature_names_in_")
+    @property
+    def size(self) -> tuple[int, str]:
+        """The number of tasks, and the word for one of them."""
+        return len(self.tasks_), "task"
 
-    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
+    # -- records read from files, and model files
+
+    def __predict_block__(self, block: Block) -> BlockPredictions:
+        """Predict a block of records that was read from a file: numbers, or labels and scores."""
+        self._check_fitted()
+        scores = self._scores(block.X, block.tasks)
+        labels, strength = self.labels_.labels(scores), self.labels_.strength(scores)
+        return BlockPredictions(block.tasks, labels, strength, self._probability(scores))
+
+    def _scores(self, X: Records, task: Tasks | None) -> Array:
+        return self.labels_.scores(self._outputs(X, task))
+
+    def _probability(self, scores: Array) -> Array | None:
+        """The probability of the second of two classes, where the model has one."""
+        return None
+
+    def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what was learned as data with a JSON form and named arrays."""
         if not self.fitted:
             return {}, {}
         data, arrays = self.expansion_.dump()
-        data["kept"] = {name: self.__dict__[name] for name in self._kept if name in self.__dict__}
-        data["view"] = self.view_.to_json() if "view_" in self.__dict__ else None
-        if "encoder_" in self.__dict__:
-            data["encoder"], encoded = self.encoder_.to_state()
-            arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
-        return data, arrays
+        noted, more = self.input_.to_saved()
+        noted["kept"] |= {name: self.__dict__[name] for name in self._saved if name in self.__dict__}
+        described, coded = self.labels_.dump()
+        return data | noted | described, arrays | more | coded
 
-    view_: Any
-
-    def restore(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
-        """Undo :meth:`dump`."""
+    def __restore__(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
+        """Undo :meth:`__dump__`."""
         if data:
-            self.expansion_ = self._restored(data, arrays)
-            self.__dict__.update(data["kept"])
-            if data["view"] is not None:
-                self.view_ = view_from_json(data["view"])
-            if "encoder" in data:
-                within = {k.removeprefix("encoder."): v for k, v in arrays.items() if k.startswith("encoder.")}
-                self.encoder_ = Encoder.from_state(data["encoder"], within)
+            self.expansion_ = self._functions.restored(self._kernel(), self.relation, data, arrays)
+            self.__dict__.update({name: data["kept"][name] for name in self._saved if name in data["kept"]})
+            self.input_ = Input()
+            self.input_.from_saved(data, arrays)
+            if "labels" in data:
+                self.labels_ = Classes.restored(data, arrays)
         return self
 
 
-def _name(kernel: Any) -> str:
-    return "Precomputed" if kernel == "precomputed" else type(kernel).__name__
-
-
-def check_gram(rows: Any) -> None:
+def check_gram(rows: tabular.Rows) -> None:
     """Refuse a kernel matrix that is not square or not symmetric.
 
     Raises
@@ -296,31 +293,6 @@ def check_gram(rows: Any) -> None:
     ValueError
         With the shape, or the worst pair.
     """
-    from coterie.relations.matrices import check_symmetric, square
-
     if not tabular.is_dense(rows):
         raise ValueError("X must be a dense kernel matrix where kernel='precomputed', got a sparse one")
     check_symmetric(square(rows.values, "X (the kernel matrix)"), "X (the kernel matrix)")
-
-
-def plain(y: Any) -> Any:
-    """Labels as NumPy knows them: columns and tables of Arrow as lists and arrays."""
-    if hasattr(y, "column_names"):
-        return np.column_stack([np.asarray(column) for column in y.columns])
-    return y.to_pylist() if hasattr(y, "to_pylist") else y
-
-
-def numbers(y: Any, n: int, name: str = "y") -> Array:
-    """Numeric outputs, shape (n,) or (n, p), finite.
-
-    Raises
-    ------
-    ValueError
-        For anything else, or another number of rows.
-    """
-    from sklearn.utils import check_array
-
-    array = check_array(plain(y), dtype=np.float64, ensure_2d=False, allow_nd=False, input_name=name)
-    if array.ndim not in (1, 2) or len(array) != n:
-        raise ValueError(f"{name} must have one row a record, shape ({n},) or ({n}, p), got shape {array.shape}")
-    return np.asarray(array)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec
-from coterie.streams.tabular import ONLY_TASK
+from coterie.inputs.tabular import ONLY_TASK
+from coterie.kernels import KernelLike
+from coterie.types import Labels, Records, Tasks
 
-from .calibration import sigmoid, sigmoid_probabilities, softmax, softmax_probabilities
-from .classifier_base import BatchClassifier, check_rows
-from .coding import Labels, labels_of
-from .filters import filter_of
-from .kernel_base import KernelEstimator
-from .outputs import output_kernel
+from .base import BatchEstimator
+from .expansion import Expansion
+from .filters import Filter, filter_of
+from .output_kernels import Relation, output_kernel
 from .path import check_folds, held_out
 from .problem import Problem, problem_from
 from .solvers import solve
+from .targets import Classes, classes_of
 
 Array = NDArray[Any]
 
 
 @persistence.register
-class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
+class MultitaskKernelClassifier(BatchEstimator):
     """Kernel ridge regression on the codes of classes: the class is predicted whose code is nearest (ROS11 §4.3).
 
     Every class has a code, +1 and -1 for two classes and by default a unit vector for each of more, and the codes of
@@ -39,12 +39,11 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
         The codes of the classes, sorted. Rows with several labels have one output of 0 and 1 for each.
     class_relation : relation, optional
         How the outputs share, where all rows are of one task: the output kernel of ROS11. :class:`Independent`, which
-        is one-vs-all, without.
-        Its tasks are the numbers 0, 1, ... of the outputs: of the classes in sorted order (for one-vs-all), of the
-        columns of the codes, or of y. Two classes have one output, and nothing to share.
+        is one-vs-all, without. Its tasks are the numbers 0, 1, ... of the outputs: of the classes in sorted order (for
+        one-vs-all), of the columns of the codes, or of y. Two classes have one output, and nothing to share.
     calibration : int, optional
-        So many folds of held-out scores are made, by learning so often again, and probabilities fitted to them:
-        a sigmoid for two classes and for each label, a softmax for several classes, each with one slope.
+        The number of folds whose scores, by models that did not learn from them, probabilities are fitted to: a sigmoid
+        for two classes and for each label, a softmax for several classes, each with one slope.
     risk, solver, tol, dtype, task_column, new_task
         As in :class:`MultitaskKernelRidge`.
 
@@ -74,13 +73,13 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
 
     def __init__(
         self,
-        kernel: Any = None,
-        relation: Any = None,
+        kernel: KernelLike | None = None,
+        relation: Relation | None = None,
         alpha: float = 1.0,
-        filter: Any = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
         *,
-        coding: Any = "one-vs-all",
-        class_relation: Any = None,
+        coding: str | ArrayLike = "one-vs-all",
+        class_relation: Relation | None = None,
         calibration: int | None = None,
         risk: Literal["rows", "tasks"] = "rows",
         solver: str = "auto",
@@ -103,74 +102,75 @@ class MultitaskKernelClassifier(BatchClassifier, KernelEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
+    kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    expansion_: Expansion
+    labels_: Classes
     calibrated_: Array
-    _kept = ("n_features_in_", "feature_names_in_", "calibrated_")
+    _saved = ("calibrated_",)
+
+    def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
+        """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
+        self._check_fitted()
+        return self._scores(X, task)
 
     @property
     def predict_proba(self) -> Callable[..., Array]:
         """The probability of each class, shape (m, n_classes); of each label where a row may have several.
 
-        There where ``calibration`` is given, and was when the model was fitted.
+        The attribute exists only where ``calibration`` is given, and was when the model was fitted.
         """
         if self.calibration is None:
             raise AttributeError("predict_proba needs probabilities that were calibrated: give calibration=5, and fit")
-        if hasattr(self, "expansion_") and not hasattr(self, "calibrated_"):
+        if self.fitted and "calibrated_" not in self.__dict__:
             raise AttributeError("calibration was None when the model was fitted: fit again")
         return self._probabilities
 
-    def probabilities(self, margin: Array) -> Array | None:
-        """The probability of the second class for the margins of two, where they were calibrated."""
-        calibrated = hasattr(self, "predict_proba") and self.labels_.binary
-        return sigmoid_probabilities(margin, self.calibrated_[0]) if calibrated else None
-
-    def _probabilities(self, X: Any, task: Any = None) -> Array:
+    def _probabilities(self, X: Records, task: Tasks | None = None) -> Array:
         scores = self.decision_function(X, task)
-        if self.labels_.codes is None:
-            each = [sigmoid_probabilities(s, ab) for s, ab in zip(scores.T, self.calibrated_, strict=True)]
-            return np.column_stack(each)
-        if not self.labels_.binary:
-            return softmax_probabilities(scores, self.calibrated_[0])
-        positive = sigmoid_probabilities(scores, self.calibrated_[0])
-        return np.column_stack([1 - positive, positive])
+        return self.labels_.probabilities(scores, self.calibrated_)
+
+    def _probability(self, scores: Array) -> Array | None:
+        calibrated = self.calibration is not None and "calibrated_" in self.__dict__ and self.labels_.binary
+        return self.labels_.probabilities(scores, self.calibrated_)[:, 1] if calibrated else None
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, sorted; where rows have several, the numbers of the columns of y."""
+        self._check_fitted(AttributeError)
+        return self.labels_.classes
 
     @property
     def tasks_(self) -> list[Hashable]:
         """The tasks learned from."""
         self._check_fitted(AttributeError)
-        return [ONLY_TASK] if self.expansion_.codes is None else list(self.expansion_.tasks.labels)
+        return [ONLY_TASK] if self.expansion_.has_shared_rows else list(self.expansion_.tasks.labels)
 
-    def _outputs(self, X: Any, task: Any) -> Array:
+    @property
+    def dual_coef_(self) -> Array:
+        """The coefficients c of the rows for each output."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.coefficients
+
+    def _outputs(self, X: Records, task: Tasks | None) -> Array:
         self._check_fitted()
-        made = self._evaluate(X, None if self.expansion_.codes is None else task)
+        made = self._values(X, None if self.expansion_.has_shared_rows else task)
         return made if made.ndim == 2 else made[:, None]
 
-    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
+    def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
         spec.check_positive("alpha", self.alpha)
-        records = self._records(X, task, shared=self.class_relation is not None)
-        if self.class_relation is not None and records.codes is not None:
+        rows = self._training_rows(X, task, shared=self.class_relation is not None)
+        if self.class_relation is not None and rows.codes is not None:
             raise ValueError("class_relation ties the classes of one task: it cannot be given together with task=")
-        self.labels_, Y, places = labels_of(y, self.coding)
-        check_rows(Y, len(records.points.squares))
+        self.labels_, Y, places = classes_of(y, len(rows.points.squares), self.coding)
         check_folds("calibration", 2 if self.calibration is None else self.calibration, max(len(Y), 2))
-        problem = problem_from(self, records, Y, tasks, self.risk)
-        M = self._output_kernel(problem)
+        problem = problem_from(self, rows, Y, tasks, self.risk)
+        relation = self.class_relation if problem.codes is None else self.relation
+        M = output_kernel(relation, problem.tasks.labels)
         self.expansion_ = problem.expansion(self._coefficients(problem, M), M)
         if self.calibration is not None:
             outputs = held_out(problem, M, self.calibration, places, self._coefficients)
-            self.calibrated_ = _calibrated(self.labels_, self.labels_.scores(outputs), Y, places)
-
-    def _output_kernel(self, problem: Problem) -> Array:
-        if problem.codes is None:
-            return output_kernel(self.class_relation, problem.tasks.labels)
-        return output_kernel(self.relation, problem.tasks.labels)
+            self.calibrated_ = self.labels_.calibrated(self.labels_.scores(outputs), Y, places)
 
     def _coefficients(self, problem: Problem, M: Array) -> Array:
         used = filter_of(self.filter, self.alpha)
-        return np.asarray(solve(problem.design(M), used, problem.Y, self.solver, self.tol))
-
-
-def _calibrated(labels: Labels, scores: Array, Y: Array, places: NDArray[np.int64]) -> Array:
-    """What turns scores into probabilities."""
-    if labels.codes is None:
-        return np.array([sigmoid(s, each > 0.5) for s, each in zip(scores.T, Y.T, strict=True)])
-    return np.array([sigmoid(scores, places == 1) if labels.binary else softmax(scores, places)])
+        return solve(problem.design(M), used, problem.Y, self.solver, self.tol)

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.points import Points, as_matrix
+from coterie.kernels import Kernel
+from coterie.numeric.core.points import Points, as_matrix
 
 from . import products
 from .products import block, dense, gram_product, joint_product, rank_bound, some
-from .spectra import JointSpectrum, KroneckerSpectrum, Part
+from .solvers import JointSpectrum, KroneckerSpectrum, Part, distinct, eigen, nystrom, positive_factor, thin_eigen
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]
@@ -33,7 +34,7 @@ LANDMARK_ENTRIES = 2**29
 class Separate:
     """One output a row, that of its task: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
 
-    kernel: Any
+    kernel: Kernel
     points: Points
     codes: Codes
     M: Array
@@ -48,7 +49,7 @@ class Separate:
 
     @cached_property
     def parts(self) -> list[Codes]:
-        """Rows that share with each other and no others: Q has a block for each."""
+        """Groups of rows that share with no others: Q has a block for each."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -57,8 +58,8 @@ class Separate:
         return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
     def values(self, rows: Codes, columns: Codes) -> Array:
-        """A block of Q."""
-        from coterie.numeric.joint import scale_by_tasks
+        """Compute a block of Q."""
+        from coterie.numeric.dual.joint import scale_by_tasks
 
         made = block(self.kernel, some(self.points, rows), some(self.points, columns), self.dtype)
         scale_by_tasks(made, self.M, self.codes[rows], self.codes[columns])
@@ -66,11 +67,10 @@ class Separate:
 
     def product(self, c: Array) -> Array:
         """Q c: O(n²) kernel values and O(n) memory, or by features where the kernel is linear."""
-        made = joint_product(self.kernel, self.points, self.codes, self.points, self.codes, self.M, c, self.dtype)
-        return np.asarray(made)
+        return joint_product(self.kernel, self.points, self.codes, self.points, self.codes, self.M, c, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
-        """What solves (Q + alpha I) c = y for any y: one Cholesky factor for each part, O(Σ n_p³ / 3)."""
+        """Factor Q + alpha I, with one Cholesky factor for each part: O(Σ n_p³ / 3)."""
         solvers = [(rows, positive_factor(self.values(rows, rows), alpha)) for rows in self.parts]
 
         def solve(y: Array) -> Array:
@@ -85,15 +85,15 @@ class Separate:
         """Eigenvalues and eigenvectors of Q: O(Σ n_p³)."""
         return JointSpectrum([Part(rows, *eigen(self.values(rows, rows))) for rows in self.parts], self.n)
 
-    def preconditioner(self, alpha: float, rank: int) -> Callable[[Array], Array]:
-        """Nearly the inverse of Q + alpha I, from the columns of some rows (Nyström): O(n rank²)."""
-        landmarks = np.sort(np.random.default_rng(0).permutation(self.n)[:rank])
+    def preconditioner(self, alpha: float) -> Callable[[Array], Array]:
+        """An approximate inverse of Q + alpha I, from the columns of some rows (Nyström): O(n rank²)."""
+        landmarks = np.sort(np.random.default_rng(0).permutation(self.n)[: rank_for(self.n)])
         B = nystrom(self.values(np.arange(self.n), landmarks), landmarks)
         G = positive_factor(B.T @ B, alpha)
         return lambda r: (r - B @ G(B.T @ r)) / alpha
 
     def bytes(self, solver: str) -> float:
-        """About what a solver needs at once."""
+        """Estimate the memory that a solver needs at once."""
         largest = max(len(rows) for rows in self.parts)
         size = np.dtype(self.dtype).itemsize
         kept = sum(float(len(rows)) ** 2 for rows in self.parts)
@@ -112,7 +112,7 @@ class Separate:
 class Shared:
     """One output a task in every row: Q = M ⊗ K, which has the eigenvalues s_i l_j (ROS11 §5.2)."""
 
-    kernel: Any
+    kernel: Kernel
     points: Points
     M: Array
     dtype: str
@@ -141,7 +141,7 @@ class Shared:
         return gram_product(self.kernel, self.points, self.points, C @ self.M, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
-        """What solves K C M + alpha C = Y: one Cholesky factor for each distinct eigenvalue of M."""
+        """Factor the system K C M + alpha C = Y, with one Cholesky factor for each distinct eigenvalue of M."""
         lams, U = self.tasks
         K = self.gram()
         solvers = [(columns, positive_factor(lam * K, alpha)) for lam, columns in distinct(lams)]
@@ -160,9 +160,9 @@ class Shared:
         made = thin_eigen(dense(as_matrix(self.points)), self.dtype) if by_features else eigen(self.gram())
         return KroneckerSpectrum(*made, *self.tasks)
 
-    def preconditioner(self, alpha: float, rank: int) -> Callable[[Array], Array]:
-        """Nearly the inverse of M ⊗ K + alpha I, from some columns of K (Nyström): O(n rank²)."""
-        landmarks = np.sort(np.random.default_rng(0).permutation(self.n)[:rank])
+    def preconditioner(self, alpha: float) -> Callable[[Array], Array]:
+        """An approximate inverse of M ⊗ K + alpha I, from some columns of K (Nyström): O(n rank²)."""
+        landmarks = np.sort(np.random.default_rng(0).permutation(self.n)[: rank_for(self.n)])
         B = nystrom(block(self.kernel, self.points, some(self.points, landmarks), self.dtype), landmarks)
         lams, U = self.tasks
         theta, W = eigen(B.T @ B)
@@ -176,7 +176,7 @@ class Shared:
         return apply
 
     def bytes(self, solver: str) -> float:
-        """About what a solver needs at once."""
+        """Estimate the memory that a solver needs at once."""
         size = np.dtype(self.dtype).itemsize
         outputs = 6.0 * self.n * len(self.M)
         square = float(self.n) ** 2
@@ -200,59 +200,3 @@ class Shared:
 def rank_for(n: int) -> int:
     """The number of landmarks of a preconditioner."""
     return int(min(n, max(min(LANDMARKS * np.sqrt(n), LANDMARK_ENTRIES / n), 50)))
-
-
-def eigen(A: Array) -> tuple[Array, Array]:
-    """Eigenvalues of a positive semidefinite matrix, those that are rounding made 0, and eigenvectors; A is used up."""
-    from scipy.linalg import eigh
-
-    values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
-    values[values < 4 * np.finfo(values.dtype).eps * values[-1]] = 0.0
-    return values, vectors
-
-
-def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
-    """Eigenvalues of X X' from the first that is not rounding on, and their eigenvectors, (n, r): O(n d²)."""
-    from scipy.linalg import svd
-
-    V, s, _ = svd(np.asarray(X, dtype), full_matrices=False, check_finite=False)
-    kept = max(int(np.count_nonzero(s > len(X) * np.finfo(s.dtype).eps * s[0])), 1)
-    return s[:kept][::-1] ** 2, V[:, :kept][:, ::-1]
-
-
-def distinct(values: Array) -> list[tuple[float, Codes]]:
-    """Values that differ by more than rounding, ascending, each with its places."""
-    order = np.argsort(values, kind="stable")
-    gap = 64 * np.finfo(values.dtype).eps * max(float(values.max(initial=0.0)), np.finfo(np.float64).tiny)
-    groups = np.split(order, np.flatnonzero(np.diff(values[order]) > gap) + 1)
-    return [(float(values[group].mean()), group) for group in groups]
-
-
-def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
-    """What solves (A + alpha I) x = b; A is used up.
-
-    Raises
-    ------
-    ValueError
-        If A + alpha I is not positive definite, so that the kernel is none or alpha drowns in rounding.
-    """
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
-    A.flat[:: len(A) + 1] += A.dtype.type(alpha)
-    try:
-        factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        raise ValueError(
-            f"the kernel matrix plus alpha = {alpha:g} is not positive definite: the kernel is none, or alpha is too "
-            "small beside it"
-        ) from None
-    return lambda b: cast(Array, cho_solve(factor, b, check_finite=False))
-
-
-def nystrom(columns: Array, landmarks: Codes) -> Array:
-    """B with B B' = Q_nm Q_mm⁻¹ Q_mn, what some columns of a positive semidefinite Q say of all of it."""
-    values, W = eigen(columns[landmarks].copy())
-    if values[-1] <= 0.0:
-        return np.zeros((len(columns), 1), columns.dtype)
-    kept = values > 1e-12 * values[-1] if values.dtype == np.float64 else values > 1e-5 * values[-1]
-    return np.asarray(columns @ (W[:, kept] / np.sqrt(values[kept])))

@@ -1,15 +1,22 @@
-"""Files of pictures, and vector fields in them."""
+"""Pictures as files, by matplotlib."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from coterie.persistence import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def new_figure(path: Path) -> Any:
-    """An empty figure; refused at once for a file that could not be written.
+def new_figure(path: Path, inches: tuple[float, float] = (7.0, 4.5)) -> Figure:
+    """Make an empty figure; a file that could not be written is refused at once.
 
     Raises
     ------
@@ -24,19 +31,17 @@ def new_figure(path: Path) -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("a picture needs matplotlib: pip install coterie[report]") from error
-    return Figure(figsize=(7.0, 4.5), layout="constrained")
+    return Figure(figsize=inches, layout="constrained")
 
 
-def write(figure: Any, path: Path) -> None:
+def write(figure: Figure, path: Path, dpi: int = 150) -> None:
     """Write a figure, completely or not at all."""
-    from coterie.persistence import replacing
-
     with replacing(path) as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=150)
+        figure.savefig(file, format=path.suffix[1:], dpi=dpi)
 
 
-def draw_field(grid: Any, arrows: Any, points: Any, path: Path) -> None:
-    """A field of two dimensions as arrows, and where it was measured."""
+def draw_field(grid: NDArray[Any], arrows: NDArray[Any], points: NDArray[Any], path: Path) -> None:
+    """Draw a field of two dimensions as arrows, and the points where it was measured."""
     figure = new_figure(path)
     axes = figure.add_subplot(aspect="equal")
     axes.quiver(grid[:, 0], grid[:, 1], arrows[:, 0], arrows[:, 1], angles="xy")

@@ -1,20 +1,60 @@
-"""What a batch estimator has learned: f(x, t) = Σ_j k(x, x_j) Σ_s M_ts c_js over the rows it learned from."""
+"""The functions that batch estimators learn: f(x, t) = Σ_j k(x, x_j) Σ_s M_ts c_js over the rows learned from."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
-from coterie.numeric.points import Points, points
-from coterie.numeric.records import Csr, Dense
+from coterie.kernels import Kernel
+from coterie.numeric.core.points import Points, points
+from coterie.numeric.core.records import Csr, Dense
 
+from .output_kernels import Relation, prior_rows
 from .products import by_tasks, gram_product, joint_product, quadratic
 
 Array = NDArray[Any]
+Codes = NDArray[np.int64]
+
+
+class Asked(NamedTuple):
+    """The tasks for which values are asked: distinct labels, the new ones among them, and which one each record has."""
+
+    labels: Sequence[Hashable]
+    new: Sequence[Hashable]
+    places: Codes
+
+
+class Learned(Protocol):
+    """Functions of records, one a task, as estimators keep them."""
+
+    @property
+    def tasks(self) -> Index:
+        """The tasks learned from."""
+
+    @property
+    def relation_matrix(self) -> Array:
+        """The output kernel M of these tasks."""
+
+    @property
+    def has_shared_rows(self) -> bool:
+        """True where every row learned from held the outputs of all tasks."""
+
+    def values(self, X: Points, asked: Asked | None) -> Array:
+        """The outputs at records, for the tasks asked for; for all of them, one a column, without."""
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return everything but the parameters, as data with a JSON form and named arrays."""
+
+    @classmethod
+    def restored(
+        cls, kernel: Kernel, relation: Relation | None, data: dict[str, Any], arrays: dict[str, Array]
+    ) -> Self:
+        """Undo :meth:`dump`, with the parameters."""
 
 
 @dataclass
@@ -25,6 +65,8 @@ class Expansion:
     ----------
     kernel : kernel
         k.
+    relation : relation or None
+        How tasks share, for tasks that are new.
     points : Points
         The rows learned from.
     tasks : Index
@@ -36,37 +78,62 @@ class Expansion:
     M : ndarray, shape (T, T)
         The output kernel.
     flat : bool
-        Whether y was a vector, not a matrix of one column.
+        True if y was a vector, not a matrix of one column.
     """
 
-    kernel: Any
+    kernel: Kernel
+    relation: Relation | None
     points: Points
     tasks: Index
-    codes: NDArray[np.int64] | None
+    codes: Codes | None
     C: Array
     M: Array
     flat: bool
 
-    def all_tasks(self, X: Points) -> Array:
-        """Every task's value at each record, shape (m, T): K(X, ·) C M."""
-        return self.sums(X, self.C @ self.M)
+    @property
+    def has_shared_rows(self) -> bool:
+        """True where every row learned from held the outputs of all tasks."""
+        return self.codes is None
 
-    def at_tasks(self, X: Points, rows: Array, places: NDArray[np.int64]) -> Array:
-        """The value of the task of each record, whose row of M is ``rows[place]``: shape (m,) or (m, p)."""
+    @property
+    def relation_matrix(self) -> Array:
+        """The output kernel M of the tasks learned from."""
+        return self.M
+
+    @property
+    def coefficients(self) -> Array:
+        """The coefficients c of the rows, as y was shaped."""
+        return self.C[:, 0] if self.flat else self.C
+
+    def values(self, X: Points, asked: Asked | None) -> Array:
+        """The outputs at records: for the task of each, shape (m,) or (m, p), or for all tasks, shape (m, T)."""
+        if asked is None:
+            return self.sums(X, self.C @ self.M)
+        rows = self._rows_of(asked)
         if self.codes is None:
-            return np.asarray(np.einsum("mt,mt->m", self.sums(X, self.C), rows[places]))
-        return self.shaped(self.columns_at(X, rows, places))
+            return np.asarray(np.einsum("mt,mt->m", self.sums(X, self.C), rows[asked.places]))
+        made = self.columns_at(X, rows, asked.places)
+        return made[:, 0] if self.flat else made
 
-    def columns_at(self, X: Points, rows: Array, places: NDArray[np.int64]) -> Array:
-        """All outputs of the task of each record, shape (m, p)."""
+    def _rows_of(self, asked: Asked) -> Array:
+        """The rows of M for some tasks, those of the relation's prior for tasks that are new.
+
+        Raises
+        ------
+        ValueError
+            If the relation knows nothing of a new task.
+        """
+        known, rows = self.tasks.numbers, np.zeros((len(asked.labels), len(self.M)))
+        prior = dict(zip(asked.new, prior_rows(self.relation, asked.new, self.tasks.labels), strict=True))
+        for place, label in enumerate(asked.labels):
+            rows[place] = self.M[known[label]] if label in known else prior[label]
+        return rows
+
+    def columns_at(self, X: Points, rows: Array, places: Codes) -> Array:
+        """All outputs of the task of each record, whose row of M is ``rows[place]``: shape (m, p)."""
         if self.codes is None:
             raise ValueError("outputs at a task need rows that have one task each")
-        made = joint_product(self.kernel, X, places, self.points, self.codes, rows, self.C, str(self.C.dtype))
-        return np.asarray(made)
-
-    def shaped(self, values: Array) -> Array:
-        """One column as a vector where y was one."""
-        return values[:, 0] if self.flat else values
+        return joint_product(self.kernel, X, places, self.points, self.codes, rows, self.C, str(self.C.dtype))
 
     def sums(self, X: Points, C: Array) -> Array:
         """K(X, ·) C."""
@@ -89,18 +156,21 @@ class Expansion:
         return np.asarray(sum(quadratic(self.kernel, self.points, D, str(self.C.dtype)) for D in by_output))
 
     def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Everything but the kernel, as data with a JSON form and named arrays."""
-        rows: Any = self.points.rows
-        arrays = {f"rows.{name}": array for name, array in rows._asdict().items()}
+        """Return everything but kernel and relation, as data with a JSON form and named arrays."""
+        arrays = {f"rows.{name}": array for name, array in self.points.rows._asdict().items()}
         arrays |= {"C": self.C, "M": self.M, "rounds": self.points.rounds}
         if self.codes is not None:
             arrays["codes"] = self.codes
         return {"tasks": self.tasks.labels, "features": self.points.features, "flat": self.flat}, arrays
 
     @classmethod
-    def restored(cls, kernel: Any, data: dict[str, Any], arrays: dict[str, Array]) -> Expansion:
+    def restored(
+        cls, kernel: Kernel, relation: Relation | None, data: dict[str, Any], arrays: dict[str, Array]
+    ) -> Expansion:
         """Undo :meth:`dump`."""
         held = {name.removeprefix("rows."): array for name, array in arrays.items() if name.startswith("rows.")}
-        rows: Any = Csr(**held) if "starts" in held else Dense(**held)
+        rows = Csr(**held) if "starts" in held else Dense(**held)
         made = points(rows, arrays["rounds"], int(data["features"]))
-        return cls(kernel, made, Index(data["tasks"]), arrays.get("codes"), arrays["C"], arrays["M"], data["flat"])
+        return cls(
+            kernel, relation, made, Index(data["tasks"]), arrays.get("codes"), arrays["C"], arrays["M"], data["flat"]
+        )

@@ -1,4 +1,4 @@
-"""Spectral filters: how much of the data is fitted along each eigenvector of the kernel matrix (ROS11 §5).
+"""Spectral filters: the part of the data that is fitted along each eigenvector of the kernel matrix (ROS11 §5).
 
 With Q = Σ_i sigma_i u_i u_i' a filter g gives the coefficients c = Σ_i g(sigma_i) (u_i'y) u_i. 1 / sigma would fit the
 data exactly; every filter follows it where sigma is large, and stays bounded where sigma is small and noise would be
@@ -7,8 +7,9 @@ blown up. sigma are the eigenvalues of Q itself, not of Q / n.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,55 +18,48 @@ from coterie import spec
 
 Array = NDArray[np.float64]
 Product = Callable[[Array], Array]
+#: A function of y and alpha that solves (Q + alpha I) c = y.
+Solve = Callable[[Array, float], Array]
 
-#: Eigenvalues of less than this part of the largest one are rounding.
-ROUNDING = 1e-14
-
-
-class Solve(Protocol):
-    """Solves (Q + alpha I) c = y."""
-
-    def __call__(self, y: Array, alpha: float) -> Array:
-        """The solution for one right-hand side."""
+_STEPS = spec.Setting(kind="whole", at_least=1)
 
 
-class Filter(Protocol):
-    """What solvers ask of a filter."""
+class Filter(ABC):
+    """A filter g, and how it can be applied to Q."""
 
+    #: The parameter by which it smooths more or less.
     varied: ClassVar[str]
+    #: The solvers that can apply it; "cholesky" and "conjugate gradients" call :meth:`iterate`.
+    solvers: ClassVar[tuple[str, ...]] = ("cholesky", "spectrum", "conjugate gradients")
+    #: True if C solves one linear system, from which rows can be left out in closed form.
+    one_system: ClassVar[bool] = False
 
+    @property
+    def value(self) -> float:
+        """The value of the parameter that is varied."""
+        held: float = spec.fields_of(self)[self.varied]
+        return held
+
+    def with_value(self, value: float) -> Self:
+        """Copy the filter with another value of the parameter that is varied."""
+        return type(self)(**{**spec.fields_of(self), self.varied: value})
+
+    @abstractmethod
     def gains(self, sigma: Array, largest: float) -> Array:
         """g(sigma) for eigenvalues of which the largest is given."""
 
-    def along(self, sigma: Array, largest: float, values: Sequence[Any]) -> Iterator[Array]:
-        """The gains for each of several values of the parameter that is varied."""
-
-
-class ByProducts(Protocol):
-    """What a filter offers besides where it can do without the spectrum."""
-
-    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
-        """C by products with Q or solutions of Tikhonov systems, where there is no spectrum."""
-
-
-class _OneByOne:
-    """Filters whose gains have a closed form."""
-
-    varied: ClassVar[str]
-
-    def along(self, sigma: Array, largest: float, values: Sequence[Any]) -> Iterator[Array]:
+    def along(self, sigma: Array, largest: float, values: Sequence[float]) -> Iterator[Array]:
         """The gains for each of several values of the parameter that is varied."""
         for value in values:
-            yield changed(self, value).gains(sigma, largest)
+            yield self.with_value(value).gains(sigma, largest)
 
-
-def changed(used: Any, value: Any) -> Any:
-    """The filter with another value of the parameter that is varied."""
-    return type(used)(**{**spec.fields_of(used), used.varied: value})
+    @abstractmethod
+    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
+        """C by products with Q or solutions of Tikhonov systems, without the spectrum."""
 
 
 @spec.part
-class Tikhonov(_OneByOne):
+class Tikhonov(Filter):
     """g(sigma) = 1 / (sigma + alpha): the minimiser of the squared errors plus alpha ‖f‖².
 
     Parameters
@@ -80,11 +74,9 @@ class Tikhonov(_OneByOne):
     """
 
     varied: ClassVar[str] = "alpha"
+    one_system: ClassVar[bool] = True
 
-    alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        spec.check_positive("alpha", self.alpha)
+    alpha: float = spec.field(default=1.0, above=0)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         return 1.0 / (sigma + self.alpha)
@@ -94,7 +86,7 @@ class Tikhonov(_OneByOne):
 
 
 @spec.part
-class IteratedTikhonov(_OneByOne):
+class IteratedTikhonov(Filter):
     """g(sigma) = (1 - (alpha / (sigma + alpha))^steps) / sigma: ridge regression of what is left, so many times.
 
     Parameters
@@ -116,12 +108,8 @@ class IteratedTikhonov(_OneByOne):
 
     varied: ClassVar[str] = "steps"
 
-    alpha: float = 1.0
-    steps: int = 2
-
-    def __post_init__(self) -> None:
-        spec.check_positive("alpha", self.alpha)
-        spec.check_count("steps", self.steps)
+    alpha: float = spec.field(default=1.0, above=0)
+    steps: int = spec.field(_STEPS, default=2)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         # at sigma = 0 the limit is steps / alpha, and expm1 keeps all digits near it
@@ -136,7 +124,7 @@ class IteratedTikhonov(_OneByOne):
 
 
 @spec.part
-class Landweber(_OneByOne):
+class Landweber(Filter):
     """Gradient steps, stopped early (L2 boosting): c_i = c_{i-1} + eta (y - Q c_{i-1}).
 
     Its filter is g(sigma) = eta Σ_{j < steps} (1 - eta sigma)^j.
@@ -160,14 +148,10 @@ class Landweber(_OneByOne):
     """
 
     varied: ClassVar[str] = "steps"
+    solvers: ClassVar[tuple[str, ...]] = ("spectrum", "conjugate gradients")
 
-    steps: int
-    rate: float | None = None
-
-    def __post_init__(self) -> None:
-        spec.check_count("steps", self.steps)
-        if self.rate is not None:
-            spec.check_positive("rate", self.rate)
+    steps: int = spec.field(_STEPS)
+    rate: float | None = spec.field(default=None, above=0)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         rate = self._rate(largest)
@@ -194,7 +178,7 @@ class Landweber(_OneByOne):
 
 
 @spec.part
-class NuMethod:
+class NuMethod(Filter):
     """Accelerated gradient steps (the nu-method of Brakhage): as smooth as Landweber in the square root of its steps.
 
     The residual 1 - sigma g(sigma) is the polynomial r_steps with r(0) = 1 that is orthogonal on [0, largest] for the
@@ -214,24 +198,21 @@ class NuMethod:
     """
 
     varied: ClassVar[str] = "steps"
+    solvers: ClassVar[tuple[str, ...]] = ("spectrum", "conjugate gradients")
 
-    steps: int
-    nu: float = 1.0
-
-    def __post_init__(self) -> None:
-        spec.check_count("steps", self.steps)
-        spec.check_positive("nu", self.nu)
+    steps: int = spec.field(_STEPS)
+    nu: float = spec.field(default=1.0, above=0)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         return next(self.along(sigma, largest, [self.steps]))
 
-    def along(self, sigma: Array, largest: float, values: Sequence[Any]) -> Iterator[Array]:
+    def along(self, sigma: Array, largest: float, values: Sequence[float]) -> Iterator[Array]:
         """The gains for several numbers of steps, all of one run."""
         for steps in values:
-            spec.check_count("steps", steps)
+            _STEPS.check("steps", steps)
         kept: dict[int, Array] = {}
         run = self._run(lambda g: sigma * g, np.ones_like(sigma), largest)
-        for step in range(1, max(values) + 1):
+        for step in range(1, int(max(values)) + 1):
             g = next(run)
             if step in values:
                 kept[step] = g
@@ -244,7 +225,7 @@ class NuMethod:
         return next(run)
 
     def _run(self, product: Product, y: Array, largest: float) -> Iterator[Array]:
-        """C after each step."""
+        """Yield C after each step."""
         scale = _inverse(largest)
         before, c = np.zeros_like(y), np.zeros_like(y)
         step = 0
@@ -262,7 +243,7 @@ class NuMethod:
 
 
 @spec.part
-class CutOff(_OneByOne):
+class CutOff(Filter):
     """g(sigma) = 1 / sigma from a threshold on and 0 below it (truncated singular values, principal components).
 
     Parameters
@@ -281,29 +262,30 @@ class CutOff(_OneByOne):
     """
 
     varied: ClassVar[str] = "threshold"
+    solvers: ClassVar[tuple[str, ...]] = ("spectrum",)
 
-    threshold: float
-
-    def __post_init__(self) -> None:
-        spec.check_positive("threshold", self.threshold)
+    threshold: float = spec.field(above=0)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         return np.where(sigma >= self.threshold, 1.0 / np.maximum(sigma, self.threshold), 0.0)
 
+    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
+        raise NotImplementedError("eigenvalues are cut off by a spectrum alone")
+
 
 def _over(power: Array, sigma: Array, limit: float) -> Array:
-    """Power / sigma, and its limit where sigma is zero."""
+    """Divide power by sigma, with the limit where sigma is zero."""
     positive = sigma > 0.0
     return np.where(positive, power / np.where(positive, sigma, 1.0), limit)
 
 
 def _inverse(largest: float) -> float:
-    """1 / the largest eigenvalue; 1 where all are zero, and the functions are whatever c is."""
+    """1 / the largest eigenvalue; 1 where all are zero, for then any c gives the same functions."""
     return 1.0 / largest if largest > 0.0 else 1.0
 
 
-def filter_of(used: Any, alpha: float) -> Any:
-    """The filter: Tikhonov with alpha where none is given.
+def filter_of(used: Filter | None, alpha: float) -> Filter:
+    """Check a filter; Tikhonov's with alpha where none is given.
 
     Raises
     ------
@@ -313,6 +295,6 @@ def filter_of(used: Any, alpha: float) -> Any:
     if used is None:
         return Tikhonov(alpha)
     spec.require_part("filter", used, "Landweber(steps=10)")
-    if not hasattr(used, "gains"):
+    if not isinstance(used, Filter):
         raise TypeError(f"filter must be one of coterie.batch.filters, got {used!r}")
     return used

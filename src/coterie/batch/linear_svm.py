@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
-from coterie.index import Index, distinct_labels
-from coterie.numeric.points import Points, as_matrix
-from coterie.relations.matrices import labels_of as task_tuple
-from coterie.streams import tabular
+from coterie.index import Index
+from coterie.kernels import Kernel
+from coterie.numeric.core.points import Points, as_matrix
+from coterie.relations.levels import LevelRelation
+from coterie.types import Labels, Records, Tasks
 
 from . import memory
-from .base import BatchEstimator, Regressor, numbers
-from .classifier_base import BatchClassifier, check_rows
-from .coding import machines_of
-from .outputs import fixed_relation_of
+from .base import BatchEstimator
+from .expansion import Asked
+from .output_kernels import Relation, fixed_relation_of, output_kernel
+from .targets import Classes, numbers, signs_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Array = NDArray[Any]
 
@@ -38,80 +42,66 @@ class SlotWeights:
 
     Attributes
     ----------
+    relation : relation or None
+        How tasks share.
     tasks : Index
         The tasks learned from.
     W : ndarray, shape (p, n_slots, d)
-        For each machine.
+        The weights of each machine.
     """
 
+    relation: Relation | None
     tasks: Index
     W: Array
 
-    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """As data with a JSON form and named arrays."""
-        return {"tasks": self.tasks.labels}, {"W": self.W}
-
-
-class _LinearMachine(BatchEstimator):
-    """Reads tasks as slots, and predicts by weights."""
-
-    expansion_: SlotWeights
-    C: float
-    tol: float
-    max_iter: int
-    n_iter_: int
-    _kept = ("n_features_in_", "feature_names_in_", "n_iter_", "intercept_")
-
-    def _restored(self, data: dict[str, Any], arrays: dict[str, Array]) -> SlotWeights:
-        return SlotWeights(Index(data["tasks"]), arrays["W"])
+    has_shared_rows: ClassVar[bool] = False
 
     @property
-    def coef_(self) -> Array:
-        """The weights of each task, shape (n_tasks, n_features), or (n_machines, n_tasks, n_features)."""
-        self._check_fitted(AttributeError)
-        values, slots = factor_of(self.relation, self.tasks_)
-        copies = [values[:, level, None] * self.expansion_.W[:, slots[:, level]] for level in range(values.shape[1])]
+    def relation_matrix(self) -> Array:
+        """The output kernel M of the tasks learned from."""
+        return output_kernel(self.relation, self.tasks.labels)
+
+    @property
+    def by_task(self) -> Array:
+        """The weights of each task, shape (n_tasks, d), or (p, n_tasks, d) where there are several machines."""
+        values, slots = factor_of(self.relation, self.tasks.labels)
+        copies = [values[:, level, None] * self.W[:, slots[:, level]] for level in range(values.shape[1])]
         W = np.sum(copies, axis=0)
         return np.asarray(W[0] if len(W) == 1 else W)
 
-    def _mapped(self, X: Any, task: Any, tasks: Any) -> tuple[Any, Index, int]:
-        """The features of rows to learn from, their tasks, and the number of slots."""
-        spec.check_positive("C", self.C)
-        spec.check_positive("tol", self.tol)
-        records = self._records(X, task, shared=False)
-        if records.tasks is None or records.codes is None:
-            raise ValueError("rows of a support vector machine have one task each")
-        known = Index([*(() if tasks is None else task_tuple(tasks)), *records.tasks.labels])
-        codes = np.array([known.numbers[label] for label in records.tasks.labels], np.int64)[records.codes]
-        values, slots = factor_of(self.relation, known.labels)
-        n_slots = int(slots.max(initial=0)) + 1
-        _check_size(records.points, values.shape[1], n_slots)
-        return features(records.points, values[codes], slots[codes], n_slots), known, n_slots
+    def values(self, X: Points, asked: Asked | None) -> Array:
+        """The outputs of all machines at records for the tasks asked for, shape (m, p)."""
+        if asked is None:
+            raise ValueError("every record must have one task, given as task=")
+        values, slots = factor_of(self.relation, self.tasks.labels, asked.new)
+        numbers = self.tasks.numbers | {label: len(self.tasks) + i for i, label in enumerate(asked.new)}
+        codes = np.array([numbers[label] for label in asked.labels], np.int64)[asked.places]
+        made = features(X, values[codes], slots[codes], self.W.shape[1])
+        return np.asarray(made @ self.W.reshape(len(self.W), -1).T)
 
-    def _keep(self, known: Index, n_slots: int, machines: list[tuple[Array, int]]) -> None:
-        """Keep the weights of each machine, and the most passes that LIBLINEAR took."""
-        weights = [each for each, _ in machines]
-        self.n_iter_ = max(passes for _, passes in machines)
-        W = np.array(weights, self.dtype).reshape(len(weights), n_slots, -1)
-        self.expansion_ = SlotWeights(known, W)
+    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return all but the relation as data with a JSON form and named arrays."""
+        return {"tasks": self.tasks.labels}, {"W": self.W}
 
-    def _outputs(self, X: Any, task: Any) -> Array:
-        self._check_fitted()
-        X, task = tabular.split_task(X, task, self.task_column)
-        points = self._points(X, learning=False)
-        distinct, places = distinct_labels(
-            tabular.task_labels(task, len(points.squares), self.expansion_.tasks.numbers)
-        )
-        held, new = self.expansion_, self._unseen(distinct)
-        values, slots = factor_of(self.relation, held.tasks.labels, new)
-        numbers = held.tasks.numbers | {label: len(held.tasks) + i for i, label in enumerate(new)}
-        codes = np.array([numbers[label] for label in distinct], np.int64)[places]
-        made = features(points, values[codes], slots[codes], held.W.shape[1])
-        return np.asarray(made @ held.W.reshape(len(held.W), -1).T)
+    @classmethod
+    def restored(
+        cls, kernel: Kernel, relation: Relation | None, data: dict[str, Any], arrays: dict[str, Array]
+    ) -> SlotWeights:
+        """Undo :meth:`dump`."""
+        return cls(relation, Index(data["tasks"]), arrays["W"])
+
+
+@dataclass
+class _Mapped:
+    """Rows to learn from as explicit features, with their tasks and the number of slots."""
+
+    features: csr_array
+    tasks: Index
+    n_slots: int
 
 
 @persistence.register
-class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
+class MultitaskLinearSVC(BatchEstimator):
     """A linear support vector machine for many tasks in groups, for many and sparse features.
 
     For two classes it minimises ½ Σ_st A_st w_s·w_t + C Σ_i max(0, 1 - y_i w_(t_i)·x_i)², or the same without the
@@ -162,11 +152,9 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
     ((5, 50), True)
     """
 
-    _several_outputs = False
-
     def __init__(
         self,
-        relation: Any = None,
+        relation: Relation | None = None,
         C: float = 1.0,
         loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
         *,
@@ -185,39 +173,56 @@ class MultitaskLinearSVC(_LinearMachine, BatchClassifier):
         self.task_column = task_column
         self.new_task = new_task
 
-    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
+    kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    kernel = "linear"
+    _functions = SlotWeights
+    expansion_: SlotWeights
+    labels_: Classes
+    intercept_: Array
+    n_iter_: int
+    _saved = ("n_iter_", "intercept_")
+    _several_outputs = False
+
+    def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
+        """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
+        self._check_fitted()
+        return self._scores(X, task)
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, sorted; where rows have several, the numbers of the columns of y."""
+        self._check_fitted(AttributeError)
+        return self.labels_.classes
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of each task, shape (n_tasks, n_features), after one axis of machines where there are several."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.by_task
+
+    def _outputs(self, X: Records, task: Tasks | None) -> Array:
+        return np.asarray(self._values(X, task) + self.intercept_)
+
+    def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
         if self.loss not in ("squared_hinge", "hinge"):
             raise ValueError(f"loss must be 'squared_hinge' or 'hinge', got {self.loss!r}")
-        made, known, n_slots = self._mapped(X, task, tasks)
-        self.labels_, signs = machines_of(y)
-        check_rows(signs, made.shape[0])
+        made = _mapped(self, X, task, tasks)
+        self.labels_, signs = signs_of(y, made.features.shape[0])
         self.intercept_ = np.where((signs == signs[0]).all(axis=0), signs[0], 0.0)
-        self._keep(known, n_slots, [self._one(made, each) for each in signs.T])
+        self.expansion_, self.n_iter_ = _kept(self, made, [self._one(made, each) for each in signs.T])
 
-    def _outputs(self, X: Any, task: Any) -> Array:
-        return super()._outputs(X, task) + self.intercept_
-
-    def _one(self, made: Any, signs: Array) -> tuple[Array, int]:
+    def _one(self, made: _Mapped, signs: Array) -> tuple[Array, int]:
+        """Learn one machine: its weights and the passes that it took."""
         from sklearn.svm import LinearSVC
 
-        if (signs == signs[0]).all():  # a label that all rows have, or none
-            return np.zeros(made.shape[1]), 1  # the intercept says it
-        dual = self.loss == "hinge" or made.shape[0] < made.shape[1]
-        machine = LinearSVC(
-            C=self.C,
-            loss=self.loss,
-            dual=dual,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            fit_intercept=False,
-            random_state=0,
-        )
-        machine.fit(made, signs)
+        if (signs == signs[0]).all():  # a label that all rows have, or none: the intercept says it
+            return np.zeros(made.features.shape[1]), 1
+        machine = LinearSVC(**_options(self, made)).fit(made.features, signs)
         return np.asarray(machine.coef_[0]), int(machine.n_iter_)
 
 
 @persistence.register
-class MultitaskLinearSVR(Regressor, _LinearMachine):
+class MultitaskLinearSVR(BatchEstimator):
     """Linear support vector regression for many tasks in groups, for many and sparse features.
 
     It minimises ½ Σ_st A_st w_s·w_t + C Σ_i max(0, |y_i - w_(t_i)·x_i| - epsilon)², or the same without the square for
@@ -255,11 +260,9 @@ class MultitaskLinearSVR(Regressor, _LinearMachine):
     True
     """
 
-    _several_outputs = False
-
     def __init__(
         self,
-        relation: Any = None,
+        relation: Relation | None = None,
         C: float = 1.0,
         epsilon: float = 0.0,
         loss: Literal["squared_epsilon_insensitive", "epsilon_insensitive"] = "squared_epsilon_insensitive",
@@ -280,40 +283,70 @@ class MultitaskLinearSVR(Regressor, _LinearMachine):
         self.task_column = task_column
         self.new_task = new_task
 
-    def fit(self, X: Any, y: Any, task: Any = None, *, tasks: Sequence[Hashable] | None = None) -> Self:
-        """Forget everything and learn; X, y of shape (n,), task and tasks as in :meth:`MultitaskKernelRidge.fit`."""
-        return self._fit(X, y, task, tasks)
+    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    kernel = "linear"
+    _functions = SlotWeights
+    expansion_: SlotWeights
+    n_iter_: int
+    _saved = ("n_iter_", "intercept_")
+    _several_outputs = False
 
-    def predict(self, X: Any, task: Any = None) -> Array:
-        """The output of each record for its task."""
-        return np.asarray(self._outputs(X, task)[:, 0])
+    @property
+    def coef_(self) -> Array:
+        """The weights of each task, shape (n_tasks, n_features)."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.by_task
 
-    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
+    def _outputs(self, X: Records, task: Tasks | None) -> Array:
+        return np.asarray(self._values(X, task)[:, 0])
+
+    def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
         from sklearn.svm import LinearSVR
         from sklearn.utils import column_or_1d
 
         if self.loss not in ("squared_epsilon_insensitive", "epsilon_insensitive"):
             raise ValueError(f"loss must be 'squared_epsilon_insensitive' or 'epsilon_insensitive', got {self.loss!r}")
         spec.check_not_negative("epsilon", self.epsilon)
-        made, known, n_slots = self._mapped(X, task, tasks)
-        target = column_or_1d(numbers(y, made.shape[0]), warn=True)
-        dual = self.loss == "epsilon_insensitive" or made.shape[0] < made.shape[1]
-        machine = LinearSVR(
-            C=self.C,
-            epsilon=self.epsilon,
-            loss=self.loss,
-            dual=dual,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            fit_intercept=False,
-            random_state=0,
-        )
-        machine.fit(made, target)
-        self._keep(known, n_slots, [(machine.coef_, int(machine.n_iter_))])
+        made = _mapped(self, X, task, tasks)
+        target = column_or_1d(numbers(y, made.features.shape[0]), warn=True)
+        machine = LinearSVR(epsilon=self.epsilon, **_options(self, made)).fit(made.features, target)
+        self.expansion_, self.n_iter_ = _kept(self, made, [(machine.coef_, int(machine.n_iter_))])
 
 
-def factor_of(relation: Any, tasks: Sequence[Hashable], new: Sequence[Hashable] = ()) -> tuple[Array, Array]:
-    """F of M = F F', for relations of groups.
+def _mapped(
+    model: MultitaskLinearSVC | MultitaskLinearSVR, X: Records, task: Tasks | None, tasks: Sequence[Hashable] | None
+) -> _Mapped:
+    """Read rows to learn from and map them to explicit features."""
+    spec.check_positive("C", model.C)
+    spec.check_positive("tol", model.tol)
+    rows = model._training_rows(X, task, shared=False)
+    known, codes = rows.one_task_each(tasks)
+    values, slots = factor_of(model.relation, known.labels)
+    n_slots = int(slots.max(initial=0)) + 1
+    _check_size(rows.points, values.shape[1], n_slots)
+    return _Mapped(features(rows.points, values[codes], slots[codes], n_slots), known, n_slots)
+
+
+def _options(model: MultitaskLinearSVC | MultitaskLinearSVR, made: _Mapped) -> dict[str, Any]:
+    """The arguments of LIBLINEAR's machines; the dual if it is the smaller problem, or the only one."""
+    n, d = made.features.shape
+    dual = not model.loss.startswith("squared") or n < d
+    options = {name: getattr(model, name) for name in ("C", "loss", "tol", "max_iter")}
+    return options | {"dual": dual, "fit_intercept": False, "random_state": 0}
+
+
+def _kept(
+    model: MultitaskLinearSVC | MultitaskLinearSVR, made: _Mapped, machines: Sequence[tuple[Array, int]]
+) -> tuple[SlotWeights, int]:
+    """The weights of all machines, and the most passes that one of them took."""
+    W = np.array([weights for weights, _ in machines], model.dtype).reshape(len(machines), made.n_slots, -1)
+    return SlotWeights(model.relation, made.tasks, W), max(passes for _, passes in machines)
+
+
+def factor_of(
+    relation: Relation | None, tasks: Sequence[Hashable], new: Sequence[Hashable] = ()
+) -> tuple[Array, NDArray[np.int64]]:
+    """F of M = F F', for relations of groups: its entries and their columns, see :meth:`LevelRelation.factor`.
 
     Raises
     ------
@@ -323,15 +356,14 @@ def factor_of(relation: Any, tasks: Sequence[Hashable], new: Sequence[Hashable] 
         For another relation.
     """
     used = fixed_relation_of(relation)
-    if not hasattr(used, "factor"):
+    if not isinstance(used, LevelRelation):
         raise ValueError(
             f"relation {used!r} is not one of groups: take MultitaskSVC or MultitaskSVR with kernel='linear'"
         )
-    values, slots = used.factor(list(tasks), list(new))
-    return values, slots
+    return used.factor(list(tasks), list(new))
 
 
-def features(points: Points, values: Array, slots: Array, n_slots: int) -> Any:
+def features(points: Points, values: Array, slots: Array, n_slots: int) -> csr_array:
     """The rows x ⊗ F_t as a sparse matrix, (n, n_slots · d): a copy of each entry for every slot its task has."""
     from scipy.sparse import coo_array, csr_array
 

@@ -1,4 +1,4 @@
-"""How much memory a solver needs, and how much the machine has: asked before any of it is taken."""
+"""Memory: estimates of need are compared with what is free before any is taken."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ _GROUPS = (
     (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.stat"), "total_rss"),
 )
 
-#: What may be taken of what is free.
+#: The part of free memory that may be taken.
 PART = 0.9
 
 
 class OutOfMemoryError(MemoryError, ValueError):
-    """More memory would be needed than there is; nothing was asked for yet."""
+    """More memory would be needed than is free; none has been allocated yet."""
 
 
 def available_bytes() -> float:
-    """Memory that can be had without swapping, inf where the machine does not say."""
+    """Memory that can be had without swapping, inf if the machine does not say."""
     return min(_free(), _left_in_group())
 
 
 def fits(needed: float) -> bool:
-    """Whether so many bytes can be had."""
+    """True if so many bytes are free."""
     return needed <= PART * available_bytes()
 
 
 def require(needed: float, what: str, instead: str) -> None:
-    """Refuse to ask for more than there is.
+    """Refuse to take more memory than is free.
 
     Raises
     ------
     OutOfMemoryError
-        With what is needed, what there is, and what would fit.
+        With the memory needed and free, and what would fit.
     """
     if not fits(needed):
         raise OutOfMemoryError(
@@ -45,7 +45,7 @@ def require(needed: float, what: str, instead: str) -> None:
 
 
 def gibibytes(count: float) -> str:
-    """A number of bytes in words."""
+    """Format a number of bytes."""
     return f"{count / 2**30:.3g} GiB"
 
 
@@ -58,7 +58,7 @@ def _free() -> float:
 
 
 def _left_in_group() -> float:
-    """What a container may still take; files that the system keeps in memory do not count."""
+    """The memory that a container may still take; files that the system keeps in memory do not count."""
     for limit, statistics, name in _GROUPS:
         with suppress(OSError, ValueError, StopIteration):
             return float(limit.read_text()) - _entry(statistics, name)

@@ -1,4 +1,4 @@
-"""How much to smooth and how much to share, by errors on rows that were not learned from."""
+"""The choice of how much to smooth and to share, by errors on rows that were not learned from."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .filters import Tikhonov, changed, filter_of
-from .outputs import output_kernel, relation_of
+from coterie.types import Labels, Records, Tasks
+
+from .designs import Separate, Shared
+from .filters import Filter, filter_of
+from .output_kernels import Relation, is_learned, output_kernel, relation_of
 from .problem import Problem, problem_of
 from .products import block, some
 from .ridge import MultitaskKernelRidge
-from .solvers import require_spectrum
+from .solvers import KroneckerSpectrum, Spectrum, require_spectrum
 
 Array = NDArray[Any]
+T = TypeVar("T")
 
 CRITERIA = ("rows", "tasks")
+
+Codes = NDArray[np.int64]
+#: What :func:`ridge_path` takes as folds: their number, the fold of each row, or None for one row at a time.
+Folds: TypeAlias = int | ArrayLike | None
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class RidgePath:
     Attributes
     ----------
     model : MultitaskKernelRidge
-        The one asked about, unfitted.
+        The model asked about, unfitted.
     relations : list
         The relations tried.
     varied : str
@@ -44,16 +52,16 @@ class RidgePath:
     counts : ndarray, shape (n_tasks,)
         The number of outputs of each task.
     criterion : {"rows", "tasks"}
-        Whether every row or every task counts the same in ``curve`` and ``best``.
+        What counts the same in ``curve`` and ``best``: every row, or every task.
     """
 
     model: MultitaskKernelRidge
-    relations: list[Any]
+    relations: list[Relation]
     varied: str
-    values: list[Any]
+    values: list[float]
     tasks: list[Hashable]
     errors: Array
-    counts: NDArray[np.int64]
+    counts: Codes
     criterion: str
 
     @property
@@ -64,13 +72,13 @@ class RidgePath:
         return np.asarray(np.average(self.errors[:, :, known], axis=2, weights=weights))
 
     @property
-    def best(self) -> tuple[Any, Any]:
+    def best(self) -> tuple[Relation, float]:
         """The relation and the value with the least error."""
         place = np.unravel_index(np.argmin(self.curve), self.curve.shape)
         return self.relations[place[0]], self.values[place[1]]
 
     @property
-    def best_by_task(self) -> dict[Hashable, tuple[Any, Any]]:
+    def best_by_task(self) -> dict[Hashable, tuple[Relation, float]]:
         """The relation and the value with the least error on each task that has rows."""
         found = {}
         for t in np.flatnonzero(self.counts):
@@ -82,7 +90,8 @@ class RidgePath:
     def chosen(self) -> MultitaskKernelRidge:
         """The model with the best relation and value, unfitted."""
         relation, value = self.best
-        varied = {"alpha": value} if self.model.filter is None else {"filter": changed(self.model.filter, value)}
+        used = self.model.filter
+        varied: dict[str, Any] = {"alpha": value} if used is None else {"filter": used.with_value(value)}
         return type(self.model)(**{**self.model.get_params(), "relation": relation, **varied})
 
     def plot(self, path: str | PathLike[str]) -> None:
@@ -109,18 +118,18 @@ class RidgePath:
 
 def ridge_path(
     model: MultitaskKernelRidge,
-    X: Any,
-    y: Any,
-    task: Any = None,
+    X: Records,
+    y: Labels,
+    task: Tasks | None = None,
     *,
     tasks: Sequence[Hashable] | None = None,
-    values: Sequence[Any] | None = None,
-    relations: Sequence[Any] | None = None,
-    folds: Any = None,
+    values: Sequence[float] | None = None,
+    relations: Sequence[Relation] | None = None,
+    folds: Folds = None,
     criterion: str = "rows",
     seed: int = 0,
 ) -> RidgePath:
-    """Errors on rows left out along the values of alpha (or steps, or threshold), and for several relations.
+    """Compute errors on rows left out along the values of alpha (or steps, or threshold), and for several relations.
 
     A spectrum is computed once for each relation (of shared inputs: once in all) and serves every value. With G the
     matrix Q + alpha I and c = G⁻¹y, the rows F that are left out are missed by (G⁻¹_FF)⁻¹ c_F; for single rows that is
@@ -133,7 +142,7 @@ def ridge_path(
     X, y, task, tasks
         As in :meth:`MultitaskKernelRidge.fit`.
     values : sequence, optional
-        Of alpha by default 50 from 1e-4 to 1e4; of steps 1, 2, 4, ... 512. A threshold has no default.
+        Without, 50 values of alpha from 1e-4 to 1e4, or 1, 2, 4, ... 512 steps. A threshold has no default.
     relations : sequence, optional
         The relations to try, as ``[MeanRegularized(b=b) for b in ...]``; the model's own without, and
         ``MixedEffect(omega=0.5)`` where it has none.
@@ -141,9 +150,9 @@ def ridge_path(
         None leaves out one row at a time, with Tikhonov's filter only; a number deals the rows of each task out to so
         many folds; an array names the fold of each row. For other filters every fold has a spectrum of its own.
     criterion : {"rows", "tasks"}
-        Whether every row counts the same, or every task.
+        What counts the same: every row, or every task.
     seed : int
-        For dealing out.
+        Seed for dealing rows out to folds.
 
     Returns
     -------
@@ -177,64 +186,63 @@ def ridge_path(
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be 'rows' or 'tasks', got {criterion!r}")
-    if not hasattr(model, "filter"):
-        raise TypeError(
-            f"model must be a MultitaskKernelRidge, got {type(model).__name__}, which has no path of errors"
-        )
-    problem = problem_of(model, X, y, task, tasks, model.risk)
+    if not isinstance(model, MultitaskKernelRidge):
+        raise TypeError(f"model must be a MultitaskKernelRidge, got {type(model).__name__}")
+    problem = problem_of(model, X, y, task, tasks, model.risk, model.center)
     used = filter_of(model.filter, model.alpha)
     along = _values(used, values)
-    held_out = _folds(folds, problem, seed)
-    asked = _several("relations", [model.relation] if relations is None else relations)
+    asked = [model.relation] if relations is None else _several("relations", relations)
     tried = [relation_of(relation) for relation in asked]
-    errors = np.array([*_errors(problem, used, along, tried, held_out)])
+    errors = np.array([*_errors(problem, used, along, tried, _folds(folds, problem, seed))])
     return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem), criterion)
 
 
-def predicted_left_out(model: MultitaskKernelRidge, X: Any, y: Any, task: Any, tasks: Sequence[Hashable]) -> Array:
+def predicted_left_out(
+    model: MultitaskKernelRidge, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable]
+) -> Array:
     """The outputs predicted for each row when it is not learned from, shape (n, p), by Tikhonov's filter: O(n³)."""
-    problem = problem_of(model, X, y, task, tasks, model.risk)
-    design: Any = problem.design(output_kernel(model.relation, problem.tasks.labels))
+    problem = problem_of(model, X, y, task, tasks, model.risk, model.center)
+    design = problem.design(output_kernel(model.relation, problem.tasks.labels))
     require_spectrum(design)
     (missing,) = design.spectrum().left_out(filter_of(model.filter, model.alpha), problem.Y, [model.alpha])
     return np.asarray((problem.Y - missing) / problem.row_roots + problem.center)
 
 
-def _errors(problem: Problem, used: Any, values: list[Any], relations: list[Any], folds: Any) -> Iterator[Array]:
-    """Mean squared errors by value and task for each relation."""
-    first: Any = None
+def _errors(
+    problem: Problem, used: Filter, values: list[float], relations: list[Relation], folds: list[Codes] | None
+) -> Iterator[Array]:
+    """Yield the mean squared errors by value and task for each relation."""
+    factored: KroneckerSpectrum | None = None
     for relation in relations:
-        if getattr(relation, "form", None) == "alternated":
+        if is_learned(relation):
             raise ValueError(f"{relation!r} is learned by alternation, of which no row can be left out in closed form")
-        design: Any = problem.design(output_kernel(relation, problem.tasks.labels))
+        M = output_kernel(relation, problem.tasks.labels)
+        design = problem.design(M)
         require_spectrum(design)
-        missing: Iterable[Array]
-        if not _identity(used) and folds is not None:
-            missing = _refitted(problem, relation, used, values, folds)
+        if folds is not None and not used.one_system:
+            missing: Iterable[Array] = _refitted(problem, M, used, values, folds)
+        elif isinstance(design, Shared):  # of the kernel matrix one spectrum serves all relations
+            factored = design.spectrum() if factored is None else factored.beside(*design.tasks)
+            missing = _left_out(factored, used, problem.Y, values, folds)
         else:
-            first = design.spectrum() if first is None or problem.codes is not None else first.beside(*design.tasks)
-            missing = _left_out(first, used, problem.Y, values, folds)
+            missing = _left_out(design.spectrum(), used, problem.Y, values, folds)
         yield np.array([_by_task(problem, each) for each in missing])
 
 
-def _left_out(spectrum: Any, used: Any, Y: Array, values: list[Any], folds: Any) -> Iterator[Array]:
+def _left_out(
+    spectrum: Spectrum, used: Filter, Y: Array, values: list[float], folds: list[Codes] | None
+) -> Iterator[Array]:
     if folds is not None:
-        return iter(spectrum.folds_left_out(used, Y, values, folds))
-    if not _identity(used):
+        return spectrum.folds_left_out(used, Y, values, folds)
+    if not used.one_system:
         raise ValueError(
             f"leaving out one row at a time has a closed form for Tikhonov's filter only: give folds for {used!r}"
         )
-    return iter(spectrum.left_out(used, Y, values))
+    return spectrum.left_out(used, Y, values)
 
 
-def _identity(used: Any) -> bool:
-    """Whether c is the solution of one linear system, of which rows can be taken out."""
-    return type(used) is Tikhonov
-
-
-def _refitted(problem: Problem, relation: Any, used: Any, values: list[Any], folds: Sequence[Array]) -> list[Array]:
-    """What is missing at the rows of each fold, with a spectrum of the other rows."""
-    M = output_kernel(relation, problem.tasks.labels)
+def _refitted(problem: Problem, M: Array, used: Filter, values: list[float], folds: list[Codes]) -> list[Array]:
+    """Residuals of the rows of each fold, with a spectrum of the other rows."""
     design, missing = problem.design(M), [np.empty_like(problem.Y) for _ in values]
     for fold, kept, inner in _splits(problem, folds):
         for place, C in enumerate(inner.design(M).spectrum().path(used, inner.Y, values)):
@@ -243,7 +251,7 @@ def _refitted(problem: Problem, relation: Any, used: Any, values: list[Any], fol
 
 
 def held_out(
-    problem: Problem, M: Array, folds: Any, strata: NDArray[np.int64], coefficients: Callable[[Problem, Array], Array]
+    problem: Problem, M: Array, folds: int, strata: Codes, coefficients: Callable[[Problem, Array], Array]
 ) -> Array:
     """The outputs predicted for each row when its fold is not learned from, by learning once for each fold.
 
@@ -251,22 +259,23 @@ def held_out(
     """
     made, design = np.empty_like(problem.Y), problem.design(M)
     dealt = _dealt(folds, strata, len(made), seed=0)
-    parts = [np.flatnonzero(dealt == fold) for fold in range(int(folds))]
+    parts = [np.flatnonzero(dealt == fold) for fold in range(folds)]
     for fold, kept, inner in _splits(problem, parts):
         made[fold] = _predicted(design, problem, fold, kept, coefficients(inner, M))
     return np.asarray(made / problem.row_roots)
 
 
-def _splits(problem: Problem, folds: Sequence[Array]) -> Iterator[tuple[Array, Array, Problem]]:
-    """The rows of each fold, the others, and the problem of those."""
+def _splits(problem: Problem, folds: Sequence[Codes]) -> Iterator[tuple[Codes, Codes, Problem]]:
+    """Yield the rows of each fold, the others, and the problem of those."""
     for fold in folds:
         kept = np.setdiff1d(np.arange(len(problem.Y)), fold)
         codes = None if problem.codes is None else problem.codes[kept]
         yield fold, kept, replace(problem, points=some(problem.points, kept), codes=codes, Y=problem.Y[kept])
 
 
-def _predicted(design: Any, problem: Problem, fold: Array, kept: Array, C: Array) -> Array:
-    if problem.codes is not None:
+def _predicted(design: Separate | Shared, problem: Problem, fold: Codes, kept: Codes, C: Array) -> Array:
+    """The outputs at the rows of a fold by the coefficients of the others."""
+    if isinstance(design, Separate):
         return np.asarray(design.values(fold, kept) @ C)
     K = block(design.kernel, some(problem.points, fold), some(problem.points, kept), design.dtype)
     return np.asarray(K @ C @ design.M)
@@ -282,59 +291,59 @@ def _by_task(problem: Problem, missing: Array) -> Array:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def _counts(problem: Problem) -> NDArray[np.int64]:
+def _counts(problem: Problem) -> Codes:
     n, p = problem.Y.shape
     if problem.codes is None:
         return np.full(p, n, np.int64)
     return np.asarray(np.bincount(problem.codes, minlength=len(problem.tasks)) * p, np.int64)
 
 
-def _values(used: Any, values: Sequence[Any] | None) -> list[Any]:
-    defaults = {"alpha": np.logspace(-4, 4, 50).tolist(), "steps": [2**k for k in range(10)]}
+def _values(used: Filter, values: Sequence[float] | None) -> list[float]:
+    defaults: dict[str, list[float]] = {"alpha": np.logspace(-4, 4, 50).tolist(), "steps": [2**k for k in range(10)]}
     if values is None and used.varied not in defaults:
         raise ValueError(f"give values of {used.varied} to try: it is in the units of the eigenvalues of Q")
     along = _several("values", defaults[used.varied] if values is None else values)
     for value in along:
-        changed(used, value)
+        used.with_value(value)  # refuses one out of range
     return along
 
 
-def _several(name: str, held: Any) -> list[Any]:
-    """A list with something in it."""
+def _several(name: str, held: Sequence[T]) -> list[T]:
+    """Make a list, which must not be empty."""
     if isinstance(held, str) or not isinstance(held, Iterable):
         raise ValueError(f"{name} must be a sequence, got {held!r}")
     made = list(held)
     if not made:
-        raise ValueError(f"{name} must hold one at least, got none")
+        raise ValueError(f"{name} must not be empty")
     return made
 
 
-def _folds(folds: Any, problem: Problem, seed: int) -> list[NDArray[np.int64]] | None:
+def _folds(folds: Folds, problem: Problem, seed: int) -> list[Codes] | None:
     """The rows of each fold."""
     if folds is None:
         return None
     n = len(problem.Y)
-    codes = _dealt(folds, problem.codes, n, seed) if np.ndim(folds) == 0 else np.asarray(folds)
+    codes = np.asarray(folds) if np.ndim(folds) else _dealt(cast(int, folds), problem.codes, n, seed)
     if codes.shape != (n,):
         raise ValueError(f"folds must name one fold a row, shape ({n},), got shape {codes.shape}")
     names = np.unique(codes)
     if len(names) < 2:
-        raise ValueError(f"folds must be two at least, got {len(names)}")
+        raise ValueError(f"there must be at least two folds, got {len(names)}")
     return [np.flatnonzero(codes == name) for name in names]
 
 
-def check_folds(name: str, folds: Any, n: int) -> None:
-    """Refuse what is no number of folds."""
+def check_folds(name: str, folds: object, n: int) -> None:
+    """Refuse what is not a number of folds from 2 to n."""
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= n:
         raise ValueError(f"{name} must be a number from 2 to the {n} rows, got {folds!r}")
 
 
-def _dealt(folds: Any, codes: NDArray[np.int64] | None, n: int, seed: int) -> NDArray[np.int64]:
+def _dealt(folds: int, codes: Codes | None, n: int, seed: int) -> Codes:
     """The fold of each row, the rows of a task dealt out one after the other in an order drawn."""
     check_folds("folds", folds, n)
     order = np.random.default_rng(seed).permutation(n)
     if codes is not None:
         order = order[np.argsort(codes[order], kind="stable")]
     dealt = np.empty(n, np.int64)
-    dealt[order] = np.arange(n) % int(folds)
+    dealt[order] = np.arange(n) % folds
     return dealt

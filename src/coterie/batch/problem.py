@@ -1,4 +1,4 @@
-"""What there is to fit: records, outputs, tasks and the weight that each row has in the risk."""
+"""A batch problem: records, outputs, tasks and the weight that each row has in the risk."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
-from coterie.numeric.points import Points
+from coterie.kernels import Kernel
+from coterie.numeric.core.points import Points
 from coterie.relations.matrices import labels_of
+from coterie.types import Labels, Records, Tasks
 
-from .base import Records, numbers, plain
+from .base import BatchEstimator, TrainingRows
 from .designs import Separate, Shared
 from .expansion import Expansion
-from .kernel_base import KernelEstimator
+from .output_kernels import Relation, known_tasks
+from .targets import numbers, plain
 
 Array = NDArray[Any]
 
@@ -31,6 +34,8 @@ class Problem:
     ----------
     kernel : kernel
         k.
+    relation : relation or None
+        How tasks share.
     points : Points
         The records.
     tasks : Index
@@ -42,12 +47,13 @@ class Problem:
     roots : ndarray, shape (T,)
         The root of the weight of a task's rows.
     flat : bool
-        Whether the outputs were a vector.
+        True if the outputs were a vector.
     center : ndarray, shape (p,)
-        What was subtracted of the outputs.
+        The mean that was subtracted from the outputs, 0 if none was.
     """
 
-    kernel: Any
+    kernel: Kernel
+    relation: Relation | None
     points: Points
     tasks: Index
     codes: NDArray[np.int64] | None
@@ -65,9 +71,9 @@ class Problem:
         return Separate(self.kernel, self.points, self.codes, weighted, self.dtype)
 
     def expansion(self, C: Array, M: Array) -> Expansion:
-        """What predicts with the coefficients of a weighted problem."""
+        """The functions that the coefficients of this weighted problem give."""
         c = np.asarray(C * self.row_roots, self.dtype)
-        return Expansion(self.kernel, self.points, self.tasks, self.codes, c, M, self.flat)
+        return Expansion(self.kernel, self.relation, self.points, self.tasks, self.codes, c, M, self.flat)
 
     @property
     def row_roots(self) -> Array:
@@ -75,8 +81,16 @@ class Problem:
         return self.roots if self.codes is None else self.roots[self.codes][:, None]
 
 
-def problem_of(model: KernelEstimator, X: Any, y: Any, task: Any, tasks: Any, risk: str) -> Problem:
-    """Read and check what there is to learn from.
+def problem_of(
+    model: BatchEstimator,
+    X: Records,
+    y: Labels,
+    task: Tasks | None,
+    tasks: Sequence[Hashable] | None,
+    risk: str,
+    center: bool,
+) -> Problem:
+    """Read and check the records and numbers to learn from.
 
     Raises
     ------
@@ -85,31 +99,39 @@ def problem_of(model: KernelEstimator, X: Any, y: Any, task: Any, tasks: Any, ri
     """
     if risk not in RISKS:
         raise ValueError(f"risk must be 'rows' or 'tasks', got {risk!r}")
-    records = model._records(X, task, shared=np.asarray(plain(y)).ndim == 2)
-    Y = numbers(y, len(records.points.squares))
-    return problem_from(model, records, Y, tasks, risk, getattr(y, "column_names", getattr(y, "columns", None)))
+    rows = model._training_rows(X, task, shared=np.asarray(plain(y)).ndim == 2)
+    Y = numbers(y, len(rows.points.squares))
+    return problem_from(model, rows, Y, tasks, risk, center, getattr(y, "column_names", getattr(y, "columns", None)))
 
 
 def problem_from(
-    model: KernelEstimator, records: Records, Y: Array, tasks: Any, risk: str, names: Any = None
+    model: BatchEstimator,
+    rows: TrainingRows,
+    Y: Array,
+    tasks: Sequence[Hashable] | None,
+    risk: str,
+    center: bool = False,
+    names: Sequence[Hashable] | None = None,
 ) -> Problem:
-    """The problem of records and outputs that have been checked."""
-    if records.tasks is None or records.codes is None:
-        known, codes = column_tasks(Y.shape[1], tasks, names, model.relation), None
+    """The problem of rows and outputs that have been checked."""
+    codes: NDArray[np.int64] | None = None
+    if rows.codes is None:
+        known = column_tasks(Y.shape[1], tasks, names, model.relation)
     else:
-        known, codes = Index([*(() if tasks is None else labels_of(tasks)), *records.tasks.labels]), records.codes
-        codes = np.array([known.numbers[label] for label in records.tasks.labels], np.int64)[codes]
+        known, codes = rows.one_task_each(tasks)
     roots = risk_roots(risk, codes, len(known))
     row_roots = roots if codes is None else roots[codes][:, None]
     flat, Y = Y.ndim == 1, Y[:, None] if Y.ndim == 1 else Y
-    center = np.zeros(Y.shape[1])
-    if getattr(model, "center", False):
-        center = np.average(Y, axis=0, weights=None if codes is None else roots[codes] ** 2)
-    made = np.ascontiguousarray((Y - center) * row_roots, model.dtype)
-    return Problem(model._kernel(), records.points, known, codes, made, roots, flat, model.dtype, center)
+    mean = np.zeros(Y.shape[1])
+    if center:
+        mean = np.average(Y, axis=0, weights=None if codes is None else roots[codes] ** 2)
+    made = np.ascontiguousarray((Y - mean) * row_roots, model.dtype)
+    return Problem(model._kernel(), model.relation, rows.points, known, codes, made, roots, flat, model.dtype, mean)
 
 
-def column_tasks(n_columns: int, tasks: Any, names: Any, relation: Any) -> Index:
+def column_tasks(
+    n_columns: int, tasks: Sequence[Hashable] | None, names: Sequence[Hashable] | None, relation: Relation | None
+) -> Index:
     """The tasks that the columns of y are: those given, the relation's own, the frame's names, or 0, 1, ....
 
     Raises
@@ -117,10 +139,9 @@ def column_tasks(n_columns: int, tasks: Any, names: Any, relation: Any) -> Index
     ValueError
         If there are not as many as columns.
     """
-    own = getattr(relation, "known_tasks", None)
-    for given in (tasks, own, names):
+    for given in (tasks, known_tasks(relation), names):
         if given is not None:
-            labels: Sequence[Hashable] = labels_of(given)
+            labels = labels_of(given)
             if len(labels) != n_columns:
                 raise ValueError(f"y has {n_columns} columns, and there are {len(labels)} tasks: one column a task")
             return Index(labels)
@@ -128,7 +149,7 @@ def column_tasks(n_columns: int, tasks: Any, names: Any, relation: Any) -> Index
 
 
 def risk_roots(risk: str, codes: NDArray[np.int64] | None, n_tasks: int) -> Array:
-    """Roots of the weights of rows by task: all 1, or 1/n_t times what makes the weights' mean over rows 1."""
+    """Roots of the weights of rows by task: all 1, or 1/n_t scaled so that the mean weight of the rows is 1."""
     if risk == "rows" or codes is None:
         return np.ones(n_tasks)
     counts = np.bincount(codes, minlength=n_tasks)

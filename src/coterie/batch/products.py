@@ -1,4 +1,4 @@
-"""Products with kernel matrices that are never kept: by blocks of values, or by features where kernels are linear."""
+"""Products with kernel matrices that are not kept: by blocks of values, or by features where kernels are linear."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import Linear
-from coterie.numeric.points import Points, as_matrix, piece
-from coterie.numeric.records import Csr, Dense, take
+from coterie.kernels import Kernel, Linear
+from coterie.numeric.core.points import Points, as_matrix, piece
+from coterie.numeric.core.records import Csr, Dense, take
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]
@@ -24,22 +24,22 @@ MOST_WEIGHTS = 2**26
 
 
 def some(points: Points, places: Codes) -> Points:
-    """Some of the records, in the order of their places."""
+    """Take some of the records, in the order of their places."""
     return Points(take(points.rows, places), points.squares[places], points.rounds[places], points.features)
 
 
-def block(kernel: Any, X: Points, Z: Points, dtype: str) -> Array:
-    """The kernel's values for all pairs."""
+def block(kernel: Kernel, X: Points, Z: Points, dtype: str) -> Array:
+    """Compute the kernel's values for all pairs."""
     out = np.empty((len(X.squares), len(Z.squares)), dtype)
     kernel.values(formed_as(X, Z), Z, out)
     return out
 
 
 def formed_as(X: Points, Z: Points) -> Points:
-    """X, dense or sparse as Z is: kernels take pairs of one form."""
-    if hasattr(X.rows, "starts") == hasattr(Z.rows, "starts"):
+    """Return X, dense or sparse as Z is: kernels take pairs of one form."""
+    if isinstance(X.rows, Dense) == isinstance(Z.rows, Dense):
         return X
-    if hasattr(X.rows, "starts"):
+    if isinstance(Z.rows, Dense):
         return X._replace(rows=Dense(as_matrix(X).toarray()))
     from scipy.sparse import csr_array
 
@@ -48,7 +48,7 @@ def formed_as(X: Points, Z: Points) -> Points:
 
 
 def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
-    """The records in pieces so small that a block of kernel values with ``width`` others is no burden."""
+    """Cut records into pieces so small that a block of kernel values with ``width`` others is no burden."""
     height = max(BLOCK_ENTRIES // max(width, 1), 1)
     n = len(points.squares)
     for first in range(0, n, height):
@@ -57,7 +57,7 @@ def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
 
 
 def by_tasks(codes: Codes, c: Array, n_tasks: int) -> Any:
-    """The coefficients of rows in the columns of their tasks, a sparse matrix of shape (n, T)."""
+    """Put the coefficients of rows into the columns of their tasks: a sparse matrix of shape (n, T)."""
     from scipy.sparse import csr_array
 
     n = len(codes)
@@ -66,10 +66,10 @@ def by_tasks(codes: Codes, c: Array, n_tasks: int) -> Any:
 
 @singledispatch
 def joint_product(
-    kernel: Any, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str
-) -> Any:
+    kernel: Kernel, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str
+) -> Array:
     """Σ_j k(x_i, z_j) M_(p_i t_j) C_j for records x_i, p_i their rows of M, t_j the tasks of z_j: memory of a block."""
-    from coterie.numeric.joint import joint_sums
+    from coterie.numeric.dual.joint import joint_sums
 
     out = np.empty((len(places), C.shape[1]))
     for rows, some in pieces(X, len(codes)):
@@ -78,10 +78,10 @@ def joint_product(
 
 
 @joint_product.register
-def _(kernel: Linear, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str) -> Any:
+def _(kernel: Linear, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str) -> Array:
     """The same by the weights of each task, W = M Σ_j C_j z_j: O(entries + T² d)."""
     if not _few(max(M.shape), Z):
-        return joint_product.dispatch(object)(kernel, X, places, Z, codes, M, C, dtype)
+        return np.asarray(joint_product.dispatch(object)(kernel, X, places, Z, codes, M, C, dtype))
     sums = [dense(by_tasks(codes, c, M.shape[1]).T @ as_matrix(Z)) for c in C.T]
     return np.column_stack([_dots(as_matrix(X), M @ each, places) for each in sums])
 
@@ -95,7 +95,7 @@ def _dots(X: Any, W: Array, places: Codes) -> Array:
 
 
 @singledispatch
-def gram_product(kernel: Any, X: Points, Z: Points, C: Array, dtype: str) -> Array:
+def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> Array:
     """Σ_j k(x_i, z_j) C_j for every record x_i: memory of a block."""
     out = np.empty((len(X.squares), C.shape[1]))
     for rows, some in pieces(X, len(Z.squares)):
@@ -112,7 +112,7 @@ def _(kernel: Linear, X: Points, Z: Points, C: Array, dtype: str) -> Array:
 
 
 @singledispatch
-def quadratic(kernel: Any, X: Points, D: Any, dtype: str) -> Array:
+def quadratic(kernel: Kernel, X: Points, D: Any, dtype: str) -> Array:
     """D' K D for an array or a sparse matrix D with a row a record: O(n²) values of k, memory of a block."""
     total = np.zeros((D.shape[1], D.shape[1]))
     for rows, some in pieces(X, D.shape[0]):
@@ -130,8 +130,8 @@ def _(kernel: Linear, X: Points, D: Any, dtype: str) -> Array:
 
 
 @singledispatch
-def rank_bound(kernel: Any, X: Points) -> int:
-    """The most eigenvalues that the kernel matrix of these records can have beside zero."""
+def rank_bound(kernel: Kernel, X: Points) -> int:
+    """The most eigenvalues other than zero that the kernel matrix of these records can have."""
     return len(X.squares)
 
 
@@ -140,15 +140,16 @@ def _(kernel: Linear, X: Points) -> int:
     return max(min(len(X.squares), X.features), 1)
 
 
-def narrow(kernel: Any, X: Points) -> bool:
-    """Whether a spectrum is had from features in less time than from the kernel matrix."""
+def narrow(kernel: Kernel, X: Points) -> bool:
+    """True if the spectrum takes less time from the features than from the kernel matrix."""
     return 2 * rank_bound(kernel, X) < len(X.squares)
 
 
 def _few(n_tasks: int, Z: Points) -> bool:
+    """True if the weights of so many tasks are few enough to be kept."""
     return n_tasks * Z.features <= MOST_WEIGHTS
 
 
 def dense(made: Any) -> Array:
-    """An array of what may be a sparse matrix."""
+    """Return an array or a sparse matrix as an array."""
     return made if isinstance(made, np.ndarray) else np.asarray(made.toarray())

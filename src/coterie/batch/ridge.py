@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.index import distinct_labels
-from coterie.streams.tabular import split_task, task_labels
+from coterie.inputs.tabular import split_task, task_labels
+from coterie.kernels import KernelLike
+from coterie.types import Labels, Records, Tasks
 
-from .base import Regressor
-from .filters import filter_of
-from .kernel_base import KernelEstimator
-from .output_kernel import alternate
-from .outputs import output_kernel
+from .base import BatchEstimator
+from .expansion import Expansion
+from .filters import Filter, filter_of
+from .output_kernels import OptimalOutputKernel, Relation, optimal, output_kernel
 from .problem import Problem, problem_of
 from .solvers import solve
 
@@ -24,7 +25,7 @@ Array = NDArray[Any]
 
 
 @persistence.register
-class MultitaskKernelRidge(Regressor, KernelEstimator):
+class MultitaskKernelRidge(BatchEstimator):
     """Kernel ridge regression of many tasks that share through M = A⁻¹ (ROS11 §3-5).
 
     With the kernel Q((x, s), (z, t)) = k(x, z) M_st it minimises, over functions f = (f_1, ..., f_T),
@@ -46,12 +47,12 @@ class MultitaskKernelRidge(Regressor, KernelEstimator):
     filter : filter, optional
         Another way to smooth: :class:`Landweber`, :class:`NuMethod`, :class:`CutOff`, :class:`IteratedTikhonov`.
     risk : {"rows", "tasks"}
-        Whether every row counts the same (the 1/n risk), or every task: then a row of a task of n_t counts n / (T n_t),
-        T being the number of tasks that have rows (the risk Σ_t 1/n_t, scaled so that both agree for tasks of one size;
-        (Q + lambda diag(n_t)) c = y with lambda = alpha T / n).
+        "rows" weighs every row the same (the 1/n risk), "tasks" every task: a row of a task of n_t rows then has weight
+        n / (T n_t), T being the number of tasks that have rows (the risk Σ_t 1/n_t, scaled so that both agree for tasks
+        of one size; (Q + lambda diag(n_t)) c = y with lambda = alpha T / n).
     center : bool
-        Whether the mean of y is subtracted and added again to predictions: one mean for all tasks of rows (and each
-        output), or one a column.
+        Subtract the mean of y and add it again to predictions: one mean for all tasks of rows (and each output), or one
+        a column.
     solver : {"auto", "cholesky", "spectrum", "conjugate gradients"}
         "auto" takes an exact one where its matrices fit in memory, and else conjugate gradients with a Nyström
         preconditioner, which keep no n x n array.
@@ -62,14 +63,14 @@ class MultitaskKernelRidge(Regressor, KernelEstimator):
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}
-        Whether a task that was not fitted is predicted by what the relation says of it, or refused.
+        A task that was not fitted is predicted by what the relation says of it ("grow"), or refused ("raise").
 
     Attributes
     ----------
     tasks_, dual_coef_, relation_matrix_, n_features_in_
         As in every batch estimator: ``dual_coef_`` has the shape of y.
     center_ : ndarray, shape (p,)
-        What was subtracted of y, 0 without ``center``.
+        The mean that was subtracted from y, 0 without ``center``.
     objective_ : ndarray
         The objective after each round, where the relation is learned.
 
@@ -109,10 +110,10 @@ class MultitaskKernelRidge(Regressor, KernelEstimator):
 
     def __init__(
         self,
-        kernel: Any = None,
-        relation: Any = None,
+        kernel: KernelLike | None = None,
+        relation: Relation | None = None,
         alpha: float = 1.0,
-        filter: Any = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
         *,
         risk: Literal["rows", "tasks"] = "rows",
         center: bool = False,
@@ -134,47 +135,17 @@ class MultitaskKernelRidge(Regressor, KernelEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    def fit(self, X: Any, y: Any, task: Any = None, *, tasks: Sequence[Hashable] | None = None) -> Self:
-        """Forget everything and learn.
+    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    expansion_: Expansion
+    center_: Array
+    objective_: Array
+    _saved = ("center_", "objective_")
 
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
-            The records; the (n, n) kernel matrix where the kernel is precomputed.
-        y : array, shape (n,) or (n, p)
-            One output a row, or several; see the notes.
-        task : array, shape (n,), optional
-            The task of each row, any hashable labels.
-        tasks : sequence of labels, optional
-            The tasks that the columns of y are; with ``task``, tasks to know whether they have rows or not.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, task, tasks)
-
-    def predict(self, X: Any, task: Any = None) -> Array:
-        """The outputs of each record: for its task, or for all tasks where y had a column for each.
-
-        Raises
-        ------
-        ValueError
-            For a task never fitted, if ``new_task="raise"`` or the relation knows nothing of it.
-        """
-        made = self._evaluate(X, task)
-        if made.ndim == 2:
-            return np.asarray(made + self.center_)
-        if self.expansion_.codes is None and self.center:
-            return np.asarray(made + self._center_at(X, task, len(made)))
-        return np.asarray(made + self.center_[0]) if self.center else made
-
-    def _center_at(self, X: Any, task: Any, n: int) -> Array:
-        """The mean of the column of each record's task; of all columns for a task that is new."""
-        distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))
-        known = self.expansion_.tasks.numbers
-        means = [self.center_[known[label]] if label in known else self.center_.mean() for label in distinct]
-        return np.array(means)[places]
+    @property
+    def dual_coef_(self) -> Array:
+        """The coefficients c of the rows, as y was shaped."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.coefficients
 
     @property
     def penalty_(self) -> float:
@@ -182,24 +153,68 @@ class MultitaskKernelRidge(Regressor, KernelEstimator):
         self._check_fitted(AttributeError)
         return self.expansion_.penalty()
 
-    center_: Array
-    objective_: Array
-    _kept = ("n_features_in_", "feature_names_in_", "center_", "objective_")
+    def _outputs(self, X: Records, task: Tasks | None) -> Array:
+        made = self._values(X, task)
+        if made.ndim == 2:
+            return np.asarray(made + self.center_)
+        if self.expansion_.has_shared_rows and self.center:
+            return np.asarray(made + self._center_at(X, task, len(made)))
+        return np.asarray(made + self.center_[0]) if self.center else made
 
-    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
-        self._solve(problem_of(self, X, y, task, tasks, self.risk))
+    def _center_at(self, X: Records, task: Tasks | None, n: int) -> Array:
+        """The mean of the column of each record's task; of all columns for a task that is new."""
+        distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))
+        known = self.expansion_.tasks.numbers
+        means = [self.center_[known[label]] if label in known else self.center_.mean() for label in distinct]
+        return np.array(means)[places]
 
-    def _solve(self, problem: Problem) -> None:
+    def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
+        problem = problem_of(self, X, y, task, tasks, self.risk, self.center)
         spec.check_positive("alpha", self.alpha)
         spec.check_positive("tol", self.tol)
         self.center_ = problem.center
-        if getattr(self.relation, "form", None) == "alternated":
-            learned = alternate(problem, self.relation, self.alpha, self.filter, self._coefficients)
-            self.expansion_, self.objective_ = learned
-            return
-        M = output_kernel(self.relation, problem.tasks.labels)
-        self.expansion_ = problem.expansion(self._coefficients(problem, M), M)
+        if isinstance(self.relation, OptimalOutputKernel):
+            self.expansion_, self.objective_ = self._alternated(problem, self.relation)
+        else:
+            self.expansion_ = self._solved(problem, output_kernel(self.relation, problem.tasks.labels))
 
-    def _coefficients(self, problem: Problem, M: Array) -> Array:
+    def _solved(self, problem: Problem, M: Array) -> Expansion:
+        """Solve the problem under an output kernel."""
         used = filter_of(self.filter, self.alpha)
-        return np.asarray(solve(problem.design(M), used, problem.Y, self.solver, self.tol))
+        return problem.expansion(solve(problem.design(M), used, problem.Y, self.solver, self.tol), M)
+
+    def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[Expansion, Array]:
+        """The functions, learned with the output kernel that goes with them, and the objective after each round.
+
+        Raises
+        ------
+        ValueError
+            If another filter than Tikhonov was asked for, which minimises no objective to trace.
+        """
+        if self.filter is not None:
+            raise ValueError(
+                f"an output kernel is learned with filter=None, which minimises an objective; got {self.filter!r}"
+            )
+        M = relation.relation_matrix(problem.tasks.labels)
+        objective: list[float] = []
+        while True:
+            found = self._solved(problem, M)
+            G = found.inner_products() + relation.ridge * np.eye(len(M))
+            objective.append(_loss(problem, found) + self.alpha * float(np.trace(np.linalg.solve(M, G))))
+            if len(objective) > relation.steps or _converged(objective, relation.tolerance):
+                return found, np.array(objective)
+            M = optimal(G)
+
+
+def _loss(problem: Problem, found: Expansion) -> float:
+    """Σ_i w_i (y_i - f(x_i))²."""
+    if problem.codes is None:
+        values = found.sums(problem.points, found.C @ found.M)
+    else:
+        values = found.columns_at(problem.points, found.M, problem.codes)
+    return float(np.sum((problem.Y - problem.row_roots * values) ** 2))
+
+
+def _converged(objective: list[float], tolerance: float) -> bool:
+    """True if the last round lowered the objective by no more than this part of it."""
+    return len(objective) > 1 and objective[-2] - objective[-1] <= tolerance * abs(objective[-2])

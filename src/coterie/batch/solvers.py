@@ -1,18 +1,20 @@
-"""From a design and a filter to coefficients: by Cholesky factors, by the spectrum, or by products alone."""
+"""Coefficients c = g(Q) y from a kernel matrix and a filter: by Cholesky factors, the spectrum, or products alone."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import memory
-from .designs import rank_for
+from .filters import Filter
 
 Array = NDArray[Any]
+Codes = NDArray[np.int64]
+Folds = Sequence[Codes]
 
 SOLVERS = ("auto", "cholesky", "spectrum", "conjugate gradients")
 
@@ -22,22 +24,66 @@ FEWER = "no solver would fit, take fewer rows or dtype='float32'"
 #: Most steps of conjugate gradients.
 STEPS = 1000
 
+#: Gains that differ by less than this part differ by rounding.
+NOTHING = 1e-15
 
-def solve(design: Any, used: Any, y: Array, solver: str, tol: float) -> Array:
-    """The coefficients c = g(Q) y.
+
+class Spectrum(Protocol):
+    """The eigenvalues and eigenvectors of Q, from which every filter and every held-out error follows."""
+
+    def path(self, used: Filter, y: Array, values: Sequence[float]) -> Iterator[Array]:
+        """Yield the coefficients for each value of the filter's parameter."""
+
+    def left_out(self, used: Filter, y: Array, values: Sequence[float]) -> Iterator[Array]:
+        """Yield, for each value, the residuals of the rows when each is left out alone."""
+
+    def folds_left_out(self, used: Filter, y: Array, values: Sequence[float], folds: Folds) -> Iterator[Array]:
+        """Yield, for each value, the residuals of the rows when each fold is left out."""
+
+
+class Design(Protocol):
+    """A kernel matrix Q that knows how to be factored, and what that would take."""
+
+    what: ClassVar[str]
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+
+    def product(self, c: Array) -> Array:
+        """Q c."""
+
+    def factored(self, alpha: float) -> Callable[[Array], Array]:
+        """Factor Q + alpha I: a function that solves (Q + alpha I) c = y for any y."""
+
+    def spectrum(self) -> Spectrum:
+        """The eigenvalues and eigenvectors of Q."""
+
+    def preconditioner(self, alpha: float) -> Callable[[Array], Array]:
+        """An approximate inverse of Q + alpha I."""
+
+    def bytes(self, solver: str) -> float:
+        """Estimate the memory that a solver needs at once."""
+
+    def preferred(self) -> str:
+        """The quickest exact solver of Tikhonov systems."""
+
+
+def solve(design: Design, used: Filter, y: Array, solver: str, tol: float) -> Array:
+    """Compute the coefficients c = g(Q) y.
 
     Parameters
     ----------
     design : Separate or Shared
-        What makes Q.
+        Q.
     used : filter
         g.
-    y : array
-        As the design takes it, (n,) or (n, T).
+    y : array, shape (n, p) or (n, T)
+        The outputs, as the design takes them.
     solver : {"auto", "cholesky", "spectrum", "conjugate gradients"}
-        Which; "auto" is an exact one where it fits in memory.
+        "auto" is an exact one where it fits in memory.
     tol : float
-        Conjugate gradients end when the residual is this part of y.
+        Residual, relative to y, at which conjugate gradients end.
 
     Raises
     ------
@@ -48,14 +94,14 @@ def solve(design: Any, used: Any, y: Array, solver: str, tol: float) -> Array:
     """
     name = chosen(design, used, solver)
     if name == "spectrum":
-        return np.asarray(design.spectrum().coefficients(used, y))
+        return np.asarray(next(design.spectrum().path(used, y, [used.value])))
     if name == "cholesky":
         return np.asarray(used.iterate(design.product, _remembered(design.factored), y, _no_largest))
     return np.asarray(used.iterate(design.product, _by_gradients(design, tol), y, lambda: largest_of(design, y)))
 
 
-def chosen(design: Any, used: Any, solver: str) -> str:
-    """The solver's name, refused if it cannot apply the filter or would not fit."""
+def chosen(design: Design, used: Filter, solver: str) -> str:
+    """Choose the solver, or check the one asked for: whether it can apply the filter and would fit."""
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}")
     able = _able(design, used)
@@ -68,17 +114,16 @@ def chosen(design: Any, used: Any, solver: str) -> str:
     return solver
 
 
-def require_spectrum(design: Any) -> None:
-    """Refuse to choose by a spectrum that would not fit."""
+def require_spectrum(design: Design) -> None:
+    """Refuse a spectrum that would not fit in memory."""
     instead = "choose on fewer rows, a part of them drawn at random, and fit all"
     memory.require(design.bytes("spectrum"), f"the spectrum of {design.what.format(n=design.n)}", instead)
 
 
-def _able(design: Any, used: Any) -> list[str]:
+def _able(design: Design, used: Filter) -> list[str]:
     """The solvers that can apply a filter, the quickest exact one first."""
-    exact = [design.preferred(), "cholesky"] if hasattr(used, "alpha") else []
-    products = ["conjugate gradients"] if hasattr(used, "iterate") else []
-    return list(dict.fromkeys([*exact, "spectrum", *products]))
+    quickest = [design.preferred()] if "cholesky" in used.solvers else []
+    return list(dict.fromkeys([*quickest, *used.solvers]))
 
 
 def _no_largest() -> float:
@@ -86,7 +131,7 @@ def _no_largest() -> float:
 
 
 def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:
-    """Solves systems, each alpha factored once."""
+    """Make a function that solves systems and factors each alpha once."""
     known: dict[float, Callable[[Array], Array]] = {}
 
     def solved(y: Array, alpha: float) -> Array:
@@ -97,9 +142,9 @@ def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callab
     return solved
 
 
-def _by_gradients(design: Any, tol: float) -> Callable[[Array, float], Array]:
-    """Solves systems by conjugate gradients, the preconditioner made once for each alpha."""
-    precondition = _remembered(lambda alpha: design.preconditioner(alpha, rank_for(design.n)))
+def _by_gradients(design: Design, tol: float) -> Callable[[Array, float], Array]:
+    """Make a function that solves systems by conjugate gradients, with one preconditioner for each alpha."""
+    precondition = _remembered(design.preconditioner)
 
     def solved(y: Array, alpha: float) -> Array:
         return conjugate_gradients(
@@ -112,7 +157,7 @@ def _by_gradients(design: Any, tol: float) -> Callable[[Array, float], Array]:
 def conjugate_gradients(
     product: Callable[[Array], Array], y: Array, precondition: Callable[[Array], Array], tol: float, steps: int
 ) -> Array:
-    """The solution of a positive definite system, known by its products: one product a step.
+    """Solve a positive definite system that is known by its products: one product a step.
 
     Warns
     -----
@@ -143,7 +188,7 @@ def _warn(reached: float, tol: float, steps: int) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=2)
 
 
-def largest_of(design: Any, y: Array) -> float:
+def largest_of(design: Design, y: Array) -> float:
     """The largest eigenvalue of Q by Lanczos steps, each one product."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -156,3 +201,200 @@ def largest_of(design: Any, y: Array) -> float:
         return float(moved[0] / start[0])
     operator: Any = LinearOperator((y.size, y.size), matvec=product, dtype=np.float64)
     return float(eigsh(operator, k=1, which="LA", tol=1e-10, v0=start, return_eigenvectors=False)[0])
+
+
+def eigen(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a positive semidefinite matrix, those that are rounding made 0, and eigenvectors; A is used up."""
+    from scipy.linalg import eigh
+
+    values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
+    values[values < 4 * np.finfo(values.dtype).eps * values[-1]] = 0.0
+    return values, vectors
+
+
+def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
+    """Eigenvalues of X X' from the first that is not rounding on, and their eigenvectors, (n, r): O(n d²)."""
+    from scipy.linalg import svd
+
+    V, s, _ = svd(np.asarray(X, dtype), full_matrices=False, check_finite=False)
+    kept = max(int(np.count_nonzero(s > len(X) * np.finfo(s.dtype).eps * s[0])), 1)
+    return s[:kept][::-1] ** 2, V[:, :kept][:, ::-1]
+
+
+def distinct(values: Array) -> list[tuple[float, Codes]]:
+    """Group values that differ by no more than rounding: ascending, each with its places."""
+    order = np.argsort(values, kind="stable")
+    gap = 64 * np.finfo(values.dtype).eps * max(float(values.max(initial=0.0)), np.finfo(np.float64).tiny)
+    groups = np.split(order, np.flatnonzero(np.diff(values[order]) > gap) + 1)
+    return [(float(values[group].mean()), group) for group in groups]
+
+
+def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
+    """Factor A + alpha I: a function that solves (A + alpha I) x = b for any b. A is used up.
+
+    Raises
+    ------
+    ValueError
+        If A + alpha I is not positive definite: the function is not a kernel, or alpha is lost in rounding.
+    """
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    A.flat[:: len(A) + 1] += A.dtype.type(alpha)
+    try:
+        factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError(
+            f"the kernel matrix plus alpha = {alpha:g} is not positive definite: the function is not a kernel, or "
+            "alpha is lost in rounding"
+        ) from None
+    return lambda b: cast(Array, cho_solve(factor, b, check_finite=False))
+
+
+def nystrom(columns: Array, landmarks: Codes) -> Array:
+    """B with B B' = Q_nm Q_mm⁻¹ Q_mn, the approximation of a positive semidefinite Q by some of its columns."""
+    values, W = eigen(columns[landmarks].copy())
+    if values[-1] <= 0.0:
+        return np.zeros((len(columns), 1), columns.dtype)
+    kept = values > 1e-12 * values[-1] if values.dtype == np.float64 else values > 1e-5 * values[-1]
+    return np.asarray(columns @ (W[:, kept] / np.sqrt(values[kept])))
+
+
+class Part(NamedTuple):
+    """Some rows, and the eigenvalues and eigenvectors of their block."""
+
+    rows: Codes
+    sigma: Array
+    U: Array
+
+
+class JointSpectrum:
+    """The spectrum of Q over rows of tasks, block by block."""
+
+    def __init__(self, parts: Sequence[Part], n: int) -> None:
+        self.parts, self.n = list(parts), n
+
+    @property
+    def largest(self) -> float:
+        """The largest eigenvalue."""
+        return max(float(part.sigma[-1]) for part in self.parts)
+
+    def path(self, used: Filter, y: Array, values: Sequence[float]) -> Iterator[Array]:
+        """C = g(Q) y for each value of the filter's parameter: O(n²) each."""
+        turned = [part.U.T @ y[part.rows] for part in self.parts]
+        for gains in self._gains(used, values):
+            c = np.empty_like(y)
+            for part, g, z in zip(self.parts, gains, turned, strict=True):
+                c[part.rows] = part.U @ (g[:, None] * z)
+            yield c
+
+    def left_out(self, used: Filter, y: Array, values: Sequence[float]) -> Iterator[Array]:
+        """Residual of each row when it is not learned from, c_i / (g(Q))_ii for Tikhonov's g: O(n²) each."""
+        paths = self.path(used, y, values)
+        for gains, c in zip(self._gains(used, values), paths, strict=True):
+            missing = np.empty_like(y)
+            for part, g in zip(self.parts, gains, strict=True):
+                missing[part.rows] = c[part.rows] / np.einsum("ij,ij,j->i", part.U, part.U, g)[:, None]
+            yield missing
+
+    def folds_left_out(self, used: Filter, y: Array, values: Sequence[float], folds: Folds) -> Iterator[Array]:
+        """Residuals of the rows of each fold when the fold is not learned from: (g(Q)_FF)⁻¹ c_F."""
+        paths = self.path(used, y, values)
+        for gains, c in zip(self._gains(used, values), paths, strict=True):
+            missing = np.empty_like(y)
+            for part, g in zip(self.parts, gains, strict=True):
+                for fold in folds:
+                    _fill(missing, c, part, g, np.flatnonzero(np.isin(part.rows, fold)))
+            yield missing
+
+    def _gains(self, used: Filter, values: Sequence[float]) -> Iterator[tuple[Array, ...]]:
+        return zip(*(used.along(part.sigma, self.largest, values) for part in self.parts), strict=True)
+
+
+def _fill(missing: Array, c: Array, part: Part, g: Array, inside: Codes) -> None:
+    """Compute the residuals of the rows of a part that lie in one fold."""
+    U, rows = part.U[inside], part.rows[inside]
+    if len(rows):
+        missing[rows] = np.linalg.solve((U * g) @ U.T, c[rows])
+
+
+class KroneckerSpectrum:
+    """The spectrum of M ⊗ K: eigenvalues s_i l_j, eigenvectors those of K and of M (ROS11 §5.2).
+
+    Eigenvectors of K whose eigenvalue is zero may be left out: all of them have the gain g(0), and they span what the
+    others do not.
+    """
+
+    def __init__(self, s: Array, V: Array, lams: Array, U: Array) -> None:
+        self.s, self.V, self.lams, self.U = s, V, lams, U
+
+    def beside(self, lams: Array, U: Array) -> KroneckerSpectrum:
+        """The spectrum with another M: K is not factored again."""
+        return KroneckerSpectrum(self.s, self.V, lams, U)
+
+    @property
+    def largest(self) -> float:
+        """The largest eigenvalue."""
+        return float(self.s[-1] * self.lams[-1])
+
+    def path(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
+        """C = V [g(s_i l_j) (V'YU)_ij] U' for each value of the filter's parameter: O(n T (n + T)) each."""
+        for C in self._turned(used, Y, values):
+            yield C @ self.U.T
+
+    def left_out(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
+        """Residuals of each row when all its outputs are left out: O(n r T) each, r the rank of K beside alpha.
+
+        With H_ij = Σ_k V_ik² g(s_k l_j) it is (C U)_ij / H_ij, turned back by U.
+        """
+        lams, place = np.unique(self.lams, return_inverse=True)
+        ones = np.ones((len(self.s), len(lams)))
+        squares = self._sums_along(used, values, self.V**2, ones, np.ones((len(Y), len(lams))), lams)
+        for C, H in zip(self._turned(used, Y, values), squares, strict=True):
+            yield (C / H[:, place]) @ self.U.T
+
+    def folds_left_out(self, used: Filter, Y: Array, values: Sequence[float], folds: Folds) -> Iterator[Array]:
+        """Residuals of the rows of each fold: a system of the fold's size for each distinct eigenvalue of M."""
+        columns, place = np.unique(self.lams, return_inverse=True)
+        gains = used.along(np.multiply.outer(np.append(self.s, 0.0), columns), self.largest, values)
+        for C, g in zip(self._turned(used, Y, values), gains, strict=True):
+            missing = np.empty_like(C)
+            for fold in folds:
+                V = self.V[fold]
+                left_out = np.eye(len(fold)) - V @ V.T if self._thin else 0.0
+                for j in range(len(columns)):
+                    here = np.flatnonzero(place == j)
+                    among = (V * g[:-1, j]) @ V.T + g[-1, j] * left_out
+                    missing[np.ix_(fold, here)] = np.linalg.solve(among, C[np.ix_(fold, here)])
+            yield missing @ self.U.T
+
+    @property
+    def _thin(self) -> bool:
+        """True if eigenvectors of K are left out."""
+        n, r = self.V.shape
+        return bool(r < n)
+
+    def _turned(self, used: Filter, Y: Array, values: Sequence[float]) -> Iterator[Array]:
+        """Yield C U for each value."""
+        turned = Y @ self.U
+        return self._sums_along(used, values, self.V, self.V.T @ turned, turned, self.lams)
+
+    def _sums_along(
+        self, used: Filter, values: Sequence[float], V: Array, Z: Array, whole: Array, lams: Array
+    ) -> Iterator[Array]:
+        """Σ_k V_ik g(s_k l_j) Z_kj for each value; where g is g(0) for all of them, the sum is made once.
+
+        Over all k, those left out included, Σ_k V_ik Z_kj is ``whole``.
+        """
+        first = self._constant_before(used, values)
+        flat = whole - V[:, first:] @ Z[first:] if self._thin else V[:, :first] @ Z[:first]
+        sigma = np.multiply.outer(np.concatenate([[0.0], self.s[first:]]), lams)
+        for gains in used.along(sigma, self.largest, values):
+            yield gains[0] * flat + V[:, first:] @ (gains[1:] * Z[first:])
+
+    def _constant_before(self, used: Filter, values: Sequence[float]) -> int:
+        """Count the smallest eigenvalues of K that are as good as zero to all these filters."""
+        sigma = np.concatenate([[0.0], self.s * self.lams[-1]])
+        steep = np.zeros(len(self.s), bool)
+        for gains in used.along(sigma, self.largest, values):
+            steep |= np.abs(gains[1:] - gains[0]) > NOTHING * np.abs(gains[0])
+        return int(np.argmax(steep)) if steep.any() else len(steep)

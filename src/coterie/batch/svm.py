@@ -3,66 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.index import Index
-from coterie.relations.matrices import labels_of as task_tuple
+from coterie.kernels import KernelLike
+from coterie.types import Labels, Records, Tasks
 
 from . import memory
-from .base import Records, Regressor, numbers
-from .classifier_base import BatchClassifier, check_rows
-from .coding import machines_of
+from .base import BatchEstimator, TrainingRows
 from .designs import Separate
 from .expansion import Expansion
-from .kernel_base import KernelEstimator
-from .outputs import output_kernel
+from .output_kernels import Relation, output_kernel
 from .products import some
+from .targets import Classes, numbers, signs_of
 
 Array = NDArray[Any]
-
-
-class _Machine(KernelEstimator):
-    """A kernel expansion over support vectors, and an intercept for each output, the same for all tasks."""
-
-    intercept_: Array
-    duality_gap_: Array
-    support_: NDArray[np.int64]
-    C: float
-    tol: float
-    _kept = ("n_features_in_", "feature_names_in_", "intercept_", "duality_gap_", "support_")
-    _several_outputs = False
-
-    def _design(self, records: Records, tasks: Any) -> tuple[Separate, Index]:
-        """The joint kernel of the rows; refused where its matrix would not fit."""
-        spec.check_positive("C", self.C)
-        spec.check_positive("tol", self.tol)
-        if records.tasks is None or records.codes is None:
-            raise ValueError("rows of a support vector machine have one task each")
-        known = Index([*(() if tasks is None else task_tuple(tasks)), *records.tasks.labels])
-        codes = np.array([known.numbers[label] for label in records.tasks.labels], np.int64)[records.codes]
-        n = len(codes)
-        what = f"a kernel matrix of {n} x {n} rows"
-        memory.require(2 * 8.0 * n**2, what, "take a linear machine (MultitaskLinearSVC), or fewer rows")
-        return Separate(
-            self._kernel(), records.points, codes, output_kernel(self.relation, known.labels), "float64"
-        ), known
-
-    def _keep(self, design: Separate, known: Index, C: Array, flat: bool) -> None:
-        """Keep the rows that have a coefficient, one at least."""
-        rows = np.flatnonzero(np.abs(C).sum(axis=1) > 0)
-        rows = rows if len(rows) else np.zeros(1, np.int64)
-        points = some(design.points, rows)
-        self.support_ = rows
-        held = np.ascontiguousarray(C[rows], self.dtype)
-        self.expansion_ = Expansion(design.kernel, points, known, design.codes[rows], held, design.M, flat)
+Codes = NDArray[np.int64]
 
 
 @persistence.register
-class MultitaskSVC(BatchClassifier, _Machine):
+class MultitaskSVC(BatchEstimator):
     """A support vector machine for many tasks: hinge loss and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
 
     For two classes it minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, 1 - y_i (f_(t_i)(x_i) + intercept)); several
@@ -75,7 +39,7 @@ class MultitaskSVC(BatchClassifier, _Machine):
     C : float > 0
         Weight of the losses.
     tol : float > 0
-        Of LIBSVM: how far its optimality conditions may be off.
+        Tolerance of LIBSVM's optimality conditions.
     dtype : {"float64", "float32"}
         Type of the coefficients; the machine is solved in 64 bits.
     task_column, new_task
@@ -90,7 +54,7 @@ class MultitaskSVC(BatchClassifier, _Machine):
     intercept_ : ndarray, shape (n_machines,)
         Not penalised and the same for all tasks; a kernel with a constant part gives tasks intercepts of their own.
     duality_gap_ : ndarray, shape (n_machines,)
-        How far the objective is above its dual, relative to it: a certificate of what was solved.
+        The gap between the objective and its dual, relative to the objective: a certificate of the solution.
 
     Notes
     -----
@@ -119,8 +83,8 @@ class MultitaskSVC(BatchClassifier, _Machine):
 
     def __init__(
         self,
-        kernel: Any = None,
-        relation: Any = None,
+        kernel: KernelLike | None = None,
+        relation: Relation | None = None,
         C: float = 1.0,
         *,
         tol: float = 1e-5,
@@ -136,22 +100,47 @@ class MultitaskSVC(BatchClassifier, _Machine):
         self.task_column = task_column
         self.new_task = new_task
 
-    def _outputs(self, X: Any, task: Any) -> Array:
-        return np.asarray(self._evaluate(X, task) + self.intercept_)
+    kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    expansion_: Expansion
+    labels_: Classes
+    intercept_: Array
+    duality_gap_: Array
+    support_: Codes
+    _saved = ("intercept_", "duality_gap_", "support_")
+    _several_outputs = False
 
-    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
-        records = self._records(X, task, shared=False)
-        self.labels_, signs = machines_of(y)
-        check_rows(signs, len(records.points.squares))
-        design, known = self._design(records, tasks)
+    def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
+        """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
+        self._check_fitted()
+        return self._scores(X, task)
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, sorted; where rows have several, the numbers of the columns of y."""
+        self._check_fitted(AttributeError)
+        return self.labels_.classes
+
+    @property
+    def dual_coef_(self) -> Array:
+        """The coefficients y_i alpha_i of the support vectors, one column a machine."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.coefficients
+
+    def _outputs(self, X: Records, task: Tasks | None) -> Array:
+        return np.asarray(self._values(X, task) + self.intercept_)
+
+    def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
+        rows = self._training_rows(X, task, shared=False)
+        self.labels_, signs = signs_of(y, len(rows.points.squares))
+        design, known = _design(self, rows, tasks)
         Q = design.values(np.arange(design.n), np.arange(design.n))
         made = [self._one(Q, each) for each in signs.T]
         self.intercept_ = np.array([intercept for _, intercept in made])
         self.duality_gap_ = np.array([_hinge_gap(Q, y, c, b, self.C) for y, (c, b) in zip(signs.T, made, strict=True)])
-        self._keep(design, known, np.column_stack([c for c, _ in made]), flat=False)
+        self.support_, self.expansion_ = _kept(self, design, known, np.column_stack([c for c, _ in made]), flat=False)
 
     def _one(self, Q: Array, signs: Array) -> tuple[Array, float]:
-        """The coefficients and the intercept of one machine."""
+        """Solve for the coefficients and the intercept of one machine."""
         from sklearn.svm import SVC
 
         c = np.zeros(len(Q))
@@ -163,7 +152,7 @@ class MultitaskSVC(BatchClassifier, _Machine):
 
 
 @persistence.register
-class MultitaskSVR(Regressor, _Machine):
+class MultitaskSVR(BatchEstimator):
     """Support vector regression for many tasks: the epsilon-insensitive loss and the kernel k(x, z) M_st.
 
     It minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, |y_i - f_(t_i)(x_i) - intercept| - epsilon).
@@ -204,8 +193,8 @@ class MultitaskSVR(Regressor, _Machine):
 
     def __init__(
         self,
-        kernel: Any = None,
-        relation: Any = None,
+        kernel: KernelLike | None = None,
+        relation: Relation | None = None,
         C: float = 1.0,
         epsilon: float = 0.1,
         *,
@@ -223,40 +212,74 @@ class MultitaskSVR(Regressor, _Machine):
         self.task_column = task_column
         self.new_task = new_task
 
-    def fit(self, X: Any, y: Any, task: Any = None, *, tasks: Sequence[Hashable] | None = None) -> Self:
-        """Forget everything and learn; X, y of shape (n,), task and tasks as in :meth:`MultitaskKernelRidge.fit`."""
-        return self._fit(X, y, task, tasks)
+    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    expansion_: Expansion
+    intercept_: Array
+    duality_gap_: Array
+    support_: Codes
+    _saved = ("intercept_", "duality_gap_", "support_")
+    _several_outputs = False
 
-    def predict(self, X: Any, task: Any = None) -> Array:
-        """The output of each record for its task."""
-        return np.asarray(self._evaluate(X, task) + self.intercept_[0])
+    @property
+    def dual_coef_(self) -> Array:
+        """The coefficients of the support vectors."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.coefficients
 
-    def _learn(self, X: Any, y: Any, task: Any, tasks: Any) -> None:
+    def _outputs(self, X: Records, task: Tasks | None) -> Array:
+        return np.asarray(self._values(X, task) + self.intercept_[0])
+
+    def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
         from sklearn.svm import SVR
         from sklearn.utils import column_or_1d
 
         spec.check_not_negative("epsilon", self.epsilon)
-        records = self._records(X, task, shared=False)
-        target = column_or_1d(numbers(y, len(records.points.squares)), warn=True)
-        design, known = self._design(records, tasks)
+        rows = self._training_rows(X, task, shared=False)
+        target = column_or_1d(numbers(y, len(rows.points.squares)), warn=True)
+        design, known = _design(self, rows, tasks)
         Q = design.values(np.arange(design.n), np.arange(design.n))
         machine = SVR(C=self.C, epsilon=self.epsilon, kernel="precomputed", tol=self.tol).fit(Q, target)
         c = np.zeros(len(Q))
         c[machine.support_] = machine.dual_coef_[0]
         self.intercept_ = np.asarray(machine.intercept_, np.float64)
         self.duality_gap_ = np.array([_tube_gap(Q, target, c, self.intercept_[0], self.C, self.epsilon)])
-        self._keep(design, known, c[:, None], flat=True)
+        self.support_, self.expansion_ = _kept(self, design, known, c[:, None], flat=True)
+
+
+def _design(
+    model: MultitaskSVC | MultitaskSVR, rows: TrainingRows, tasks: Sequence[Hashable] | None
+) -> tuple[Separate, Index]:
+    """The joint kernel of the rows; refused where its matrix would not fit in memory."""
+    spec.check_positive("C", model.C)
+    spec.check_positive("tol", model.tol)
+    known, codes = rows.one_task_each(tasks)
+    n = len(codes)
+    instead = "take a linear machine (MultitaskLinearSVC), or fewer rows"
+    memory.require(2 * 8.0 * n**2, f"a kernel matrix of {n} x {n} rows", instead)
+    M = output_kernel(model.relation, known.labels)
+    return Separate(model._kernel(), rows.points, codes, M, "float64"), known
+
+
+def _kept(
+    model: MultitaskSVC | MultitaskSVR, design: Separate, known: Index, C: Array, flat: bool
+) -> tuple[Codes, Expansion]:
+    """The rows that have a coefficient, one at least, and the functions that they give."""
+    rows = np.flatnonzero(np.abs(C).sum(axis=1) > 0)
+    rows = rows if len(rows) else np.zeros(1, np.int64)
+    points, codes = some(design.points, rows), design.codes[rows]
+    held = np.ascontiguousarray(C[rows], model.dtype)
+    return rows, Expansion(design.kernel, model.relation, points, known, codes, held, design.M, flat)
 
 
 def _hinge_gap(Q: Array, y: Array, c: Array, intercept: float, C: float) -> float:
-    """Primal minus dual over primal: ½ c'Qc + C Σ max(0, 1 - y f) against Σ |c| - ½ c'Qc, c_i = y_i alpha_i."""
+    """The duality gap for the hinge loss: ½ c'Qc + C Σ max(0, 1 - y f) less Σ |c| - ½ c'Qc, over the first."""
     f = Q @ c
     losses = C * np.maximum(0.0, 1.0 - y * (f + intercept)).sum()
     return _relative(float(c @ f), float(losses), float(np.abs(c).sum()))
 
 
 def _tube_gap(Q: Array, y: Array, c: Array, intercept: float, C: float, epsilon: float) -> float:
-    """The same for the epsilon-insensitive loss, whose dual is y'c - epsilon Σ |c| - ½ c'Qc."""
+    """The duality gap for the epsilon-insensitive loss, whose dual is y'c - epsilon Σ |c| - ½ c'Qc."""
     f = Q @ c
     losses = C * np.maximum(0.0, np.abs(y - f - intercept) - epsilon).sum()
     return _relative(float(c @ f), float(losses), float(y @ c - epsilon * np.abs(c).sum()))

@@ -2,47 +2,97 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coterie import persistence, spec
-from coterie.streams import tabular
+from coterie.inputs import tabular
+from coterie.inputs.input import Input, InputOptions
+from coterie.parameters import Parameters, tags
+from coterie.relations.matrices import check_symmetric, square
+from coterie.types import Labels, Records
 
 from . import memory
-from .base import BatchParameters, numbers
-from .designs import positive_factor
+from .solvers import positive_factor
+from .targets import numbers
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 Array = NDArray[Any]
 
 #: The kernel matrix of pairs is made in blocks of so many entries when predicting.
 BLOCK_ENTRIES = 2**22
 
-
-#: Arrays of the size of the kernel matrix that are there at once while it is made.
+#: Arrays of the size of the kernel matrix that are held at once while it is made.
 MATRICES = 4
 
 
 def _gaussian(X: Array, Z: Array, sigma: float) -> tuple[Array, Array, Array]:
-    """Delta = x - z for all pairs, (n, m, D), its squared length over sigma², and exp(-r²/(2 sigma²)) / sigma²."""
+    """δ = x - z for all pairs, (n, m, D), r² = δ²/sigma², and exp(-r²/2)/sigma²."""
     delta = X[:, None, :] - Z[None, :, :]
     r2 = np.einsum("nmd,nmd->nm", delta, delta) / sigma**2
     return delta, r2, np.exp(-r2 / 2) / sigma**2
 
 
-def _same(D: int, p: int) -> int:
-    """D, if the field has as many components."""
-    if p != D:
-        raise ValueError(f"y must have a component for each of the {D} coordinates of X, got {p} components")
-    return D
+class FieldKernel(ABC):
+    """A kernel of vector fields: its value at a pair of points is a matrix Γ(x, z)."""
+
+    @abstractmethod
+    def blocks(self, X: Array, Z: Array, p: int) -> Array:
+        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
+
+    @abstractmethod
+    def slopes(self, X: Array, Z: Array, p: int) -> Array:
+        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
+
+
+class _Derivatives(FieldKernel):
+    """Second derivatives of the Gaussian: Γ = e^(-r²/2)/sigma² [sign δδ'/sigma² + g(r²) I], which has D components."""
+
+    sigma: float
+    sign: ClassVar[float]
+    slope: ClassVar[float]  # of g
+
+    def __post_init__(self) -> None:
+        spec.check_positive("sigma", self.sigma)
+
+    @abstractmethod
+    def _g(self, r2: Array, D: int) -> Array:
+        """g(r²), the entry of the diagonal."""
+
+    def _inside(self, delta: Array, r2: Array, p: int) -> Array:
+        """The matrix in brackets for all pairs."""
+        D = delta.shape[2]
+        if p != D:
+            raise ValueError(f"y must have a component for each of the {D} coordinates of X, got {p} components")
+        made = np.einsum("nmi,nmj->nmij", delta, delta)
+        made /= self.sign * self.sigma**2
+        made += self._g(r2, D)[:, :, None, None] * np.eye(D)
+        return np.asarray(made)
+
+    def blocks(self, X: Array, Z: Array, p: int) -> Array:
+        delta, r2, height = _gaussian(X, Z, self.sigma)
+        return self._inside(delta, r2, p) * height[:, :, None, None]
+
+    def slopes(self, X: Array, Z: Array, p: int) -> Array:
+        delta, r2, height = _gaussian(X, Z, self.sigma)
+        inside, eye = self._inside(delta, r2, p), np.eye(p)
+        made = self.sign * (np.einsum("ik,nmj->nmijk", eye, delta) + np.einsum("jk,nmi->nmijk", eye, delta))
+        made += 2 * self.slope * np.einsum("ij,nmk->nmijk", eye, delta)
+        made -= np.einsum("nmij,nmk->nmijk", inside, delta)
+        return np.asarray(made / self.sigma**2 * height[:, :, None, None, None])
 
 
 @spec.part
-class DivergenceFree:
-    """Fields without sources: Γ(x, z) = e^(-r²/2sigma²)/sigma² [δδ'/sigma² + ((D - 1) - r²/sigma²) I], δ = x - z.
+class DivergenceFree(_Derivatives):
+    """Fields without sources: Γ(x, z) = e^(-r²/2)/sigma² [δδ'/sigma² + ((D - 1) - r²) I], δ = x - z, r = |δ|/sigma.
 
     Every field that it makes has divergence zero, as the velocity of an incompressible fluid (ROS11 §6.1).
 
@@ -53,34 +103,18 @@ class DivergenceFree:
            [0., 1.]])
     """
 
+    sign: ClassVar[float] = 1.0
+    slope: ClassVar[float] = -1.0
+
     sigma: float = 1.0
 
-    def __post_init__(self) -> None:
-        spec.check_positive("sigma", self.sigma)
-
-    def blocks(self, X: Array, Z: Array, p: int) -> Array:
-        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
-        delta, r2, height = _gaussian(X, Z, self.sigma)
-        D = _same(X.shape[1], p)
-        made = np.einsum("nmi,nmj->nmij", delta, delta) / self.sigma**2
-        made += ((D - 1) - r2)[:, :, None, None] * np.eye(D)
-        return np.asarray(made * height[:, :, None, None])
-
-    def slopes(self, X: Array, Z: Array, p: int) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
-        delta, r2, height = _gaussian(X, Z, self.sigma)
-        D, s2 = _same(X.shape[1], p), self.sigma**2
-        eye = np.eye(D)
-        inside = np.einsum("nmi,nmj->nmij", delta, delta) / s2 + ((D - 1) - r2)[:, :, None, None] * eye
-        made = np.einsum("ik,nmj->nmijk", eye, delta) + np.einsum("jk,nmi->nmijk", eye, delta)
-        made -= 2 * np.einsum("ij,nmk->nmijk", eye, delta)
-        made -= np.einsum("nmij,nmk->nmijk", inside, delta)
-        return np.asarray(made / s2 * height[:, :, None, None, None])
+    def _g(self, r2: Array, D: int) -> Array:
+        return (D - 1) - r2
 
 
 @spec.part
-class CurlFree:
-    """Fields without vortices: Γ(x, z) = e^(-r²/2sigma²)/sigma² [I - δδ'/sigma²], δ = x - z.
+class CurlFree(_Derivatives):
+    """Fields without vortices: Γ(x, z) = e^(-r²/2)/sigma² [I - δδ'/sigma²], δ = x - z, r = |δ|/sigma.
 
     Every field that it makes is the gradient of a potential, as an electrostatic one (ROS11 §6.1).
 
@@ -91,29 +125,17 @@ class CurlFree:
            [0., 1.]])
     """
 
+    sign: ClassVar[float] = -1.0
+    slope: ClassVar[float] = 0.0
+
     sigma: float = 1.0
 
-    def __post_init__(self) -> None:
-        spec.check_positive("sigma", self.sigma)
-
-    def blocks(self, X: Array, Z: Array, p: int) -> Array:
-        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
-        delta, _, height = _gaussian(X, Z, self.sigma)
-        made = np.eye(_same(X.shape[1], p)) - np.einsum("nmi,nmj->nmij", delta, delta) / self.sigma**2
-        return np.asarray(made * height[:, :, None, None])
-
-    def slopes(self, X: Array, Z: Array, p: int) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
-        delta, _, height = _gaussian(X, Z, self.sigma)
-        eye, s2 = np.eye(_same(X.shape[1], p)), self.sigma**2
-        inside = eye - np.einsum("nmi,nmj->nmij", delta, delta) / s2
-        made = -np.einsum("ik,nmj->nmijk", eye, delta) - np.einsum("jk,nmi->nmijk", eye, delta)
-        made -= np.einsum("nmij,nmk->nmijk", inside, delta)
-        return np.asarray(made / s2 * height[:, :, None, None, None])
+    def _g(self, r2: Array, D: int) -> Array:
+        return np.ones_like(r2)
 
 
 @spec.part
-class FieldMixture:
+class FieldMixture(FieldKernel):
     """mix · DivergenceFree + (1 - mix) · CurlFree: any field, as its two parts (Helmholtz) that are learned together.
 
     Examples
@@ -131,18 +153,16 @@ class FieldMixture:
             raise ValueError(f"mix must lie between 0 (curl-free) and 1 (divergence-free), got {self.mix!r}")
 
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
-        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
         free, other = DivergenceFree(self.sigma), CurlFree(self.sigma)
         return self.mix * free.blocks(X, Z, p) + (1 - self.mix) * other.blocks(X, Z, p)
 
     def slopes(self, X: Array, Z: Array, p: int) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
         free, other = DivergenceFree(self.sigma), CurlFree(self.sigma)
         return self.mix * free.slopes(X, Z, p) + (1 - self.mix) * other.slopes(X, Z, p)
 
 
 @spec.part
-class Separable:
+class Separable(FieldKernel):
     """Γ(x, z) = exp(-r²/(2 sigma²)) B, with one positive semidefinite matrix B for all pairs; the identity without.
 
     Examples
@@ -153,11 +173,9 @@ class Separable:
     """
 
     sigma: float = 1.0
-    matrix: Any = None
+    matrix: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        from coterie.relations.matrices import check_symmetric, square
-
         spec.check_positive("sigma", self.sigma)
         if self.matrix is not None:
             B = square(self.matrix, "matrix")
@@ -167,12 +185,10 @@ class Separable:
             object.__setattr__(self, "matrix", B)
 
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
-        """Γ for all pairs, shape (n, m, p, p), p being the number of components."""
         _, _, height = _gaussian(X, Z, self.sigma)
         return np.asarray((height * self.sigma**2)[:, :, None, None] * self._matrix(p))
 
     def slopes(self, X: Array, Z: Array, p: int) -> Array:
-        """∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
         delta, _, height = _gaussian(X, Z, self.sigma)
         return np.asarray(-np.einsum("ij,nmk,nm->nmijk", self._matrix(p), delta, height))
 
@@ -184,7 +200,7 @@ class Separable:
 
 
 @persistence.register
-class VectorFieldRidge(BatchParameters):
+class VectorFieldRidge(Parameters):
     """A vector field from measurements: (Γ + alpha I) c = vec(Y), f(x) = Σ_i Γ(x, x_i) c_i (ROS11 §6.1).
 
     Parameters
@@ -224,53 +240,54 @@ class VectorFieldRidge(BatchParameters):
     True
     """
 
+    kind = "regressor"
+    learns_streams = False
     _learned = "dual_coef_"
+    _learning = "fit"
 
-    def __init__(self, kernel: Any = None, alpha: float = 1.0) -> None:
+    def __init__(self, kernel: FieldKernel | None = None, alpha: float = 1.0) -> None:
         self.kernel = kernel
         self.alpha = alpha
 
     X_fit_: Array
     dual_coef_: Array
-    n_features_in_: int
-    dtype: ClassVar[Literal["float64"]] = "float64"
+    input_: Input
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Records, y: Labels) -> Self:
         """Learn from the field y, shape (n, D), at the points X, shape (n, D)."""
         if y is None:
             raise ValueError("VectorFieldRidge requires y to be passed, but the target y is None")
         spec.check_positive("alpha", self.alpha)
-        fresh = type(self)(**self.get_params())
+        fresh = self.__sklearn_clone__()
         points = fresh._points(X, reset=True)
         Y = numbers(y, len(points))
-        needed = 8.0 * Y.size**2
         what = f"a kernel matrix of {len(points)} x {len(points)} points with {Y.size // len(points)} components"
-        memory.require(MATRICES * needed, what, "take fewer points")
+        memory.require(MATRICES * 8.0 * Y.size**2, what, "take fewer points")
         fresh.dual_coef_ = _solved(self._kernel(), points, Y, self.alpha)
         fresh.X_fit_ = points
         return self._take_over(fresh)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Records) -> Array:
         """The field at each point, shape (m, D)."""
-        made = self._summed(X, "blocks", "nmij,mj->ni")
+        made = self._summed(X, self._kernel().blocks, "nmij,mj->ni")
         return made[:, 0] if self.dual_coef_.ndim == 1 else made
 
-    def gradient(self, X: Any) -> Array:
+    def gradient(self, X: Records) -> Array:
         """∂f_i/∂x_k of the prediction at each point, shape (m, D, D)."""
-        return self._summed(X, "slopes", "nmijk,mj->nik")
+        return self._summed(X, self._kernel().slopes, "nmijk,mj->nik")
 
-    def divergence(self, X: Any) -> Array:
+    def divergence(self, X: Records) -> Array:
         """Σ_i ∂f_i/∂x_i of the prediction at each point, shape (m,); of as many components as coordinates."""
         self._check_square("divergence")
         return np.asarray(np.trace(self.gradient(X), axis1=1, axis2=2))
 
-    def curl(self, X: Any) -> Array:
+    def curl(self, X: Records) -> Array:
         """∂f_k/∂x_i - ∂f_i/∂x_k of the prediction at each point, shape (m, D, D): in any dimension D of both."""
         self._check_square("curl")
         slopes = self.gradient(X)
         return np.asarray(slopes.transpose(0, 2, 1) - slopes)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Records, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The explained variance R², its mean over components."""
         from sklearn.metrics import r2_score
 
@@ -294,30 +311,30 @@ class VectorFieldRidge(BatchParameters):
         grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
         draw_field(grid, self.predict(grid), self.X_fit_, Path(path))
 
-    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
+        persistence.save(self, path)
+
+    def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what was learned as data with a JSON form and named arrays."""
         names = [name for name in ("X_fit_", "dual_coef_") if name in self.__dict__]
-        kept = ("n_features_in_", "feature_names_in_")
-        data = {name: self.__dict__[name] for name in kept if name in self.__dict__}
+        data = self.input_.to_saved()[0]["kept"] if self.fitted else {}
         return data, {name: self.__dict__[name] for name in names}
 
-    def restore(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
-        """Undo :meth:`dump`."""
-        self.__dict__.update(data | arrays)
+    def __restore__(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
+        """Undo :meth:`__dump__`."""
+        self.__dict__.update(arrays)
+        if data:
+            self.input_ = Input()
+            self.input_.from_saved({"kept": data, "view": None}, {})
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may expect: a regressor of as many outputs as there are features."""
-        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
+    def __sklearn_tags__(self) -> Tags:
+        return tags("regressor", several_outputs=True, sparse=False)
 
-        return Tags(
-            estimator_type="regressor",
-            target_tags=TargetTags(required=True, multi_output=True),
-            transformer_tags=None,
-            classifier_tags=None,
-            regressor_tags=RegressorTags(),
-            input_tags=InputTags(),
-        )
+    @property
+    def _source(self) -> Input | None:
+        return self.__dict__.get("input_")
 
     def _check_square(self, what: str) -> None:
         self._check_fitted()
@@ -328,33 +345,34 @@ class VectorFieldRidge(BatchParameters):
                 f"{self.n_features_in_}"
             )
 
-    def _kernel(self) -> Any:
+    def _kernel(self) -> FieldKernel:
         kernel = FieldMixture() if self.kernel is None else self.kernel
         if isinstance(kernel, type):
             spec.require_part("kernel", kernel, "DivergenceFree(sigma=1.0)")
-        if not hasattr(kernel, "blocks") or not hasattr(kernel, "slopes"):
+        if not isinstance(kernel, FieldKernel):
             raise TypeError(f"kernel must be one of the kernels of fields, such as DivergenceFree(), got {kernel!r}")
         return kernel
 
-    def _points(self, X: Any, reset: bool) -> Array:
-        rows, _, _ = tabular.validated(self, X, "no_validation", reset)
+    def _points(self, X: Records, reset: bool) -> Array:
+        if reset:
+            self.input_ = Input()
+        self.input_.configure(InputOptions(type(self).__name__))
+        rows, _ = self.input_.read_rows(X, reset)
         if not tabular.is_dense(rows):
             raise TypeError("Sparse data was passed, and points of a field are dense: give X.toarray()")
         return np.asarray(rows.values)
 
-    def _summed(self, X: Any, what: str, sums: str) -> Array:
+    def _summed(self, X: Records, values: Callable[[Array, Array, int], Array], sums: str) -> Array:
+        """Σ_j values(x_i, x_j) c_j at each point, in blocks of points."""
         self._check_fitted()
-        points, made = self._points(X, reset=False), []
+        points = self._points(X, reset=False)
         C = self.dual_coef_ if self.dual_coef_.ndim == 2 else self.dual_coef_[:, None]
-        size = C.size * C.shape[1] * (points.shape[1] if what == "slopes" else 1)
-        height = max(BLOCK_ENTRIES // size, 1)
-        for first in range(0, len(points), height):
-            values = getattr(self._kernel(), what)(points[first : first + height], self.X_fit_, C.shape[1])
-            made.append(np.einsum(sums, values, C))
-        return np.concatenate(made)
+        height = max(BLOCK_ENTRIES // (C.size * C.shape[1] * points.shape[1]), 1)
+        blocks = (points[first : first + height] for first in range(0, len(points), height))
+        return np.concatenate([np.einsum(sums, values(block, self.X_fit_, C.shape[1]), C) for block in blocks])
 
 
-def _solved(kernel: Any, points: Array, Y: Array, alpha: float) -> Array:
-    """The vectors c, point by point."""
+def _solved(kernel: FieldKernel, points: Array, Y: Array, alpha: float) -> Array:
+    """Solve for the vectors c, point by point."""
     G = kernel.blocks(points, points, Y.size // len(points)).transpose(0, 2, 1, 3).reshape(Y.size, Y.size)
     return positive_factor(G, alpha)(Y.ravel()).reshape(Y.shape)

@@ -3,25 +3,69 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from coterie.cli.compare import compare
-from coterie.cli.datasets import datasets
-from coterie.cli.demo import demo
-from coterie.cli.failures import translated
-from coterie.cli.fit import fit
-from coterie.cli.helping import Grouped
-from coterie.cli.learn import learn
-from coterie.cli.predict import predict
-from coterie.cli.relations import relations
-from coterie.cli.reproduce import reproduce
+from .failures import translated
+from .helping import Grouped
+
+#: Each is the function of its name in the module of its name.
+NAMES = ("learn", "fit", "predict", "compare", "relations", "datasets", "demo", "reproduce")
+
+
+def function_of(name: str) -> Callable[..., None]:
+    """Return the function of a command, before its sets of options are spread."""
+    function: Callable[..., None] = getattr(import_module(f"coterie.cli.{name}"), name)
+    return function
+
+
+class OnDemand(Mapping[str, Any]):
+    """The commands by name, each imported and put together when it is asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in NAMES:
+            raise KeyError(name)
+        if name not in self._made:
+            from .spreading import spread
+
+            function = function_of(name)
+            text = inspect.getdoc(function) or ""
+            alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+            # examples of the docstring are left as they stand
+            alone.command(cls=Grouped, help=text.replace("For example:\n", "\b\nFor example:\n"))(spread(function))
+            self._made[name] = typer.main.get_command(alone)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
 
 
 class Commands(TyperGroup):
-    """A group of commands of which every failure is one line on standard error and an exit code."""
+    """The group of all commands, of which every failure is one line on standard error and an exit code."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.commands: Any = OnDemand()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands."""
+        return list(NAMES)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands and the first lines of their docstrings, for which their options are not needed."""
+        rows = [(name, (inspect.getdoc(function_of(name)) or "").partition("\n")[0]) for name in NAMES]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Parse the options before the command."""
@@ -34,20 +78,12 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
-def _help(command: Any) -> str:
-    """A command's docstring, its examples left as they stand."""
-    return (inspect.getdoc(command) or "").replace("For example:\n", "\b\nFor example:\n")
-
-
 app = typer.Typer(
     cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (learn, fit, predict, compare, relations, datasets, demo, reproduce):
-    many = Grouped if command in (learn, fit, compare) else None
-    app.command(cls=many, help=_help(command))(command)
 
 
 def _version(wanted: bool) -> None:

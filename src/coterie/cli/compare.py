@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from coterie.cli.options import Columns, Delay, Files, Learning
-from coterie.cli.outputs import Outputs, finish
-from coterie.cli.progress import watching
-from coterie.cli.spreading import spread
-from coterie.cli.viewing import Viewing
+from .helping import GROUPS
+from .options import Columns, Delay, Files, Learning
+from .outputs import Outputs, finish
+from .progress import watching
+from .viewing import Viewing
 
 DEFAULT = ("adaptive", "share=0.25", "share=0.75")
 OF_VIEWS = ("p=2", "p=5", "p=2,pa1")
@@ -19,14 +19,15 @@ Learner = Annotated[
     list[str] | None,
     typer.Option(
         metavar="SPEC",
-        help="A learner in one word, parts with commas between: a relation, a rule, average, no-average, or name=value "
-        "with an option's name (share=0.3,pa2,C=0.1; of views orthogonal, matrix, p=4). May be repeated.  [default: "
-        "adaptive, share=0.25, share=0.75; of views p=2, p=5 and p=2,pa1]",
+        help="A learner in one word, parts with commas between: a relation, a rule, `average`, `no-average`, or "
+        "`name=value` with the name of an option, a dash being an underscore (`share=0.3,pa2,C=0.1`; of views "
+        "`orthogonal`, `matrix`, `p=4`). May be repeated.  [default: adaptive, share=0.25, share=0.75; of views p=2, "
+        "p=5 and p=2,pa1]",
+        rich_help_panel=GROUPS["learning"],
     ),
 ]
 
 
-@spread
 def compare(
     files: Files,
     columns: Columns,
@@ -47,13 +48,14 @@ def compare(
       coterie compare clips.vw --view sound --view picture --learner p=1 --learner p=4 --learner matrix
       coterie compare mail.jsonl --task user --label spam --learner pa1,C=0.1 --learner pa1,C=1 --learner perceptron
     """
-    from coterie.cli.specs import parse
     from coterie.jobs.learning import learn
 
+    from .specs import parse
+
     outputs.require_folders()
-    base = viewing.choice(learning)
-    choices = {spec: parse(spec, base) for spec in learner or (OF_VIEWS if viewing else DEFAULT)}
-    reader = viewing.reader(columns, files, choices.values())
+    base = viewing.config(learning)
+    configs = {spec: parse(spec, base) for spec in learner or (OF_VIEWS if viewing else DEFAULT)}
+    reader = viewing.reader(columns, files, configs.values())
     with watching(reader, outputs.quiet) as on_round:
-        outcome = learn(reader, choices, delay=delay, on_round=on_round)
+        outcome = learn(reader, configs, delay=delay, on_round=on_round)
     finish("compare", outcome, outputs)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.failures import UsageError
-from coterie.cli.options import Json
+from .failures import UsageError
+from .options import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from coterie.datasets import Description
 
-Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them; without, a list of all.")]
+Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="The one to describe; without, all are listed.")]
 Export = Annotated[
     Path | None,
-    typer.Option(metavar="OUT.csv|OUT.parquet", help="Write the named data set as a file that learn reads."),
+    typer.Option(metavar="OUT.csv|OUT.parquet", help="Write it as a file that `learn` reads."),
 ]
 Fetch = Annotated[
-    bool, typer.Option("--fetch", help="Download the named data set where it is not here, and print where it lies.")
+    bool,
+    typer.Option(
+        "--fetch",
+        help="Download it where it is not here, check it, and print where the prepared file lies (`pip install "
+        "coterie[datasets]`); [which can be](datasets.md).",
+    ),
 ]
 
 
@@ -35,7 +40,8 @@ def datasets(name: Name = None, fetch: Fetch = False, export: Export = None, jso
       coterie datasets flights --export flights.csv
     """
     from coterie import datasets as library
-    from coterie.cli.printing import print_json
+
+    from .printing import print_json
 
     known = {each.name: each for each in library.describe()}
     if fetch:
@@ -52,8 +58,9 @@ def datasets(name: Name = None, fetch: Fetch = False, export: Export = None, jso
 
 
 def _export(name: str | None, path: Path) -> None:
-    from coterie.cli.outputs import naming
     from coterie.datasets import catalogue
+
+    from .outputs import naming
 
     known = _known(_name_for("--export", name), catalogue.TABLES)
     with naming(path):
@@ -66,15 +73,15 @@ def _name_for(option: str, name: str | None) -> str:
     return name
 
 
-def _known(name: str, known: Any) -> str:
-    from coterie.jobs.choices import require_one_of
+def _known(name: str, known: Iterable[str]) -> str:
+    from coterie.jobs.choosing import require_one_of
 
     require_one_of("the data set", name, tuple(known))
     return name
 
 
 def _listed(chosen: list[Description]) -> Iterator[str]:
-    from coterie.cli.printing import table
+    from .printing import table
 
     rows = [[each.name, "yes" if each.available else "no", f"{each.rows:,}", f"{each.tasks:,}"] for each in chosen]
     lines = table(["name", "here", "rows", "tasks"], rows, words=2)

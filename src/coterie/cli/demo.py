@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from coterie.cli.options import Columns, Json, Learning, Quiet
-from coterie.cli.outputs import Outputs, finish
+from .options import MODEL, Columns, Json, Learning, Quiet
+from .outputs import Outputs, finish
 
 if TYPE_CHECKING:
     from coterie.jobs.learning import Outcome
 
 
 class Show(NamedTuple):
-    """A data set as the demo shows it; the first task is its default."""
+    """A data set that the demo shows; the first of its tasks is the default."""
 
     label: str
     tasks: tuple[str, ...]
@@ -44,17 +44,21 @@ SHOWS = {
         "Pupils who sat A-level chemistry in 1997: is the score above the median?",
     ),
 }
-Name = Annotated[str, typer.Argument(metavar="[flights|chem97]", help="Which data; flights come with the package.")]
+Name = Annotated[str, typer.Argument(metavar="[flights|chem97]", help="Which data; `flights` come with the package.")]
 Task = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="flights: tailnum (an aircraft, the default) or dest. chem97: school or lea."),
+    typer.Option(
+        metavar="COLUMN",
+        help="For flights `tailnum` (an aircraft, the default) or `dest` (a destination), for chem97 `school` or "
+        "`lea`.",
+    ),
 ]
 Delay = Annotated[
     int | None,
     typer.Option(metavar="N", min=0, help="Labels come N records late.  [default: 300 for flights, 0 for chem97]"),
 ]
 Report = Annotated[Path, typer.Option(metavar="OUT.html", help="Where the report goes.")]
-Model = Annotated[Path | None, typer.Option(metavar="OUT", help="Save the learned model here.")]
+Model = Annotated[Path | None, typer.Option(metavar=MODEL.metavar, help=MODEL.help)]
 
 
 def demo(
@@ -89,7 +93,7 @@ def demo(
 
 
 def _run(show: Show, path: Path, late: int, quiet: bool) -> Outcome:
-    from coterie.cli.learn import learn_new
+    from .learn import learn_new
 
     return learn_new([str(path)], _columns(show), Learning(), quiet, late, alone=False)
 
@@ -100,8 +104,8 @@ def _columns(show: Show) -> Columns:
 
 
 def _chosen(name: str, task: str | None) -> Show:
-    """The data set with the task asked for put first."""
-    from coterie.jobs.choices import require_one_of
+    """Return the data set, the task asked for being its first."""
+    from coterie.jobs.choosing import require_one_of
 
     require_one_of("the demo", name, tuple(SHOWS))
     show = SHOWS[name]
@@ -111,7 +115,7 @@ def _chosen(name: str, task: str | None) -> Show:
 
 @contextmanager
 def _table(name: str) -> Iterator[Path]:
-    """The data set as a file: where it is, or written for as long as the demo runs."""
+    """Provide the data set as a file, in a temporary folder if the package has none."""
     from coterie import datasets
 
     table = datasets.table(name)
@@ -125,7 +129,7 @@ def _table(name: str) -> Iterator[Path]:
 
 
 def _opening(name: str, show: Show, path: Path, late: int) -> Iterator[str]:
-    """What is asked, and the command that would do the same."""
+    """Yield the question, and the learn command that answers it."""
     columns = _columns(show)
     ignored = "".join(f" --ignore {column}" for column in columns.ignore or ())
     delay = f" --delay {late}" if late else ""

@@ -1,4 +1,4 @@
-"""From what goes wrong to one line on standard error and an exit code."""
+"""Exceptions as one line on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ClickException: Any = UsageError.__mro__[1]
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn what is raised inside into a message and an exit; with COTERIE_DEBUG=1 a traceback is let through."""
+    """Turn exceptions into a message and an exit; with COTERIE_DEBUG=1 they pass."""
     try:
         with told_warnings():
             yield
@@ -39,7 +39,7 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def told_warnings() -> Iterator[None]:
-    """Say warnings as errors are said, in one line and without a place in the program."""
+    """Print warnings in one line, without the place in the program."""
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
         tell(f"warning: {message}")
@@ -50,7 +50,7 @@ def told_warnings() -> Iterator[None]:
 
 
 def complain(error: BaseException) -> int:
-    """Say what went wrong where that helps; the exit code."""
+    """Print the error where that helps, and return the exit code."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
@@ -60,7 +60,7 @@ def complain(error: BaseException) -> int:
 
 
 def tell(message: str) -> None:
-    """One line on standard error; nobody may be listening."""
+    """Print a line on standard error, even if that is closed."""
     with suppress(OSError):
         print(f"coterie: {message}", file=sys.stderr, flush=True)
 
@@ -76,13 +76,14 @@ def _message(error: BaseException) -> str:
 
 
 def in_options(error: BaseException) -> str:
-    """What is wrong, arguments being named as they are given here: every option has the name of its field."""
-    worded = getattr(error, "worded", None)
-    return str(error) if worded is None else str(worded(option))
+    """Return the message of an error, arguments named as options: each option has the name of its field."""
+    from coterie.inputs.errors import FieldError, InputError
+
+    return error.worded(option) if isinstance(error, (FieldError, InputError)) else str(error)
 
 
 def option(field: str) -> str:
-    """How an argument is given.
+    """Return the option that gives a field.
 
     >>> option("budget_size"), option("the demo")
     ('--budget-size', 'the demo')
@@ -91,14 +92,14 @@ def option(field: str) -> str:
 
 
 def _usage(error: Any) -> str:
-    """What is wrong with the options, and where to look."""
+    """Return the message of a usage error, and the command whose help to read."""
     context = getattr(error, "ctx", None)
     text = " ".join(str(error.format_message()).split())
     return text if context is None else f"{text} (see {context.command_path} --help)"
 
 
 def _silence() -> None:
-    """Standard output may be closed or full: what is still to be written there must not raise at the end."""
+    """Flush standard output or, where it is closed or full, discard what is left: it must not raise at exit."""
     with suppress(OSError, ValueError):
         try:
             sys.stdout.flush()

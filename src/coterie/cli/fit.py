@@ -2,105 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.failures import UsageError
-from coterie.cli.options import Columns, Files, Json, Model, Quiet
-from coterie.cli.outputs import naming
-from coterie.cli.spreading import spread
+from coterie import spec
+from coterie.settings import Setting
+
+from .failures import UsageError
+from .helping import GROUPS
+from .options import MODEL, Columns, Files, Json, Learning, Quiet, require_folder
+from .outputs import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from coterie.jobs.fitting import Fitted
 
+Model = Annotated[Path | None, typer.Option(metavar=MODEL.metavar, help=MODEL.help, rich_help_panel=GROUPS["outputs"])]
 Plot = Annotated[
     Path | None,
     typer.Option(
-        metavar="OUT.png|.svg|.pdf", help="Draw the errors on rows left out, for every alpha and relation tried."
+        metavar="OUT.png|.svg|.pdf",
+        help="Draw the errors on rows left out, for every alpha and relation tried.",
+        rich_help_panel=GROUPS["outputs"],
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Predicting(Columns):
-    """What to read of the records, and how; labels are of any kind."""
+    """The columns to read; labels are of any kind."""
 
-    label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column to predict: it holds numbers, or classes.")
-    ] = None
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Which model."""
-
-    method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="ridge (the default for more than two different numbers), classifier (for all other labels), "
-            "svc, svr, linear-svc or linear-svr.",
-        ),
-    ] = None
-    kernel: Annotated[
-        str | None, typer.Option(metavar="NAME", help="gaussian (the default), linear or polynomial.")
-    ] = None
-    sigma: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Width of the Gaussian kernel; without, the median distance of records."),
-    ] = None
-    degree: Annotated[int | None, typer.Option(metavar="N", help="Of the polynomial kernel.  [default: 2]")] = None
-    alpha: Annotated[
-        float | None,
-        typer.Option(metavar="A", help="How much ridge regression smooths; without, chosen by rows left out."),
-    ] = None
-    C: Annotated[
-        float | None,
-        typer.Option("--C", metavar="C", help="Weight of the losses of support vector machines.  [default: 1]"),
-    ] = None
-    relation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How tasks share: mixed (the default: one function of all and one of each, how much of either chosen "
-            "by rows left out), optimal (learned), half, mean, clusters, hierarchy, graph, matrix, independent or "
-            "pooled.",
-        ),
-    ] = None
-    share: Annotated[
-        str | None,
-        typer.Option(metavar="S", help="How much is shared, 0 to 1; a hierarchy may have S,S,... by level."),
-    ] = None
-    b: Annotated[str | None, typer.Option("--b", metavar="B", help="The same as the strength b of the papers.")] = None
-    groups: Annotated[
-        str | None, typer.Option(metavar="FILE", help="CSV of task,group: tasks share inside their group.")
-    ] = None
-    parents: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|CHAR", help="CSV of node,parent, or the character that separates levels in a name."),
-    ] = None
-    graph: Annotated[
-        str | None, typer.Option(metavar="FILE", help="CSV of task,task or task,task,weight: neighbours share.")
-    ] = None
-    matrix: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="CSV of an interaction matrix, its first line the tasks of the rows."),
-    ] = None
-    choose_on: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Choose alpha and the relation on so many records, drawn at random.  [default: 2000]"
-        ),
-    ] = None
+    label: str | None = spec.field(
+        default=None, metavar="COLUMN", help="The column to predict: it holds numbers, or classes."
+    )
 
 
-@spread
+class Batch(Learning):
+    """The options that choose a batch model, see `coterie.jobs.fitting`."""
+
+    @classmethod
+    def settings(cls) -> Mapping[str, Mapping[str, Setting]]:
+        """The options by group."""
+        from coterie.jobs.fitting import fit_options
+
+        return fit_options()
+
+
 def fit(
     files: Files,
     columns: Predicting,
@@ -122,32 +75,22 @@ def fit(
       coterie fit blood.csv --task patient --label concentration --features hours --sigma 2 --plot path.png
       coterie fit mail.jsonl --task user --label folder --text subject --method linear-svc --model folders.coterie
     """
-    from coterie.jobs.fitting import fit_files
-    from coterie.streams.errors import FieldError, InputError
+    from coterie.inputs.errors import FieldError, InputError
+    from coterie.jobs.fitting import FitConfig, fit_files
 
     if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
         raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
-    for name, path in (("model", model), ("plot", plot)):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")
-    fitting = _fitting(batch)
+    require_folder(model=model, plot=plot)
+    config = FitConfig.of(**batch.read())
     columns.require_named(files)
     try:
-        fitted = fit_files(partial(columns.reader, files), fitting)
+        fitted = fit_files(partial(columns.reader, files), config)
     except InputError:
         raise
     except ValueError as error:  # of a part
-        raise FieldError.of(error, {name: name for name in asdict(batch)}) from None
+        raise FieldError.of(error, {name: name for name in batch.given}) from None
     _write(fitted, model, plot)
     _tell(fitted, model, plot, json, quiet)
-
-
-def _fitting(batch: Batch) -> Any:
-    from coterie.cli.specs import numbers
-    from coterie.jobs.fitting import Fitting
-
-    said = asdict(batch)
-    return Fitting(**said | {name: numbers(name, said[name]) for name in ("share", "b") if said[name] is not None})
 
 
 def _write(fitted: Fitted, model: Path | None, plot: Path | None) -> None:
@@ -162,7 +105,7 @@ def _write(fitted: Fitted, model: Path | None, plot: Path | None) -> None:
 
 
 def _tell(fitted: Fitted, model: Path | None, plot: Path | None, json: bool, quiet: bool) -> None:
-    from coterie.cli.printing import print_json, print_lines, reading_lines
+    from .printing import print_json, print_lines, reading_lines
 
     if json:
         print_json(_as_json(fitted, model, plot))
@@ -188,7 +131,7 @@ def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str,
 
 
 def _summary(fitted: Fitted) -> Iterator[str]:
-    from coterie.cli.printing import paragraph, table
+    from .printing import paragraph, table
 
     yield from paragraph(f"Fitted {fitted.reading.rows:,} records of {fitted.tasks:,} tasks: {fitted.model!r}.")
     if fitted.explained:
@@ -202,8 +145,8 @@ def _summary(fitted: Fitted) -> Iterator[str]:
 
 
 def _cautions(fitted: Fitted) -> Iterator[str]:
-    """What figures on rows that something was chosen on do not say."""
-    from coterie.cli.printing import paragraph
+    """Say that figures on rows that something was chosen on are too good."""
+    from .printing import paragraph
 
     if "relation" in fitted.chosen:
         yield ""

@@ -1,37 +1,57 @@
-"""``--help`` in groups, as the documentation has them, where a command has many options."""
+"""``--help`` in groups, as the documentation has them, and in plain text."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from typer.core import TyperCommand
 
-#: What the options of ``learn``, ``compare`` and ``fit`` are about, in the order in which they are shown.
+#: The headings of options, in the order in which they are shown.
 GROUPS = {
-    "What to read": "task label features ignore text scale bits format on_error delay",
-    "How tasks share": "relation share b groups parents graph matrix members eta ridge epoch",
-    "Several views instead of tasks": "view multiview p",
-    "How it learns": "regression many_classes method learner rule step r C alpha choose_on epsilon half_life average "
-    "storage storage_bits dtype kernel sigma degree budget budget_size alone from_ new_task",
-    "Asking for labels": "query ask ask_c label_budget label_window label_per_task ask_seed",
-    "What comes out": "model report plot json quiet",
+    "reading": "What to read",
+    "sharing": "How tasks share",
+    "views": "Several views instead of tasks",
+    "learning": "How it learns",
+    "asking": "Asking for labels",
+    "outputs": "What comes out",
+    "": "Options",
 }
-_GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
-_FILES, _OTHERS = "Arguments", "Options"
+_ARGUMENTS = "Arguments"
+#: Options under fewer headings are shown under one.
+_FEW = 4
 
 
 class Grouped(TyperCommand):
-    """A command that shows its options in groups."""
+    """A command that shows its options in groups, and their Markdown as plain text."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options of each group."""
+        records = [(heading_of(each), each.get_help_record(ctx)) for each in self.get_params(ctx)]
+        few = len({heading for heading, _ in records}) < _FEW
         shown: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
+        for heading, record in records:
             if record is not None:
-                others = _FILES if parameter.param_type_name == "argument" else _OTHERS
-                shown.setdefault(_GROUP_OF.get(parameter.name or "", others), []).append(record)
-        for group in (_FILES, *GROUPS, _OTHERS):
-            if group in shown:
-                with formatter.section(group):
-                    formatter.write_dl(shown[group])
+                name = GROUPS[""] if few and heading != _ARGUMENTS else heading
+                shown.setdefault(name, []).append((record[0], plain(record[1])))
+        for heading in (_ARGUMENTS, *GROUPS.values()):
+            if heading in shown:
+                with formatter.section(heading):
+                    formatter.write_dl(shown[heading])
+
+
+def heading_of(given: Any) -> str:
+    """The heading under which help shows an argument or option."""
+    if given.param_type_name == "argument":
+        return _ARGUMENTS
+    return getattr(given, "rich_help_panel", None) or GROUPS[""]
+
+
+def plain(markdown: str) -> str:
+    """Text without the marks of Markdown; a link in parentheses, which only leads elsewhere, is left out.
+
+    >>> plain("See `half` or [all](relations.md) ([more](sharing.md)).")
+    'See half or all.'
+    """
+    text = re.sub(r" \(\[[^]]*\]\([^)]*\)\)", "", markdown)
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace("`", "")

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.failures import UsageError
-from coterie.cli.options import Columns, Delay, Files, Learning, refuse_learning
-from coterie.cli.outputs import Outputs, finish
-from coterie.cli.progress import watching
-from coterie.cli.querying import Asking, query
-from coterie.cli.spreading import spread
-from coterie.cli.viewing import NO_VIEWS, Viewing
+from .failures import UsageError
+from .helping import GROUPS
+from .options import Columns, Delay, Files, Learning
+from .outputs import Outputs, finish
+from .progress import watching
+from .querying import Asking, query
+from .viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
     from coterie.jobs.learning import Outcome
+    from coterie.online.estimator import OnlineEstimator
 
 From = Annotated[
     Path | None,
-    typer.Option("--from", metavar="MODEL", help="Go on learning with this saved model, and nothing beside it."),
+    typer.Option(
+        "--from",
+        metavar="MODEL",
+        help="Go on with a saved model, and nothing beside it; options that would change the learner or its features "
+        "are refused.",
+        rich_help_panel=GROUPS["learning"],
+    ),
 ]
 Alone = Annotated[
-    bool, typer.Option("--alone", help="Learn this model only, without one per task and one for all beside it: faster.")
+    bool,
+    typer.Option(
+        "--alone",
+        help="Learn this model only, without one per task and one for all beside it: faster.",
+        rich_help_panel=GROUPS["learning"],
+    ),
 ]
 NewTask = Annotated[
     str | None,
-    typer.Option(metavar="grow|raise", help="Whether the saved model takes tasks it has never seen, or refuses them."),
+    typer.Option(
+        metavar="grow|raise",
+        help="Whether the saved model takes tasks it has never seen (`grow`, the default), or refuses them.",
+        rich_help_panel=GROUPS["learning"],
+    ),
 ]
 
 
-@spread
 def learn(
     files: Files,
     columns: Columns,
@@ -62,17 +77,16 @@ def learn(
     _check(outputs, from_, alone, new_task)
     asking.check(from_, delay)
     if from_ is not None:
-        viewing.refuse()
-    if asking.query is not None:
-        refuse_learning(learning)
-        query(files, columns, asking, _loaded(from_, new_task), outputs)
-        return
+        viewing.refuse(learning)
     if from_ is None:
         outcome = learn_new(files, columns, learning, outputs.quiet, delay, alone, asking, viewing)
+    elif asking.query is not None:
+        learning.refuse()
+        query(files, columns, asking, _loaded(from_, new_task), outputs)
+        return
     else:
         outcome = _go_on(files, columns, learning, _loaded(from_, new_task), outputs.quiet, delay, asking)
-    if new_task is not None:
-        outcome.model.passive.set_params(new_task=new_task)
+    _set_new_task(outcome.model, new_task)
     finish("learn", outcome, outputs)
 
 
@@ -90,34 +104,46 @@ def learn_new(
     from coterie.jobs.learning import BASELINES, TOGETHER, VIEWS
     from coterie.jobs.learning import learn as run
 
-    choice = viewing.choice(learning)
-    reader = viewing.reader(columns, files, [choice])
-    name = VIEWS if viewing else choice.kind if choice.kind in BASELINES else TOGETHER
+    config = viewing.config(learning)
+    reader = viewing.reader(columns, files, [config])
+    name = VIEWS if viewing else config.relation_name if config.relation_name in BASELINES else TOGETHER
     said = None if asking is None else asking.said
     if viewing and said is not None:
         raise UsageError("learners of several views ask for no labels: --ask and its options do not go with --view")
     with watching(reader, quiet) as on_round:
-        return run(reader, {name: choice}, delay=delay, alone=alone, asking=said, on_round=on_round)
+        return run(reader, {name: config}, delay=delay, alone=alone, asking=said, on_round=on_round)
 
 
 def _go_on(
-    files: list[str], columns: Columns, learning: Learning, model: Any, quiet: bool, delay: int, asking: Asking
+    files: list[str],
+    columns: Columns,
+    learning: Learning,
+    model: OnlineEstimator,
+    quiet: bool,
+    delay: int,
+    asking: Asking,
 ) -> Outcome:
     from coterie.jobs.learning import go_on
 
-    refuse_learning(learning)
-    reader = columns.continued(files, model)
+    learning.refuse()
+    reader = columns.continued(files, model.encoder_)
     with watching(reader, quiet) as on_round:
         return go_on(reader, model, delay=delay, asking=asking.said, on_round=on_round)
 
 
-def _loaded(path: Any, new_task: str | None) -> Any:
-    from coterie.cli.models import load_online
+def _loaded(path: Path, new_task: str | None) -> OnlineEstimator:
+    from .models import load_online
 
     model = load_online(path)
-    if new_task is not None:
-        model.passive.set_params(new_task=new_task)
+    _set_new_task(model, new_task)
     return model
+
+
+def _set_new_task(model: OnlineEstimator, new_task: str | None) -> None:
+    from coterie.online.selective import base_model
+
+    if new_task is not None:
+        base_model(model).set_params(new_task=new_task)
 
 
 def _check(outputs: Outputs, from_: Path | None, alone: bool, new_task: str | None) -> None:

@@ -1,17 +1,20 @@
-"""Saved models as commands take them."""
+"""Saved models that commands go on with."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from coterie.cli.failures import UsageError
+from .failures import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from coterie.batch.base import BatchEstimator
+    from coterie.online.estimator import OnlineEstimator
 
-def load_model(path: Path) -> Any:
-    """A saved model that learned from files.
+
+def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
+    """Load a model that learned from files.
 
     Raises
     ------
@@ -19,26 +22,26 @@ def load_model(path: Path) -> Any:
         It learned from arrays, so that nothing says how to read a file for it.
     """
     from coterie import load
-    from coterie.streams.errors import InputError
+    from coterie.inputs.errors import InputError
 
-    model = load(path)
-    if not hasattr(model, "encoder_"):
+    model: OnlineEstimator | BatchEstimator = load(path)
+    if not hasattr(model, "encoder_"):  # an attribute of what is fitted, by scikit-learn's convention
         raise InputError("this model did not learn from a file, so it does not know how to read one", str(path))
     return model
 
 
-def load_online(path: Path) -> Any:
-    """A saved model that learned from files and goes on learning.
+def load_online(path: Path) -> OnlineEstimator:
+    """Load a model that learned from files and goes on learning.
 
     Raises
     ------
     UsageError
         It was fitted to all its records at once.
     """
-    from coterie.streams.progressive import goes_on
+    from coterie.batch.base import BatchEstimator
 
     model = load_model(path)
-    if not goes_on(model):
+    if isinstance(model, BatchEstimator):
         kind = type(model).__name__
         raise UsageError(f"{path} holds a batch model ({kind}): it is for predict, and does not go on learning")
     return model

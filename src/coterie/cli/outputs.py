@@ -1,4 +1,4 @@
-"""What comes out of a pass over files: a model, a report, and a summary for people or as JSON."""
+"""The results of a pass over files: a model, a report, and a summary as text or JSON."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from coterie import spec
 
-from coterie.cli.failures import UsageError
-from coterie.cli.options import Json, Quiet
+from .failures import UsageError
+from .options import MODEL, Json, Quiet, require_folder
+from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.jobs.learning import Outcome
@@ -23,28 +24,30 @@ PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """Where to, and how much is said."""
+class Outputs(OptionSet):
+    """The files to write, and how much to print."""
 
-    model: Annotated[Path | None, typer.Option(metavar="OUT", help="Save the learned model here.")] = None
-    report: Annotated[
-        Path | None, typer.Option(metavar="OUT.html", help="Write a report: one HTML page that works offline.")
-    ] = None
+    group = "outputs"
+
+    model: Path | None = spec.field(MODEL, default=None)
+    report: Path | None = spec.field(
+        default=None,
+        metavar="OUT.html",
+        help="Write the [report](verdict.md): one HTML page that works offline.",
+    )
     json: Json = False
     quiet: Quiet = False
 
     @property
     def silent(self) -> bool:
-        """Whether nobody is told how well it went."""
+        """True if no summary is needed."""
         return self.quiet and not self.json and self.report is None
 
     def require_folders(self) -> None:
-        """Refuse, before an hour of learning, to write where there is no folder, or a page that no browser opens."""
+        """Refuse, before an hour of learning, a file in no folder, and a report that no browser opens."""
         if self.report is not None and self.report.suffix.lower() not in PAGES:
             raise UsageError(f"--report is {str(self.report)!r}; expected a name that ends in {' or '.join(PAGES)}")
-        for name, path in (("model", self.model), ("report", self.report)):
-            if path is not None and not path.absolute().parent.is_dir():
-                raise UsageError(f"--{name}: there is no folder {str(path.parent)!r}")
+        require_folder(model=self.model, report=self.report)
 
 
 def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title: str | None = None) -> None:
@@ -90,7 +93,8 @@ def _write_report(path: Path, outcome: Outcome, summary: Summary, title: str | N
 
 def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outputs) -> None:
     from coterie import __version__
-    from coterie.cli.printing import print_json
+
+    from .printing import print_json
 
     written = {name: None if path is None else str(path) for name, path in vars(outputs).items() if name in _WRITTEN}
     told: dict[str, Any] = {"command": command, "version": __version__} | summary.to_json()
@@ -104,7 +108,7 @@ _WRITTEN = ("model", "report")
 
 
 def _print_text(outcome: Outcome, summary: Summary, outputs: Outputs, notes: tuple[str, ...]) -> None:
-    from coterie.cli.printing import paragraph, print_lines, reading_lines, saved_line, summary_lines
+    from .printing import paragraph, print_lines, reading_lines, saved_line, summary_lines
 
     saved = [] if outputs.model is None else [saved_line(outputs.model, outcome.model)]
     drawn = [] if outputs.report is None else [f"Report: {outputs.report} (open it in a browser)"]

@@ -13,14 +13,24 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.options import Format, OnError
+from .options import FORMAT, ON_ERROR
 
 if TYPE_CHECKING:
     from coterie.jobs.predicting import Predictions
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="Records to predict, as for learn; '-' is standard input.")]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="Records to predict: a path, a quoted glob, or `-` for standard input.")
+]
 Model = Annotated[Path, typer.Option(metavar="MODEL", help="The saved model.")]
-Output = Annotated[str, typer.Option(metavar="OUT.csv|-", help="Where to; '-' is standard output.")]
+Output = Annotated[
+    str,
+    typer.Option(
+        metavar="OUT.csv|-",
+        help="Where to: a file, which is there whole at the end or not at all, or `-`, standard output.",
+    ),
+]
+Format = Annotated[str | None, typer.Option("--format", metavar=FORMAT.metavar, help=FORMAT.help)]
+OnError = Annotated[str, typer.Option(metavar=ON_ERROR.metavar, help=ON_ERROR.help)]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON Lines instead of CSV.")]
 Task = Annotated[
     str | None,
@@ -48,9 +58,10 @@ def predict(
       coterie predict today.csv --model clicks.coterie --output predicted.csv
       zcat today.csv.gz | coterie predict - --format csv --model clicks.coterie --json
     """
-    from coterie.cli.models import load_model
+    from coterie.io.readers import read
     from coterie.jobs.predicting import predict_records
-    from coterie.streams.readers import read
+
+    from .models import load_model
 
     learned = load_model(model)
     encoder = learned.encoder_
@@ -80,15 +91,16 @@ def _write_json(predictions: Iterable[Predictions], out: IO[str]) -> None:
 
 
 def _columns(block: Predictions) -> dict[str, list[Any]]:
-    """Named columns of plain values, those that are there."""
+    """Return the columns that there are, as lists of plain values."""
     return {name: column.tolist() for name, column in block._asdict().items() if column is not None}
 
 
 @contextmanager
 def _opened(output: str) -> Iterator[IO[str]]:
-    """Standard output; a device or pipe as it is; or a file that is there whole at the end or not at all."""
-    from coterie.cli.outputs import naming
+    """Open the output: standard output, a device or pipe, or a file that is written whole or not at all."""
     from coterie.persistence import replacing
+
+    from .outputs import naming
 
     if output == "-":
         yield sys.stdout

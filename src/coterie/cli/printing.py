@@ -6,36 +6,40 @@ import json
 import shutil
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from coterie.streams.metrics import measured, written
-from coterie.streams.wording import NONE, counted, percent
+import numpy as np
+
+from coterie.evaluation.metrics import measured, written
+from coterie.wording import NONE, counted, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from coterie.evaluation.costs import Measure
+    from coterie.evaluation.metrics import Metrics
+    from coterie.evaluation.verdict import Verdict
+    from coterie.io.readers import Reading
     from coterie.jobs.summary import Summary
-    from coterie.streams.costs import Measure
-    from coterie.streams.metrics import Metrics
-    from coterie.streams.reading import Reading
-    from coterie.streams.verdict import Verdict
+    from coterie.online import SelectiveSampling
+    from coterie.online.estimator import OnlineEstimator
 
 _SHOWN_TASKS = 5
 
 
-def print_json(data: Any) -> None:
-    """Data as JSON on standard output."""
+def print_json(data: object) -> None:
+    """Print data as JSON."""
     print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain))
 
 
-def _plain(value: Any) -> Any:
-    """What a task or label is where JSON has no form of it: a number of numpy's, else its text."""
-    return value.item() if hasattr(value, "item") else str(value)
+def _plain(value: object) -> object:
+    """Convert a task or label that JSON has no form of: to a plain number, else to text."""
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
-    """What happened, in words and tables."""
+    """Yield the summary in words and tables."""
     for sentence in summary.sentences:
         yield from paragraph(sentence)
     yield ""
@@ -50,14 +54,14 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 
 
 def _views(summary: Summary) -> Iterator[str]:
-    """How much each view weighs in the end."""
+    """Yield the table of the weights of views."""
     held = summary.view_shares.items()
     rows = [[name, NONE if share is None else percent(share)] for name, share in held]
     yield from table(["view", "weight"], rows)
 
 
 def learner_table(summary: Summary) -> Iterator[str]:
-    """One line a learner."""
+    """Yield the table of learners."""
     measures = measured(summary.metrics.values())
     words = summary.metrics[summary.learner].words
     heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if summary.asks else [])]
@@ -66,7 +70,7 @@ def learner_table(summary: Summary) -> Iterator[str]:
 
 
 def reading_lines(reading: Reading) -> Iterator[str]:
-    """What was skipped and what was not used; nothing where all was used."""
+    """Yield what was skipped and which columns were not used."""
     if reading.skipped:
         yield f"Skipped {reading.skipped:,} of {reading.skipped + reading.rows:,} records:"
         yield from (f"  {example}" for example in reading.skipped_examples)
@@ -76,14 +80,14 @@ def reading_lines(reading: Reading) -> Iterator[str]:
         yield f"Not used: {name} ({reason})"
 
 
-def saved_line(path: Path, model: Any) -> str:
-    """Where the model is and how to go on with it."""
-    held = f"{_bytes(path.stat().st_size)}, {counted(*model.extent)}"
+def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling) -> str:
+    """Return the line that names the saved model and the next command."""
+    held = f"{_bytes(path.stat().st_size)}, {counted(*model.size)}"
     return f"Model: {path} ({held}). Next: coterie predict FILE --model {path}"
 
 
 def paragraph(text: str) -> list[str]:
-    """Text in lines that fit the terminal."""
+    """Wrap text to lines that fit the terminal."""
     width = min(shutil.get_terminal_size().columns, 100)
     # textwrap breaks at no other space than ASCII's: a number stays with its unit
     held = textwrap.wrap(text.replace(" %", "\u00a0%"), width, break_long_words=False, break_on_hyphens=False)
@@ -91,7 +95,7 @@ def paragraph(text: str) -> list[str]:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:
-    r"""Columns in line, all but the first ``words`` of them to the right.
+    r"""Yield the lines of a table, the first ``words`` columns aligned left, the others right.
 
     >>> print(*table(["learner", "error"], [["pooled", "9.1 %"], ["half", "10.2 %"]]), sep="\n")
     learner   error
@@ -104,8 +108,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
         yield "  ".join(f"{cell:<{width}}" if i < words else f"{cell:>{width}}" for cell, width, i in cells).rstrip()
 
 
-def print_lines(*groups: Any) -> None:
-    """Groups of lines on standard output with a blank line between, empty groups left out."""
+def print_lines(*groups: Iterable[str]) -> None:
+    """Print groups of lines with a blank line between them; empty groups are left out."""
     text = "\n\n".join(filter(None, ("\n".join(group) for group in groups)))
     print(text, file=sys.stdout)
 
@@ -118,7 +122,7 @@ def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measu
 
 
 def _tasks(told: Verdict, outcome: str, title: str, learner: str) -> Iterator[str]:
-    """The tasks of one outcome with the largest differences."""
+    """Yield the table of the tasks of one outcome with the largest differences."""
     words = told.words
     chosen = told.ordered(outcome)
     if not len(chosen):
@@ -140,7 +144,7 @@ def _tasks(told: Verdict, outcome: str, title: str, learner: str) -> Iterator[st
 
 
 def _bytes(size: float) -> str:
-    """A size for people.
+    """Return a size in readable units.
 
     >>> _bytes(999), _bytes(1_234_567)
     ('999 B', '1.2 MB')

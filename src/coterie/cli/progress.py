@@ -1,4 +1,4 @@
-"""What a command shows while it runs: a line at every doubling of the examples, and a bar on a terminal."""
+"""Progress of a command: a line at every doubling of the examples, and a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coterie.evaluation.progressive import Trace
+    from coterie.evaluation.totals import Totals
+    from coterie.io.readers import Reader
     from coterie.jobs.learning import OnRound
-    from coterie.streams.progressive import Trace
-    from coterie.streams.readers import Reader
-    from coterie.streams.totals import Totals
 
 Write = Callable[[str], None]
 
 
 @contextmanager
 def watching(reader: Reader, quiet: bool) -> Iterator[OnRound | None]:
-    """What to call after each block of a reader; None where nothing is to be shown."""
+    """Provide what to call after each block of a reader, None if nothing is to be shown."""
     if quiet:
         yield None
         return
@@ -34,17 +34,17 @@ def watching(reader: Reader, quiet: bool) -> Iterator[OnRound | None]:
 
 
 class _Lines:
-    """Running totals as lines of a table, its columns known from the first block on."""
+    """Running totals as lines of a table, whose columns the first block tells."""
 
     def __init__(self, write: Write) -> None:
-        from coterie.streams.costs import RATES
-        from coterie.streams.totals import RunningTotals
+        from coterie.evaluation.costs import RATES
+        from coterie.evaluation.totals import RunningTotals
 
         self._write, self._totals = write, RunningTotals()
         self._last, self._words = 0, RATES
 
     def add(self, traces: Mapping[str, Trace]) -> None:
-        from coterie.streams.costs import words_of
+        from coterie.evaluation.costs import words_of
 
         self._words = words_of(next(iter(traces.values())))
         if not self._last:
@@ -71,7 +71,7 @@ def _line(*cells: str) -> str:
 
 @contextmanager
 def _bar(reader: Reader) -> Iterator[tuple[Write, Callable[[], None]]]:
-    """How to write a line, and how to move the bar: it is there on a terminal if the size of the files is known."""
+    """Provide functions that write a line and move the bar, which needs a terminal and a known size of files."""
     if not (sys.stderr.isatty() and reader.bytes_total):
         yield lambda line: print(line, file=sys.stderr, flush=True), lambda: None
         return
@@ -94,7 +94,7 @@ def _rich_bar() -> Any:
 
 @contextmanager
 def stepping(name: str, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """What to call with the share that was done of something long: a bar on a terminal, elsewhere its name."""
+    """Provide what to call with the share of something long that is done: a bar on a terminal, else its name."""
     if quiet or not sys.stderr.isatty():
         if not quiet:
             print(f"{name} ...", file=sys.stderr, flush=True)

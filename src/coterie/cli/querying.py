@@ -2,72 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from coterie.settings import Setting, Value
 
-from coterie.cli.failures import UsageError
+from .failures import UsageError
+from .options import require_folder
+from .spreading import OptionSet, parameter, parameters_of
 
 if TYPE_CHECKING:
-    from coterie.cli.options import Columns
-    from coterie.cli.outputs import Outputs
     from coterie.jobs.querying import Questioning, Wanted
+    from coterie.online import SelectiveSampling
+    from coterie.online.estimator import OnlineEstimator
+
+    from .options import Columns
+    from .outputs import Outputs
+
+_QUERY = Setting(
+    metavar="OUT",
+    help="Learn nothing: write the records without labels that should be labelled here, to a CSV or TSV file, or as "
+    "JSON Lines for records of JSON, Parquet or Arrow; with `--from`.",
+)
 
 
-@dataclass(frozen=True)
-class Asking:
-    """Which labels to ask for."""
+class Asking(OptionSet):
+    """The options of asking for labels, see `coterie.jobs.querying`."""
 
-    query: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OUT", help="Learn nothing: write the records without labels that should be labelled here."
-        ),
-    ] = None
-    ask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Learn only from labels asked for by margin, row, below, randomly or always."
-        ),
-    ] = None
-    ask_c: Annotated[
-        float | None,
-        typer.Option("--ask-c", metavar="C", help="The c of margin (0.3), threshold of below or rate of randomly."),
-    ] = None
-    label_budget: Annotated[int | None, typer.Option(metavar="N", help="Ask for at most N labels.")] = None
-    label_window: Annotated[
-        int | None, typer.Option(metavar="N", help="The limits are for any N records in a row, not for all.")
-    ] = None
-    label_per_task: Annotated[
-        str | None, typer.Option(metavar="N|S", help="At most N labels a task, or the share 0.S of the budget.")
-    ] = None
-    ask_seed: Annotated[int | None, typer.Option(metavar="N", help="Of the random numbers.  [default: 0]")] = None
+    def __init__(self, query: Path | None = None, **given: Value | None) -> None:
+        self.query = query
+        self.given = {name: value for name, value in given.items() if value is not None}
+
+    @classmethod
+    def parameters(cls) -> list[inspect.Parameter]:
+        """The options as parameters of a command."""
+        from coterie.jobs.querying import asking_options
+
+        return [parameter("query", _QUERY, "asking", Path | None), *parameters_of({"asking": asking_options()})]
 
     @property
     def said(self) -> Questioning | None:
-        """How to ask, if any of it was said."""
-        given = {name: value for name, value in vars(self).items() if name != "query" and value is not None}
-        if not given:
+        """The way of asking, None if no option of it was given."""
+        if not self.given:
             return None
         from coterie.jobs.querying import Questioning
 
-        per_task = {} if self.label_per_task is None else {"label_per_task": _limit(self.label_per_task)}
-        return Questioning(**given | per_task)
+        given: dict[str, Any] = dict(self.given)
+        if "label_per_task" in given:
+            given["label_per_task"] = _limit(given["label_per_task"])
+        return Questioning(**given)
 
-    def asking(self, model: Any) -> Any:
-        """A loaded model that is to ask: as it did before, or as was said."""
+    def asking(self, model: OnlineEstimator | SelectiveSampling) -> SelectiveSampling:
+        """Return a loaded model that asks as it did before, or as the options say."""
         from coterie.jobs.querying import Questioning
+        from coterie.online import SelectiveSampling
 
-        if self.said is None and hasattr(model, "wants_block"):
+        if self.said is None and isinstance(model, SelectiveSampling):
             return model
         return (self.said or Questioning()).around(model)
 
     def check(self, from_: Path | None, delay: int) -> None:
-        """Refuse what does not go together before anything is read."""
-        from coterie.cli.options import require_folder
-
+        """Refuse options that do not go together, before anything is read."""
         self.said  # noqa: B018 - refuses names and numbers
         if self.query is None:
             return
@@ -75,7 +71,7 @@ class Asking:
             raise UsageError("--query asks by a model that has learned: name it with --from")
         if delay:
             raise UsageError("--query learns no labels, so --delay does not go with it")
-        require_folder(query=Path(self.query))
+        require_folder(query=self.query)
 
 
 def _limit(text: str) -> int | float:
@@ -85,13 +81,14 @@ def _limit(text: str) -> int | float:
         raise UsageError(f"--label-per-task is {text!r}; expected a whole number or a share below 1") from None
 
 
-def query(files: list[str], columns: Columns, asking: Asking, model: Any, outputs: Outputs) -> None:
+def query(files: list[str], columns: Columns, asking: Asking, model: OnlineEstimator, outputs: Outputs) -> None:
     """Write the records of files whose labels a model wants, and save it, so that its budget goes on."""
-    from coterie.cli.outputs import naming
+    from coterie.io.readers import detect_format
+    from coterie.io.sources import STDIN, find_paths
     from coterie.jobs.querying import require_file_of, wanted_records, write_wanted
     from coterie.persistence import replacing
-    from coterie.streams.readers import detect_format
-    from coterie.streams.sources import STDIN, find_paths
+
+    from .outputs import naming
 
     paths, out = find_paths(files), Path(str(asking.query))
     if STDIN in paths:
@@ -99,7 +96,7 @@ def query(files: list[str], columns: Columns, asking: Asking, model: Any, output
     formats = {path: detect_format(path, columns.format) for path in paths}
     require_file_of(str(out), list(formats.values()))
     selective, label = asking.asking(model), columns.label or model.encoder_.label
-    wanted = wanted_records(selective, columns.continued(files, model, update=False))
+    wanted = wanted_records(selective, columns.continued(files, model.encoder_, update=False))
     with naming(out), replacing(out) as raw:
         import io
 
@@ -115,7 +112,8 @@ def query(files: list[str], columns: Columns, asking: Asking, model: Any, output
 
 def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs) -> None:
     from coterie import __version__
-    from coterie.cli.printing import paragraph, print_json, print_lines
+
+    from .printing import paragraph, print_json, print_lines
 
     if outputs.json:
         saved = None if outputs.model is None else str(outputs.model)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from coterie.cli.failures import UsageError
-from coterie.cli.options import Json
+from .failures import UsageError
+from .options import Json
 
 if TYPE_CHECKING:
     from coterie.jobs.shares import Sharing
@@ -26,14 +26,17 @@ Top = Annotated[
     ),
 ]
 Plot = Annotated[
-    Path | None, typer.Option(metavar="OUT.png|OUT.html", help="Draw the matrix, related tasks side by side.")
+    Path | None,
+    typer.Option(metavar="OUT.png|OUT.html", help="Draw the matrix of at most 200 tasks, related ones side by side."),
 ]
 Task = Annotated[
     str | None, typer.Option(metavar="TASK", help="Show the tasks that share most with this one, instead of all.")
 ]
 Other = Annotated[
     str | None,
-    typer.Option(metavar="TASK", help="With --task: show the features on which this task differs most from it."),
+    typer.Option(
+        metavar="TASK", help="With `--task`: show the features on which the two differ most, and their weights."
+    ),
 ]
 
 
@@ -53,7 +56,8 @@ def relations(
       coterie relations shops.coterie --task paris --other rome
     """
     from coterie import load
-    from coterie.cli.printing import print_json, print_lines
+
+    from .printing import print_json, print_lines
 
     if other is not None and task is None:
         raise UsageError("--other needs --task: two tasks are compared")
@@ -75,7 +79,7 @@ def relations(
 
 
 class _AllTasks(NamedTuple):
-    """How all tasks share, as text and as JSON."""
+    """The sharing of all tasks, as text and as JSON."""
 
     sharing: Sharing
     shares: list[tuple[Hashable, float]]
@@ -89,14 +93,14 @@ class _AllTasks(NamedTuple):
 
 
 class _OneTask(NamedTuple):
-    """What is said of one task: a heading, and named columns."""
+    """A table about one task: a heading, and named columns."""
 
     heading: str
     columns: list[str]
     rows: list[tuple[Any, ...]]
 
     def groups(self, top: int) -> list[Any]:
-        from coterie.cli.printing import table
+        from .printing import table
 
         cells = [[str(first), *(f"{value:.3g}" for value in values)] for first, *values in self.rows]
         return [[self.heading], table(self.columns, cells)]
@@ -126,7 +130,7 @@ def _one_task(model: Any, task: str, other: str | None, top: int) -> _OneTask:
 
 
 def _known(named: dict[str, Hashable], option: str, task: str) -> Hashable:
-    from coterie.jobs.choices import require_one_of
+    from coterie.jobs.choosing import require_one_of
 
     if task not in named:
         require_one_of(f"--{option}", task, list(named) if len(named) <= _NAMED else [*list(named)[:_NAMED], "..."])
@@ -134,8 +138,8 @@ def _known(named: dict[str, Hashable], option: str, task: str) -> Hashable:
 
 
 def _shares(shares: list[tuple[Hashable, float]], top: int) -> Iterator[str]:
-    """The tasks that share least and most, where the model learned that of each."""
-    from coterie.cli.printing import table
+    """Yield the tasks that share least and most, if the model learned how much each shares."""
+    from .printing import table
 
     if not shares:
         return
@@ -148,8 +152,9 @@ def _shares(shares: list[tuple[Hashable, float]], top: int) -> Iterator[str]:
 
 
 def _draw(shown: Sharing, plot: Path) -> None:
-    from coterie.cli.outputs import naming
     from coterie.report.drawing import write_relation
+
+    from .outputs import naming
 
     with naming(plot):
         write_relation(plot, shown)
@@ -161,7 +166,7 @@ def _heading(shown: Sharing) -> list[str]:
 
 
 def _body(shown: Sharing, top: int) -> Iterator[str]:
-    from coterie.cli.printing import table
+    from .printing import table
 
     if shown.uniform is not None and len(shown.tasks) > 1:
         yield from _uniform(shown)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.failures import tell
-from coterie.cli.options import Json, Quiet
+from .failures import tell
+from .options import Json, Quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,17 +19,29 @@ if TYPE_CHECKING:
 
 What = Annotated[
     str | None,
-    typer.Argument(metavar="[PAPER[/ITEM]]", help="A paper, or one of its items; without, a list of all."),
+    typer.Argument(
+        metavar="[PAPER[/ITEM]]",
+        help="`ccg08`, `cc12`, `srdv11`, `for09`, `ros11`, or one of its items, as `srdv11/table2`; without, a list of "
+        "all.",
+    ),
 ]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Few records, settings and shuffles: whether it runs, not what it gives.")
+    bool,
+    typer.Option(
+        "--quick",
+        help="Few records, settings and shuffles: whether it runs, not what it gives; claims on means are not tested.",
+    ),
 ]
 Shuffles = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Runs over N shuffles or draws.  [default: as listed]")
+    int | None, typer.Option(metavar="N", min=1, help="How many shuffles or draws to run over.  [default: as listed]")
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Write tables (Markdown, CSV) and figures (PNG) into this folder as well."),
+    typer.Option(
+        metavar="DIR",
+        help="Write each item into this folder as well: `.md`, `.csv`, and its figures as `.png` (`pip install "
+        "coterie[report]`).",
+    ),
 ]
 
 
@@ -52,11 +64,12 @@ def reproduce(
       coterie reproduce srdv11/table2
       coterie reproduce cc12 --shuffles 3 --out tables
     """
-    from coterie.cli.printing import print_json
-    from coterie.cli.progress import stepping
     from coterie.papers.catalogue import find, require_data
     from coterie.papers.results import Run
     from coterie.papers.writing import plain
+
+    from .printing import print_json
+    from .progress import stepping
 
     if what is None:
         _list(json)
@@ -81,8 +94,9 @@ def reproduce(
 
 
 def _list(json: bool) -> None:
-    from coterie.cli.printing import print_json
     from coterie.papers.catalogue import everything
+
+    from .printing import print_json
 
     if not json:
         print(*_listed(), sep="\n")
@@ -98,8 +112,9 @@ def _told(paper: Paper, item: Item) -> dict[str, str]:
 
 
 def _listed() -> Iterator[str]:
-    from coterie.cli.printing import table
     from coterie.papers.catalogue import everything
+
+    from .printing import table
 
     held = list(everything())
     rows = [
@@ -116,7 +131,7 @@ def _heading(paper: Paper, item: Item, n: int, quick: bool) -> str:
 
 
 def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None:
-    from coterie.cli.printing import print_lines, table
+    from .printing import print_lines, table
 
     shown: list[Any] = [[_heading(paper, item, n, quick)]]
     shown += [list(table(*each.rows())) for each in result.tables]
@@ -125,7 +140,7 @@ def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None
 
 
 def _claim(claim: Claim) -> Iterator[str]:
-    from coterie.cli.printing import paragraph
+    from .printing import paragraph
 
     first, *others = paragraph(f"{claim.shown}: {claim.said}. Here: {claim.seen}")
     yield f"* {first}"
@@ -133,9 +148,10 @@ def _claim(claim: Claim) -> Iterator[str]:
 
 
 def _prepare(out: Path, quiet: bool) -> None:
-    """The folder, made before an hour of computing; without matplotlib that is said at once."""
-    from coterie.cli.outputs import naming
+    """Make the folder before an hour of computing, and tell at once if matplotlib is missing."""
     from coterie.papers.writing import can_draw
+
+    from .outputs import naming
 
     with naming(out):
         out.mkdir(exist_ok=True)
@@ -144,8 +160,9 @@ def _prepare(out: Path, quiet: bool) -> None:
 
 
 def _write(out: Path, paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None:
-    from coterie.cli.outputs import naming
     from coterie.papers.writing import write
+
+    from .outputs import naming
 
     with naming(out):
         write(out, f"{paper.name}-{item.name}", _heading(paper, item, n, quick), result)

@@ -1,26 +1,89 @@
-"""Options that several commands share, each set of them declared once as a dataclass."""
+"""Options of commands made of settings: a set of options is a class, declared once for all its commands."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
+
+import typer
+
+from coterie.settings import Setting, settings_of
+
+from .failures import option
+from .helping import GROUPS
 
 Command = Callable[..., None]
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_TYPES: dict[str, Any] = {"flag": bool | None, "text": str | None, "whole": int | None, "number": float | None}
+
+
+class OptionSet:
+    """Options that belong together: a dataclass with an option for each of its fields.
+
+    What is known of an option is the `Setting` of its field, or else the annotation says so, as Typer has it.
+    """
+
+    group: ClassVar[str] = ""
+
+    @classmethod
+    def parameters(cls) -> list[inspect.Parameter]:
+        """Return the options as parameters of a command."""
+        hints, settings = get_type_hints(cls, include_extras=True), settings_of(cls)
+        return [
+            parameter(each.name, settings[each.name], cls.group, hints[each.name], each.default)
+            if each.name in settings
+            else inspect.Parameter(each.name, _KEYWORD, default=each.default, annotation=hints[each.name])
+            for each in fields(cls)  # type: ignore[arg-type]
+        ]
+
+
+def parameter(
+    name: str, setting: Setting, group: str, kind: Any = None, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    """Return a setting as a parameter of a command.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name; the option has the same, with dashes.
+    setting : Setting
+        What is known of it.
+    group : str
+        Under which heading help shows it, see `coterie.cli.helping.GROUPS`.
+    kind : type, optional
+        Its type, if not what the setting says.
+    default
+        Its default; without, False for a flag that can only be set, and None for all else.
+    """
+    long = option(name)
+    flag = setting.kind == "flag"
+    if default is inspect.Parameter.empty:
+        default = setting.usual if flag else None
+    words = (f"{long}/--no-{long.removeprefix('--')}",) if flag and default is None else (long,)
+    text = f"{setting.help}  [default: {setting.shown}]" if setting.shown else setting.help
+    declared = typer.Option(*words, metavar=setting.placeholder, help=text, rich_help_panel=GROUPS[group])
+    if kind is None:
+        kind = str | None if setting.several or setting.words else _TYPES[setting.kind]
+    return inspect.Parameter(name, _KEYWORD, default=default, annotation=Annotated[kind, declared])
+
+
+def parameters_of(groups: Mapping[str, Mapping[str, Setting]]) -> list[inspect.Parameter]:
+    """Return the settings of some groups as parameters of a command."""
+    return [parameter(name, each, group) for group, settings in groups.items() for name, each in settings.items()]
 
 
 def spread(command: Command) -> Command:
-    """Let a command's arguments that are dataclasses come as one option a field.
+    """Replace arguments of a command that are sets of options by an option for each of the set.
 
     Examples
     --------
     >>> from dataclasses import dataclass
     >>> @dataclass
-    ... class Size:
+    ... class Size(OptionSet):
     ...     width: int = 1
     >>> @spread
     ... def show(name: str, size: Size) -> None:
@@ -31,31 +94,21 @@ def spread(command: Command) -> Command:
     a Size(width=2)
     """
     hints = get_type_hints(command, include_extras=True)
-    plain = inspect.signature(command).parameters.values()
-    sets = {given.name: hints[given.name] for given in plain if is_dataclass(hints[given.name])}
-    parameters = [each for given in plain for each in _parameters(given, hints)]
+    sets: dict[str, Any] = {name: kind for name, kind in hints.items() if _is_set(kind)}
+    spreads = {name: kind.parameters() for name, kind in sets.items()}
+    parameters: list[inspect.Parameter] = []
+    for given in inspect.signature(command).parameters.values():
+        parameters += spreads.get(given.name, [given.replace(annotation=hints[given.name], kind=_KEYWORD)])
 
     @wraps(command)
     def called(**options: Any) -> None:
-        made = {name: kind(**_taken(options, kind)) for name, kind in sets.items()}
-        command(**options, **made)
+        taken = {name: {each.name: options.pop(each.name) for each in spreads[name]} for name in sets}
+        command(**options, **{name: kind(**taken[name]) for name, kind in sets.items()})
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in parameters}
     return called
 
 
-def _parameters(given: inspect.Parameter, hints: dict[str, Any]) -> list[inspect.Parameter]:
-    """The parameter itself, or one for each field of its dataclass."""
-    kind = hints[given.name]
-    if not is_dataclass(kind):
-        return [given.replace(annotation=kind, kind=_KEYWORD)]
-    declared = get_type_hints(kind, include_extras=True)
-    return [
-        inspect.Parameter(field.name, _KEYWORD, default=field.default, annotation=declared[field.name])
-        for field in fields(kind)
-    ]
-
-
-def _taken(options: dict[str, Any], kind: type) -> dict[str, Any]:
-    return {field.name: options.pop(field.name) for field in fields(kind) if field.name in options}
+def _is_set(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, OptionSet)

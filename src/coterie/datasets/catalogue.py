@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from coterie.datasets import chemistry, fetching, folder, packaged, small, texts, views
+from . import chemistry, fetching, folder, packaged, small, texts, views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
-    from coterie.datasets.dataset import Dataset, Entry
-    from coterie.datasets.views import ViewDataset
+    from .dataset import Dataset, Entry
+    from .views import ViewDataset
 
 T = TypeVar("T")
 
@@ -58,13 +58,13 @@ class Description:
     Attributes
     ----------
     name, what : str
-        Its name, and one line on its records, label and tasks.
+        The name, and one line on the records, the label and the tasks.
     rows, tasks : int
-        How many there are, without the published test part.
+        Their numbers, without the published test part.
     how : str
-        How to get it.
+        The ways to get it.
     available : bool
-        Whether it can be loaded here and now.
+        True if it can be loaded now.
     """
 
     name: str
@@ -105,7 +105,7 @@ def load(name: str) -> Any:
 
 
 def describe() -> list[Description]:
-    """Return one line for each data set: what it is, how to get it, whether it is here.
+    """Describe each data set in one line: its records, how to get it, and whether it is available.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def fetch(name: str) -> Path:
 
     The published files come from the addresses in ``coterie.datasets.originals`` and must have the SHA-256 given
     there. The prepared file goes into the folder that COTERIE_DATA names, else into the user's folder for caches; it
-    is there whole or not at all. Where it is there already nothing is downloaded.
+    is written whole or not at all. If it exists already, nothing is downloaded.
 
     Raises
     ------
@@ -136,13 +136,13 @@ def fetch(name: str) -> Path:
     --------
     >>> fetch("eth80")
     Traceback (most recent call last):
-    coterie.streams.errors.InputError: data set 'eth80' cannot be fetched: put eth80_views.npz (made from images ...
+    coterie.inputs.errors.InputError: data set 'eth80' cannot be fetched: put eth80_views.npz (made from images ...
     """
     return fetching.fetch(_named(LOADERS, name, "data set").entry)
 
 
 def table(name: str) -> Path | pa.Table:
-    """Return a data set as ``coterie learn`` reads it: the path of a file, or a table.
+    """Return a data set in a form that ``coterie learn`` reads: the path of a file, or a table.
 
     Raises
     ------

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie.datasets import folder
-from coterie.datasets.dataset import Dataset, Entry
-from coterie.datasets.preparation import signs, standardized, unit_rows, with_constant
+from . import folder
+from .dataset import Dataset, Entry
+from .preparation import signs, standardized, unit_rows, with_constant
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from coterie.datasets.preparation import Arrays
+    from .preparation import Arrays
 
 CHEM97 = Entry(
     name="chem97",
@@ -76,7 +76,7 @@ def chem97_table() -> pa.Table:
 
 
 def is_here() -> bool:
-    """Tell whether the file or the package is there."""
+    """True if the file or the package is there."""
     return folder.is_here(CHEM97) or _is_packaged()
 
 
@@ -85,7 +85,7 @@ def _read() -> Arrays:
 
 
 def _is_packaged() -> bool:
-    """Tell whether the package is what is to be read: a folder that COTERIE_DATA names goes first."""
+    """True if the package is to be read: a folder that COTERIE_DATA names goes first."""
     return not folder.is_named() and util.find_spec(PACKAGE) is not None
 
 
@@ -115,5 +115,5 @@ def _numbers(arrays: Arrays) -> list[NDArray[np.float64]]:
 
 
 def _numbered(letter: str, codes: NDArray[np.integer]) -> NDArray[np.str_]:
-    """Return the number that R gives each code, after a letter: a category must not look like a number."""
+    """Return the number that R gives each code, after a letter, so that the category does not look like a number."""
     return np.char.add(letter, (codes.astype(np.int64) + 1).astype(str))

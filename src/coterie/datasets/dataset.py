@@ -1,4 +1,4 @@
-"""What a loader returns, and what is known of a data set before it is loaded."""
+"""Data sets as loaders return them, and their entries in the catalogue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from coterie.datasets.originals import Original
+    from .originals import Original
 
     Features = NDArray[np.float64] | csr_array
     Labels = NDArray[Any]
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a data set before it is loaded.
+    """A description of a data set that needs no loading.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class Entry:
     what : str
         One line: the records, the label, the tasks.
     rows, tasks : int
-        How many records (without the published test part) and tasks there are.
+        The numbers of records (without the published test part) and of tasks.
     source : str
         Where the original comes from.
     licence : str
-        Under which terms.
+        The terms of use.
     file : str or None
         Its prepared file in the folder for data sets; None: it comes with the package.
     package : str or None
@@ -66,7 +66,7 @@ class Dataset:
     task : ndarray, shape (n,)
         The task of each record: its name where it has one, else its number.
     description, source, licence : str
-        What it is, where it comes from, under which terms.
+        The records and their source, and the terms of use.
     feature_names : tuple of str or None
         The names of the columns of X where they are known.
     test : Dataset or None
@@ -96,7 +96,7 @@ class Dataset:
 
     @property
     def n_tasks(self) -> int:
-        """How many tasks the records name."""
+        """The number of tasks that the records name."""
         return len(set(self.task.tolist()))
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Downloading: what was published becomes a prepared file, or nothing is left behind."""
+"""Download published data sets and prepare them: the whole file, or nothing is left behind."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from coterie.datasets import folder
+from . import folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from coterie.datasets.dataset import Entry
-    from coterie.datasets.originals import Source
+    from .dataset import Entry
+    from .originals import Source
 
 
 def fetch(entry: Entry) -> Path:
-    """Return the path of the prepared file of `entry`; where it is not there, download the originals and make it."""
-    from coterie.streams.errors import InputError
+    """Return the path of the prepared file of `entry`; download the originals and make it if there is none."""
+    from coterie.inputs.errors import InputError
 
     if entry.original is None:
         raise InputError(f"data set {entry.name!r} cannot be fetched: {folder.how_to_get(entry)}")
     pooch = _pooch()
-    path = cast(Path, folder.locate(entry))  # where pooch is, there is a place
+    path = cast(Path, folder.locate(entry))  # with pooch there is always a place
     if folder.is_here(entry):
         return path
     with _workplace(path.parent) as place:
@@ -47,10 +47,10 @@ def _pooch() -> Any:
 
 @contextmanager
 def _workplace(home: Path) -> Iterator[Path]:
-    """A folder inside `home` that vanishes, whatever happens: on the same disk, so that a file is moved at once."""
+    """Make a folder inside `home` that is removed in any case; on the same disk, so that moving a file is one step."""
     from tempfile import TemporaryDirectory
 
-    from coterie.streams.errors import InputError
+    from coterie.inputs.errors import InputError
 
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -61,10 +61,10 @@ def _workplace(home: Path) -> Iterator[Path]:
 
 
 def _download(pooch: Any, source: Source, path: Path) -> Path:
-    """Download a file, with a bar on a terminal, and check its sum."""
+    """Download a file, with a progress bar on a terminal, and check its sum."""
     from requests import RequestException
 
-    from coterie.streams.errors import InputError
+    from coterie.inputs.errors import InputError
 
     try:
         pooch.HTTPDownloader(progressbar=sys.stderr.isatty())(source.url, str(path), None)
@@ -72,5 +72,5 @@ def _download(pooch: Any, source: Source, path: Path) -> Path:
         raise InputError(f"cannot download {source.url} ({error})") from error
     found = pooch.file_hash(str(path), alg="sha256")
     if found != source.sha256:
-        raise InputError(f"{source.url} is not the file it was: its SHA-256 is {found}, expected {source.sha256}")
+        raise InputError(f"{source.url} has changed: its SHA-256 is {found}, expected {source.sha256}")
     return path

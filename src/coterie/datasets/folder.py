@@ -15,19 +15,20 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coterie.datasets.dataset import Entry
-    from coterie.streams.errors import InputError
+    from coterie.inputs.errors import InputError
+
+    from .dataset import Entry
 
 VARIABLE = "COTERIE_DATA"
 
 
 def is_named() -> bool:
-    """Tell whether COTERIE_DATA names a folder."""
+    """True if COTERIE_DATA names a folder."""
     return bool(os.environ.get(VARIABLE))
 
 
 def cache() -> Path | None:
-    """Return the folder for data sets where COTERIE_DATA names none, or None where nothing can have been fetched."""
+    """Return the default folder for data sets, or None without pooch, for then nothing can have been fetched."""
     try:
         import pooch
     except ImportError:
@@ -36,19 +37,19 @@ def cache() -> Path | None:
 
 
 def locate(entry: Entry) -> Path | None:
-    """Return where the file of `entry` should be, or None where nothing says so."""
+    """Return the path where the file of `entry` is expected, or None if no folder is known."""
     home = Path(os.environ[VARIABLE]) if is_named() else cache()
     return home / entry.file if home and entry.file else None
 
 
 def is_here(entry: Entry) -> bool:
-    """Tell whether the file of `entry` exists."""
+    """True if the file of `entry` exists."""
     path = locate(entry)
     return path is not None and path.is_file()
 
 
 def how_to_get(entry: Entry) -> str:
-    """Return one clause: what to do to have the data set."""
+    """Return one clause with the ways to get the data set."""
     if entry.file is None:
         return "comes with the package"
     arrays = "" if entry.original else "; its arrays: docs/datasets.md"
@@ -61,8 +62,8 @@ def how_to_get(entry: Entry) -> str:
 
 
 def missing(entry: Entry) -> InputError:
-    """Return the error that says what is missing and what to do."""
-    from coterie.streams.errors import InputError
+    """Return the error for a data set that is not here, with the ways to get it."""
+    from coterie.inputs.errors import InputError
 
     if not is_named():
         return InputError(f"data set {entry.name!r} is not here and {VARIABLE} is not set: {how_to_get(entry)}")
@@ -84,7 +85,7 @@ def read(entry: Entry) -> dict[str, NDArray[Any]]:
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    from coterie.streams.errors import InputError
+    from coterie.inputs.errors import InputError
 
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:

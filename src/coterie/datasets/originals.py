@@ -1,6 +1,6 @@
-"""The published files of data sets: public address, checksum, and how to read them.
+"""Published files of data sets: public addresses, checksums and readers.
 
-A file is here only where its checksum is known from elsewhere than a download: published by others beside the address,
+A file is listed only if its checksum is known from elsewhere than a download: published by others beside the address,
 or taken from a file rebuilt from the prepared arrays. ``docs/datasets.md`` says which.
 """
 
@@ -15,10 +15,11 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from zipfile import ZipFile
 
     from numpy.typing import DTypeLike, NDArray
 
-    from coterie.datasets.preparation import Arrays
+    from .preparation import Arrays
 
 A9A_COLUMNS, AMAZON4_COLUMNS = 123, 5000
 COMMIT_35D, COMMIT_9C8 = "35d15ded645989bab9f6ea431a8fcd07c0909f01", "9c89dea39409345c5d158373aea31b1518bc8632"
@@ -53,7 +54,7 @@ class Source(NamedTuple):
 
 
 class Original(NamedTuple):
-    """What a prepared file is made from: published files, and what reads them in this order."""
+    """The published files that a prepared file is made from, and the function that reads them in this order."""
 
     sources: Sequence[Source]
     read: Callable[[Sequence[Path]], Arrays]
@@ -99,7 +100,7 @@ def mfeat(paths: Sequence[Path]) -> Arrays:
     return {"y": tables["fou"][:, -1].astype(np.uint8)} | arrays
 
 
-def _table(archive: Any, name: str) -> NDArray[np.float64]:
+def _table(archive: ZipFile, name: str) -> NDArray[np.float64]:
     with archive.open(name) as stream:
         table: NDArray[np.float64] = np.loadtxt(stream, delimiter=",", skiprows=1)
     return table
@@ -118,7 +119,8 @@ def newsgroups(paths: Sequence[Path]) -> Arrays:
     """Return the words of the posts in the archive by date: training part first, group by group, by number.
 
     A post with its header is put into small letters; a word is a letter and one or more letters or digits after it,
-    with what follows an apostrophe. Words of one post alone are left out. Columns go from the word of most posts down.
+    with what follows an apostrophe. Words that occur in one post only are left out. Columns are ordered by the number
+    of posts, the word of most posts first.
     """
     posts = sorted(_posts(paths[0]), key=lambda post: (NEWSGROUPS_PARTS.index(post.part), post.group, post.number))
     groups = sorted({post.group for post in posts})

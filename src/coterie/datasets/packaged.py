@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from coterie.datasets.dataset import Dataset, Entry
-from coterie.datasets.preparation import signs, unit_rows_sparse
+from .dataset import Dataset, Entry
+from .preparation import signs, unit_rows_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 FLIGHTS = Entry(
@@ -29,7 +30,7 @@ LABEL, AIRCRAFT = "late", "tailnum"
 
 
 class Encoded(NamedTuple):
-    """One column as features: their names, and for each row which of them holds what."""
+    """One column as features: their names, and the number and value of the feature that each row has."""
 
     names: list[str]
     code: NDArray[np.int32]
@@ -68,7 +69,7 @@ def flights(task: str = AIRCRAFT) -> Dataset:
     return Dataset.of(FLIGHTS, X, signs(table[LABEL].to_numpy()), labels, feature_names=names)
 
 
-def _check_task(task: str, schema: Any) -> None:
+def _check_task(task: str, schema: pa.Schema) -> None:
     import pyarrow as pa
 
     categories = [field.name for field in schema if pa.types.is_dictionary(field.type)]
@@ -76,7 +77,7 @@ def _check_task(task: str, schema: Any) -> None:
         raise ValueError(f"task: {task!r} is not a column of categories; expected one of {', '.join(categories)}")
 
 
-def _encode(name: str, column: Any) -> Encoded:
+def _encode(name: str, column: pa.ChunkedArray) -> Encoded:
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):

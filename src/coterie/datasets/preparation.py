@@ -1,4 +1,4 @@
-"""The steps from raw columns and counts to features; unit norm is always the last."""
+"""Steps from raw columns and counts to features; scaling to unit norm is always the last."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def unit_rows(columns: Columns) -> Columns:
 
 
 def unit_rows_sparse(X: csr_array) -> csr_array:
-    """Return the same for sparse rows.
+    """Return each sparse row over its Euclidean norm.
 
     >>> unit_rows_sparse(csr_array(np.array([[3.0, 4.0]]))).toarray()
     array([[0.6, 0.8]])
@@ -87,13 +87,13 @@ def log_counts(counts: csr_array) -> csr_array:
 
 
 def csr(arrays: Arrays, prefix: str = "") -> csr_array:
-    """Return the matrix kept as data, indices, indptr and shape, under names that begin with `prefix`."""
+    """Return the matrix stored as data, indices, indptr and shape, under names that begin with `prefix`."""
     data, indices, indptr, shape = (arrays[prefix + part] for part in ("data", "indices", "indptr", "shape"))
     return _matrix(data, indices, indptr, shape)
 
 
 def gap_csr(arrays: Arrays) -> csr_array:
-    """Return the matrix kept as data, gap, rowlen and ncol: column ids as differences inside a row.
+    """Return the matrix stored as data, gap, rowlen and ncol: column numbers as differences within a row.
 
     >>> packed = {"data": [5, 6, 7], "gap": [1, 2, 0], "rowlen": [2, 1], "ncol": 4}
     >>> gap_csr({name: np.array(values) for name, values in packed.items()}).toarray()

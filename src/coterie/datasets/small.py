@@ -7,22 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from coterie.datasets import folder, originals
-from coterie.datasets.dataset import Dataset, Entry
-from coterie.datasets.preparation import (
-    csr,
-    signs,
-    standardized,
-    to_unit_interval,
-    unit_rows,
-    unit_rows_sparse,
-    with_constant,
-)
+from . import folder, originals
+from .dataset import Dataset, Entry
+from .preparation import csr, signs, standardized, to_unit_interval, unit_rows, unit_rows_sparse, with_constant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coterie.datasets.preparation import Arrays
+    from .preparation import Arrays
 
 SCHOOL = Entry(
     name="school",

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from coterie.datasets import folder, originals
-from coterie.datasets.dataset import Dataset, Entry
-from coterie.datasets.preparation import csr, gap_csr, log_counts, signs
+from . import folder, originals
+from .dataset import Dataset, Entry
+from .preparation import csr, gap_csr, log_counts, signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coterie.datasets.preparation import Arrays
+    from .preparation import Arrays
 
 AMAZON4 = Entry(
     name="amazon4",

@@ -1,4 +1,4 @@
-"""Data sets of things seen in several views."""
+"""Data sets whose records have several views."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from coterie.datasets import folder, originals
-from coterie.datasets.dataset import Entry
-from coterie.datasets.preparation import csr, gap_csr, signs, unit_rows, unit_rows_sparse
-from coterie.datasets.small import A9A
-from coterie.datasets.texts import NEWSGROUPS_PAIRS
+from . import folder, originals
+from .dataset import Entry
+from .preparation import csr, gap_csr, signs, unit_rows, unit_rows_sparse
+from .small import A9A
+from .texts import NEWSGROUPS_PAIRS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from .dataset import Features
 
 ETH80 = Entry(
     name="eth80",
@@ -56,27 +58,27 @@ class ViewDataset:
     Attributes
     ----------
     name : str
-        Which.
+        The name that ``load`` takes.
     X : dict
-        The blocks by the name of the view, (n, d_k).
+        The features of each view, (n, d_k), by the view's name.
     y : ndarray of int8, shape (n,)
         The labels, -1 or +1.
     """
 
     name: str
-    X: dict[str, Any]
+    X: Mapping[str, Any]
     y: NDArray[Any]
 
     @property
     def n_tasks(self) -> int:
-        """Records of several views have one task."""
+        """1: records of several views have one task."""
         return 1
 
     def __len__(self) -> int:
         return len(self.y)
 
     def table(self) -> pa.Table:
-        """The records as a table that ``coterie learn`` reads.
+        """Return the records as a table that ``coterie learn`` reads.
 
         Its columns are ``label`` and, for each view, ``VIEW_0``, ``VIEW_1``, …; rows are shuffled, the same way each
         time.
@@ -86,7 +88,7 @@ class ViewDataset:
         order = np.random.default_rng(0).permutation(len(self))
         columns = {"label": np.where(self.y[order] > 0, "yes", "no")}
         for name, block in self.X.items():
-            dense = np.asarray(block.todense() if hasattr(block, "todense") else block)[order]
+            dense = (block if isinstance(block, np.ndarray) else block.toarray())[order]
             columns |= {f"{name}_{j}": column for j, column in enumerate(dense.T)}
         return pa.table({name: pa.array(held) for name, held in columns.items()})
 
@@ -95,11 +97,11 @@ class ViewDataset:
         return f"ViewDataset({self.name!r}: {len(self)} rows; {shown})"
 
     def taken(self, places: NDArray[np.int64]) -> ViewDataset:
-        """Some of the records, in that order."""
+        """Return some of the records, in the order given."""
         return ViewDataset(self.name, {name: block[places] for name, block in self.X.items()}, self.y[places])
 
     def of(self, views: Sequence[str]) -> ViewDataset:
-        """The records as some of the views show them."""
+        """Return the records with some of the views only."""
         return ViewDataset(self.name, {name: self.X[name] for name in views}, self.y)
 
 
@@ -187,8 +189,8 @@ def mfeat() -> ViewDataset:
     return ViewDataset("mfeat", blocks, signs(arrays["y"] % 2 == 0))
 
 
-def split(X: Any, views: int, normalised: bool) -> dict[str, Any]:
-    """The columns of X cut into so many views of the same size, what is left over left out.
+def split(X: Features, views: int, normalised: bool) -> dict[str, Features]:
+    """Cut the columns of X into so many views of the same size; columns left over are left out.
 
     Examples
     --------

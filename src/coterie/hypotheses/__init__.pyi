@@ -2,5 +2,5 @@ from .adaptive import AdaptiveGradient as AdaptiveGradient
 from .adaptive import DiagonalAROW as DiagonalAROW
 from .full import FullCovariance as FullCovariance
 from .heterogeneous import Heterogeneous as Heterogeneous
-from .linear import Linear as Linear
+from .linear import LinearWeights as LinearWeights
 from .p_norm import PNormed as PNormed

@@ -1,19 +1,16 @@
-"""Hypotheses whose every weight has a step of its own: adaptive gradients, and weights with a variance."""
+"""Hypotheses in which each weight has its own rate: adaptive gradients, and weights with a variance."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Literal
-
-import numpy as np
+from typing import ClassVar, Literal
 
 from coterie import spec
-from coterie.numeric.adaptive import Adaptive
-from coterie.numeric.confidence import Confident
-from coterie.numeric.models import Grouped, Levels
+from coterie.numeric.primal.adaptive import Adaptive
+from coterie.numeric.primal.arow import Confident
+from coterie.numeric.primal.grouped import Levels
 
-from . import linear, tables
-from .storage import Storage
+from .storage import BITS, DTYPE, STORAGE, Storage
 
 
 @spec.part
@@ -32,7 +29,7 @@ class AdaptiveGradient:
     start : float > 0
         What Q starts from; it matters for the first record of a weight only.
     storage, dtype, bits
-        As in :class:`coterie.hypotheses.Linear`; each weight takes twice the memory.
+        As in :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
 
     Raises
     ------
@@ -45,32 +42,31 @@ class AdaptiveGradient:
     AdaptiveGradient(step=0.5, start=1e-06, storage='auto', dtype='float64', bits=22)
     """
 
-    step: float = 0.7
-    start: float = 1e-6
-    storage: Literal["auto", "dense", "sparse", "hashed"] = "auto"
-    dtype: Literal["float64", "float32"] = "float64"
-    bits: int = 22
+    step: float = spec.field(
+        default=0.7,
+        above=0,
+        option="step",
+        metavar="E",
+        shown="0.7, for numbers 0.3",
+        help="How far a learner steps by the rules `logistic`, `squared` and `absolute`.",
+    )
+    start: float = spec.field(default=1e-6, above=0)
+    storage: Literal["auto", "dense", "sparse", "hashed"] = spec.field(STORAGE, default="auto")
+    dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")
+    bits: int = spec.field(BITS, default=22)
 
     forms: ClassVar[tuple[str, ...]] = ("levels",)
     moves: ClassVar[tuple[str, ...]] = ("gradient",)
     fades: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        spec.check_positive("step", self.step)
-        spec.check_positive("start", self.start)
-        self._storage.check()
-
-    def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Adaptive:
-        """Pairs (w, Q) for a relation of nested groups."""
-        made = self._storage.table(groups, features, dense, shared=True), self._storage.table(tasks, features, dense)
+    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Adaptive:
+        """Make a model of pairs (w, Q) for a relation of nested groups."""
+        made = self.tables.of_levels(groups, tasks, features, dense)
         return Adaptive(*made, levels, float(self.step), float(self.start))
 
-    def fit(self, model: Adaptive, groups: int, tasks: int, features: int, dense: bool) -> Adaptive:
-        """The model with room for so many groups, tasks and features."""
-        return self._storage.fit_grouped(model, groups, tasks, features, dense)  # type: ignore[no-any-return]
-
     @cached_property
-    def _storage(self) -> Storage:
+    def tables(self) -> Storage:
+        """Storage of the tables of weights: makes them and gives them room."""
         return Storage(self.storage, self.dtype, self.bits, paired=True)
 
 
@@ -94,7 +90,7 @@ class DiagonalAROW:
     r : float > 0
         How noisy labels are: 3 for text, 10 in general, 30 where labels are noisy.
     storage, dtype, bits
-        As in :class:`coterie.hypotheses.Linear`; each weight takes twice the memory.
+        As in :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
 
     Raises
     ------
@@ -107,46 +103,30 @@ class DiagonalAROW:
     DiagonalAROW(r=3, storage='auto', dtype='float64', bits=22)
     """
 
-    r: float = 10.0
-    storage: Literal["auto", "dense", "sparse", "hashed"] = "auto"
-    dtype: Literal["float64", "float32"] = "float64"
-    bits: int = 22
+    r: float = spec.field(
+        default=10.0,
+        above=0,
+        option="r",
+        metavar="R",
+        help="How noisy labels are, for the rule `arow`: 3 for text, 30 where they are very.",
+    )
+    storage: Literal["auto", "dense", "sparse", "hashed"] = spec.field(STORAGE, default="auto")
+    dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")
+    bits: int = spec.field(BITS, default=22)
 
     forms: ClassVar[tuple[str, ...]] = ("levels",)
     moves: ClassVar[tuple[str, ...]] = ("confidence",)
     fades: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        spec.check_positive("r", self.r)
         if self.r < LEAST_NOISE:
             raise ValueError(f"r must be at least {LEAST_NOISE:g}, got {self.r!r}: the precisions would overflow")
-        self._storage.check()
 
-    def grouped(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Confident:
-        """Pairs (mean, gained precision) for a relation of nested groups."""
-        made = self._storage.table(groups, features, dense, shared=True), self._storage.table(tasks, features, dense)
-        return Confident(*made, levels, float(self.r))
-
-    def fit(self, model: Confident, groups: int, tasks: int, features: int, dense: bool) -> Confident:
-        """The model with room for so many groups, tasks and features."""
-        return self._storage.fit_grouped(model, groups, tasks, features, dense)  # type: ignore[no-any-return]
+    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Confident:
+        """Make a model of pairs (mean, gained precision) for a relation of nested groups."""
+        return Confident(*self.tables.of_levels(groups, tasks, features, dense), levels, float(self.r))
 
     @cached_property
-    def _storage(self) -> Storage:
+    def tables(self) -> Storage:
+        """Storage of the tables of weights: makes them and gives them room."""
         return Storage(self.storage, self.dtype, self.bits, paired=True)
-
-
-@linear.weights.register(Adaptive)
-@linear.weights.register(Confident)
-def _(model: Any, tasks: int, features: int) -> tables.Weights:
-    return linear.combine(model, *linear.factors(model, tasks), tasks, features)
-
-
-@linear.factors.register(Adaptive)
-@linear.factors.register(Confident)
-def _(model: Any, tasks: int) -> Any:
-    return (model.levels.own[:tasks] != 0.0).astype(np.float64), np.ones(len(model.levels.weight))
-
-
-for _kind in (Adaptive, Confident):
-    linear.make_room.register(_kind)(linear.make_room.dispatch(Grouped))

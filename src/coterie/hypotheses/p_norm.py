@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.numeric.p_norm import PNorm, rescale
+from coterie.numeric.primal.p_norm import PNorm
 
 Matrix = NDArray[np.float64]
-
-TRANSFORMS = ("Ainv", "Ainvsqrt", "none")
 
 
 @spec.part
@@ -38,47 +36,33 @@ class PNormed:
     PNormed(p=6, transform='Ainv')
     """
 
-    p: float | Literal["auto"] = "auto"
-    transform: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv"
+    p: float | Literal["auto"] = spec.field(default="auto", words=("auto",), at_least=2)
+    transform: Literal["Ainv", "Ainvsqrt", "none"] = spec.field(default="Ainv", choices=("Ainv", "Ainvsqrt", "none"))
 
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
 
-    def __post_init__(self) -> None:
-        number = isinstance(self.p, (int, float)) and not isinstance(self.p, bool)
-        if self.p != "auto" and not (number and 2 <= self.p < math.inf):
-            raise ValueError(f"p must be 'auto' or a finite number, at least 2, got {self.p!r}")
-        if self.transform not in TRANSFORMS:
-            raise ValueError(f"transform must be one of {', '.join(TRANSFORMS)}, got {self.transform!r}")
-
     def start(self, sharing: Any, features: int, dense: bool) -> PNorm:
-        """A model of no task."""
-        none = np.zeros((0, features))
-        return PNorm(none, none.copy(), none.copy(), none.copy(), np.zeros((0, 0)), np.zeros(4), sharing)
+        """Make a model of no task."""
+        return PNorm.empty(sharing, features)
 
     def order(self, tasks: int, features: int) -> float:
-        """The p for so many weights."""
+        """Return the p for so many weights."""
         if self.p != "auto":
             return float(self.p)
         return max(2.0, 2.0 * math.log(max(tasks * features, 1)))
 
     def transformed(self, M: Matrix) -> Matrix:
-        """T for M."""
+        """Return T for M."""
         if self.transform == "none":
             return np.eye(len(M))
         return np.ascontiguousarray(M) if self.transform == "Ainv" else root_of(M)
 
     def grown(self, model: PNorm, M: Matrix, features: int) -> PNorm:
-        """The model of the same moves under M, with so many features: O(K² d + K³)."""
-        K, d = model.raw.shape
-        raw = np.pad(model.raw, ((0, len(M) - K), (0, features - d)))
-        T = self.transformed(M)
-        scalars = np.array([0.0, 0.0, 0.0, self.order(*raw.shape)])
-        made = PNorm(raw, T @ raw, np.zeros_like(raw), np.zeros_like(raw), T, scalars, model.sharing)
-        rescale(made)
-        return made
+        """Make the model of the same moves under M, with so many features: O(K² d + K³)."""
+        return model.grown(self.transformed(M), self.order(len(M), features), features)
 
 
 def root_of(M: Matrix) -> Matrix:
-    """The symmetric square root of a positive semidefinite matrix."""
+    """Return the symmetric square root of a positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(M)
     return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -7,11 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from coterie.numeric.sparse_tables import Sparse, SparsePairs
+from coterie import spec
+from coterie.numeric.weights.dense import RowMajor, RowMajorPairs
+from coterie.numeric.weights.hashed import Hashed, HashedPairs
+from coterie.numeric.weights.sparse import Sparse, SparsePairs
 
-from . import tables
+#: A table of every weight may take so many bytes before "auto" stores only what was moved.
+DENSE_LIMIT = 2**28
 
-STORAGES = ("auto", "dense", "sparse", "hashed")
+STORAGE = spec.Setting(
+    kind="text",
+    choices=("auto", "dense", "sparse", "hashed"),
+    option="storage",
+    metavar="HOW",
+    help="How weights are kept: `auto`, `dense`, `sparse` or `hashed` (fixed memory).",
+)
+DTYPE = spec.Setting(
+    kind="text",
+    choices=("float64", "float32"),
+    option="dtype",
+    help="Keep weights as `float64` or `float32`, half the memory.",
+)
+BITS = spec.Setting(
+    kind="whole",
+    at_least=1,
+    at_most=40,
+    option="storage_bits",
+    help="For hashed weights: 2^N of them in all.",
+)
 
 
 @dataclass(frozen=True)
@@ -23,57 +46,44 @@ class Storage:
     bits: int
     paired: bool = False
 
-    def check(self) -> None:
-        """Refuse what there is not: ValueError naming the argument."""
-        if self.storage not in STORAGES:
-            raise ValueError(f"storage must be one of {', '.join(STORAGES)}, got {self.storage!r}")
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
-        if not 1 <= self.bits <= 40:
-            raise ValueError(f"bits must lie between 1 and 40, got {self.bits!r}")
-
     def kind(self, rows: int, features: int, dense: bool) -> str:
-        """The storage, "auto" decided for a table of this size."""
+        """Return the storage, with "auto" decided for a table of this size."""
         if self.storage != "auto":
             return self.storage
-        return "dense" if dense or not self._too_large(rows * features) else "sparse"
+        numbers = rows * features * (2 if self.paired else 1)
+        return "dense" if dense or not _too_large(numbers, self.dtype) else "sparse"
 
     def table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
-        """An empty table; ``shared`` says that its rows are those of groups."""
+        """Make an empty table; ``shared`` says that its rows are those of groups."""
         kind = self.kind(rows, features, dense)
         if shared and rows * features <= 2**self.bits:
             kind = "dense"  # groups are few and every record moves them: a plain vector is the fastest exact form
         if kind == "hashed":
-            return (tables.hashed_pairs if self.paired else tables.hashed)(self.bits, self.dtype)
+            return (HashedPairs if self.paired else Hashed).empty(self.bits, self.dtype)
         if kind == "sparse":
-            return tables.sparse(rows, self.dtype, kind=SparsePairs if self.paired else Sparse)
-        return (tables.row_major_pairs if self.paired else tables.row_major)(rows, features, self.dtype)
+            return (SparsePairs if self.paired else Sparse).empty(rows, self.dtype)
+        return (RowMajorPairs if self.paired else RowMajor).empty(rows, features, self.dtype)
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
-        """A table with room for more, stored another way from where it would become too large."""
-        if tables.has_room(table, rows, features):
+        """Make room for so many rows and features, in another storage where a dense table would become too large."""
+        if table.has_room(rows, features):
             return table
-        if tables.is_dense(table):
+        if table.dense:
             table = self._changed_over(table, rows * features, dense)
-        return tables.fit_rows(tables.fit_features(table, features), rows)
+        return table.fit_features(features).fit_rows(rows)
 
-    def fit_grouped(self, model: Any, groups: int, tasks: int, features: int, dense: bool) -> Any:
-        """A model of groups and tasks with room for more."""
-        return model._replace(
-            groups=self.fit(model.groups, groups, features, dense), tasks=self.fit(model.tasks, tasks, features, dense)
-        )
+    def of_levels(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
+        """Make empty tables of so many groups and of so many tasks."""
+        return self.table(groups, features, dense, shared=True), self.table(tasks, features, dense)
 
     def _changed_over(self, table: Any, weights: int, dense: bool) -> Any:
         """A dense table that shall hold so many weights, as it is or in a storage that has an end."""
         if self.storage == "hashed" and weights > 2**self.bits:
-            return tables.to_hashed(table, self.bits)
-        if self.storage in ("auto", "sparse") and not dense and self._too_large(weights):
-            return tables.to_sparse(table)
+            return table.to_hashed(self.bits)
+        if self.storage in ("auto", "sparse") and not dense and _too_large(table.numbers * weights, table.values.dtype):
+            return table.to_sparse()
         return table
 
-    @property
-    def _numbers(self) -> int:
-        return 2 if self.paired else 1
 
-    def _too_large(self, weights: int) -> bool:
-        return weights * self._numbers * np.dtype(self.dtype).itemsize > tables.DENSE_LIMIT
+def _too_large(numbers: int, dtype: Any) -> bool:
+    return bool(numbers * np.dtype(dtype).itemsize > DENSE_LIMIT)

@@ -1,1 +1,1 @@
-"""What a command does as one call of the library: a learner chosen by words, files gone through, a summary made."""
+"""The work of each command as one call: a learner chosen by words, a pass over files, a summary."""

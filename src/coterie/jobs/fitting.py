@@ -1,172 +1,237 @@
-"""Files to a fitted batch model: what it is by names and numbers, how much to smooth and to share by rows left out."""
+"""Batch models of files: chosen by words and numbers, smoothing and sharing chosen by rows left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import relations
+from coterie import relations, spec
 from coterie.batch.classifier import MultitaskKernelClassifier
-from coterie.batch.coding import Labels, labels_of
 from coterie.batch.linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
-from coterie.batch.output_kernel import OptimalOutputKernel
+from coterie.batch.output_kernels import OptimalOutputKernel
 from coterie.batch.path import RidgePath, predicted_left_out, ridge_path
 from coterie.batch.ridge import MultitaskKernelRidge
 from coterie.batch.svm import MultitaskSVC, MultitaskSVR
-from coterie.jobs.choices import Choice, require_one_of
-from coterie.jobs.named_parts import RELATIONS
-from coterie.kernels import Gaussian, Linear, Polynomial, median_distance
-from coterie.streams.errors import FieldError, InputError
-from coterie.streams.reading import Reading
+from coterie.batch.targets import Classes, classes_of
+from coterie.inputs.encoding import Encoder
+from coterie.inputs.errors import FieldError, InputError
+from coterie.io.readers import Reading
+from coterie.kernels import Gaussian, Polynomial, median_distance
+from coterie.settings import Setting, Value, options_of, settings_of
+from coterie.spec import Choice
+
+from .choosing import (
+    check_relation,
+    chosen_by,
+    is_learned,
+    listed,
+    make_part,
+    make_relation,
+    options_shown,
+    require_one_of,
+    takes,
+)
+from .related import Naming
 
 if TYPE_CHECKING:
-    from coterie.streams.readers import Reader
+    from coterie.io.readers import Reader
 
 Array = NDArray[Any]
 
-METHODS = ("ridge", "classifier", "svc", "svr", "linear-svc", "linear-svr")
-NUMERIC = ("ridge", "svr", "linear-svr")
-WITH_KERNEL = ("ridge", "classifier", "svc", "svr")
-KERNELS = ("gaussian", "linear", "polynomial")
-#: What goes with some methods or kernels only.
-_ONLY_WITH = (
-    ("alpha", "method", ("ridge", "classifier")),
-    ("choose_on", "method", ("ridge", "classifier")),
-    ("C", "method", ("svc", "svr", "linear-svc", "linear-svr")),
-    ("kernel", "method", WITH_KERNEL),
-    ("sigma", "method", WITH_KERNEL),
-    ("degree", "method", WITH_KERNEL),
-    ("sigma", "kernel", ("gaussian",)),
-    ("degree", "kernel", ("polynomial",)),
-)
-_OF_RELATIONS = ("share", "b", "groups", "parents", "graph", "matrix")
-#: Relations of the batch: the fixed ones of streams, one that is chosen and one that is learned.
+
+class Method(NamedTuple):
+    """A batch model by name.
+
+    Attributes
+    ----------
+    estimator : type
+        Its class.
+    numeric : bool
+        Whether labels are numbers.
+    instead : str
+        The method for labels of the other kind.
+    options : tuple of str
+        What can be said of it besides its relation.
+    """
+
+    estimator: type[Any]
+    numeric: bool
+    instead: str
+    options: tuple[str, ...]
+
+
+_OF_KERNELS = ("kernel", *dict.fromkeys(name for choice in chosen_by("kernel").values() for name in choice.options))
+METHODS = {
+    "ridge": Method(MultitaskKernelRidge, True, "classifier", ("alpha", "choose_on", *_OF_KERNELS)),
+    "classifier": Method(MultitaskKernelClassifier, False, "ridge", ("alpha", "choose_on", *_OF_KERNELS)),
+    "svc": Method(MultitaskSVC, False, "svr", ("C", *_OF_KERNELS)),
+    "svr": Method(MultitaskSVR, True, "svc", ("C", *_OF_KERNELS)),
+    "linear-svc": Method(MultitaskLinearSVC, False, "linear-svr", ("C",)),
+    "linear-svr": Method(MultitaskLinearSVR, True, "linear-svc", ("C",)),
+}
+#: The relation that is chosen by rows left out, and the one that is learned.
 CHOSEN, LEARNED = "mixed", "optimal"
-FIXED = ("half", "independent", "pooled", "mean", "clusters", "hierarchy", "graph", "matrix")
+GAUSSIAN = "gaussian"
 #: From one model a task to one for all.
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
-@dataclass(frozen=True)
-class Fitting:
-    """A batch model by names and numbers.
+def relations_of_batches() -> dict[str, Choice]:
+    """Return the relations of batch models: one chosen by rows left out, one learned, the fixed ones of streams."""
+    fixed = {word: choice for word, choice in chosen_by("relation").items() if not is_learned(choice)}
+    return chosen_by("batch relation") | fixed
 
-    Parameters
-    ----------
-    method : str, optional
-        One of `METHODS`; ridge regression where labels are numbers of which there are more than two, else the
-        classifier.
-    kernel : str, optional
-        One of `KERNELS`; ``"gaussian"`` without.
-    sigma : float, optional
-        Of the Gaussian kernel; the median distance of records without.
-    degree : int, optional
-        Of the polynomial kernel; 2 without.
-    alpha : float, optional
-        Of ridge regression and its classifier; the one with the least error on rows left out without.
-    C : float, optional
-        Of the support vector machines; 1 without.
-    relation : str, optional
-        ``"mixed"`` (`MixedEffect`, its omega the ``share`` or chosen by rows left out), ``"optimal"``
-        (`OptimalOutputKernel`), or one of `FIXED`; without, what else is given implies, else ``"mixed"``.
-    share, b, groups, parents, graph, matrix
-        As in `coterie.jobs.choices.Choice`.
-    choose_on : int, optional
-        On so many records at most, 2000 without, drawn at random, alpha and the relation are chosen: the time of it
-        grows with their third power, and the model is fitted on all records.
+
+@dataclass(frozen=True)
+class FitConfig:
+    """A batch model by words and numbers.
+
+    The fields are what is not the matter of the relation; ``options`` has the relation's options by name, a file being
+    given by its path. `of` takes all of it by name, as `fit_options` lists it. The time to choose alpha and the
+    relation grows with the third power of ``choose_on``.
 
     Raises
     ------
     ValueError
-        For an unknown name, or arguments that do not go together: none is ignored.
+        For an unknown name, or options that do not go together: none is ignored.
 
     Examples
     --------
-    >>> Fitting(kernel="linear", share=0.5).relation_of(str)
+    >>> FitConfig.of(kernel="linear", share=0.5).relation_of(str)
     MixedEffect(omega=0.5)
     """
 
-    method: str | None = None
-    kernel: str | None = None
-    sigma: float | None = None
-    degree: int | None = None
-    alpha: float | None = None
-    C: float | None = None
-    relation: str | None = None
-    share: Any = None
-    b: Any = None
-    groups: str | None = None
-    parents: str | None = None
-    graph: str | None = None
-    matrix: str | None = None
-    choose_on: int | None = None
+    method: str | None = spec.field(
+        default=None,
+        kind="text",
+        help="`ridge` (the default for more than two different numbers), `classifier` (for all other labels), `svc`, "
+        "`svr`, `linear-svc` or `linear-svr`.",
+    )
+    kernel: str | None = spec.field(default=None, kind="text", help="The kernel: {kernel}.")
+    sigma: float | None = spec.field(
+        options_of(Gaussian)["sigma"],
+        default=None,
+        help="Width of the Gaussian kernel; the median distance of records where it is not given.",
+    )
+    degree: int | None = spec.field(options_of(Polynomial)["degree"], default=None, shown="2")
+    alpha: float | None = spec.field(
+        default=None,
+        metavar="A",
+        help="How much ridge regression smooths; chosen by rows left out where it is not given.",
+    )
+    choose_on: int | None = spec.field(
+        default=None,
+        kind="whole",
+        checked=False,
+        shown="2000",
+        help="Choose alpha and the relation on so many records, drawn at random; time grows with N³. All records are "
+        "fitted.",
+    )
+    C: float | None = spec.field(
+        default=None, metavar="C", shown="1", help="Weight of the losses of support vector machines."
+    )
+    relation: str | None = spec.field(
+        default=None,
+        kind="text",
+        help="How tasks share: {relation}. How much `mixed` shares is chosen by rows left out where it is not given.",
+    )
+    options: Mapping[str, Value] = dataclass_field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **given: Value | None) -> FitConfig:
+        """Make the configuration of all that is given by name, None saying nothing."""
+        said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        own = {name: said.pop(name) for name in settings_of(cls) if name in said}
+        return cls(**own, options=said)
 
     def __post_init__(self) -> None:
-        require_one_of("method", self.method, METHODS)
-        require_one_of("kernel", self.kernel, KERNELS)
-        require_one_of("relation", self.relation, (CHOSEN, LEARNED, *FIXED))
-        self._check_pairs()
+        require_one_of("method", self.method, tuple(METHODS))
+        require_one_of("kernel", self.kernel, sorted(chosen_by("kernel"), key=lambda word: word != GAUSSIAN))
+        require_one_of("relation", self.relation, tuple(relations_of_batches()))
+        self._check_method()
+        self._check_kernel()
         self._check_relation()
         if self.choose_on is not None and self.choose_on < 2:
             raise FieldError("{} must be two records at least, got {n!r}", "choose_on", n=self.choose_on)
 
-    def _check_pairs(self) -> None:
-        used = {"method": self.method or "ridge", "kernel": self.kernel or "gaussian"}
-        for name, of, allowed in _ONLY_WITH:
-            if getattr(self, name) is not None and used[of] not in allowed:
-                default = ", the default" if getattr(self, of) is None else ""
-                takes = f"{of} {' or '.join(allowed)}, not with {of} {used[of]!r}{default}"
-                raise FieldError("{} goes with {takes}", name, takes=takes)
+    def _check_method(self) -> None:
+        method = self.method or "ridge"
+        for name in ("alpha", "choose_on", "C", *_OF_KERNELS):
+            if getattr(self, name) is not None and name not in METHODS[method].options:
+                fitting = (word for word, each in METHODS.items() if name in each.options)
+                raise _goes_with(name, "method", fitting, method, self.method is None)
+
+    def _check_kernel(self) -> None:
+        for word, choice in chosen_by("kernel").items():
+            for name in choice.options if word != (self.kernel or GAUSSIAN) else ():
+                if getattr(self, name) is not None:
+                    raise _goes_with(name, "kernel", [word], self.kernel or GAUSSIAN, self.kernel is None)
 
     def _check_relation(self) -> None:
-        if self.relation == LEARNED and self._said(_OF_RELATIONS):
+        name = self.relation_name
+        if self.relation == LEARNED and self.options:
             raise ValueError("relation 'optimal' is learned: nothing else is said of it")
         if self.relation == LEARNED and self.choose_on is not None:
             message = "{} does not go with relation 'optimal', which is learned from all records"
             raise FieldError(message, "choose_on")
-        if self.relation == CHOSEN and (more := self._said(_OF_RELATIONS[1:])):
-            message = "{} does not go with relation 'mixed', which takes {} alone"
-            raise FieldError(message, next(iter(more)), "share")
-        if self.relation not in (CHOSEN, LEARNED):
-            self._choice()
+        more = [each for each in self.options if each not in relations_of_batches()[name].options]
+        if self.relation == CHOSEN and more:
+            raise FieldError("{} does not go with relation 'mixed', which takes {} alone", more[0], "share")
+        check_relation(relations_of_batches()[name], self.options, self.relation is not None)
 
     @property
-    def kind(self) -> str:
-        """The relation's name."""
+    def relation_name(self) -> str:
+        """The relation: the one given, or the first that takes the options given."""
         if self.relation is not None:
             return self.relation
-        more = self._said(_OF_RELATIONS[1:])
-        return self._choice().kind if more else CHOSEN
+        choices = relations_of_batches()
+        return next((word for word, choice in choices.items() if takes(choice, self.options)), CHOSEN)
 
-    def relation_of(self, naming: Callable[[str], Any]) -> Any:
-        """The relation, None where it is to be chosen."""
-        if self.kind == LEARNED:
-            return OptimalOutputKernel()
-        if self.kind == CHOSEN:
-            return None if self.share is None else relations.MixedEffect(omega=float(self.share))
-        return RELATIONS[self.kind].make(self._choice(), naming)
+    def relation_of(self, naming: Naming) -> Any:
+        """Make the relation, None if it is to be chosen."""
+        if self.relation_name == CHOSEN and not self.options:
+            return None
+        return make_relation(relations_of_batches()[self.relation_name], self.options, naming)
 
     def kernel_of(self, X: Any) -> Any:
-        """The kernel."""
-        if self.kernel in (None, "gaussian"):
-            return Gaussian(median_distance(X) if self.sigma is None else self.sigma)
-        return Linear() if self.kernel == "linear" else Polynomial(2 if self.degree is None else self.degree)
+        """Make the kernel."""
+        given = {name: held for name in _OF_KERNELS if (held := getattr(self, name)) is not None}
+        if self.kernel in (None, GAUSSIAN):
+            given.setdefault("sigma", median_distance(X))
+        return make_part(chosen_by("kernel")[self.kernel or GAUSSIAN], given)
 
-    def _choice(self) -> Choice:
-        return Choice(self.relation, **self._said(_OF_RELATIONS))
 
-    def _said(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {name: held for name in names if (held := getattr(self, name)) is not None}
+def fit_options() -> dict[str, dict[str, Setting]]:
+    """Return the options of a batch model by name, in the groups that help has for them.
+
+    Examples
+    --------
+    >>> list(fit_options()["learning"])
+    ['method', 'kernel', 'sigma', 'degree', 'alpha', 'choose_on', 'C']
+    """
+    choices = relations_of_batches()
+    lists = {"kernel": listed(chosen_by("kernel"), GAUSSIAN), "relation": listed(choices, CHOSEN)}
+    own = {
+        name: replace(setting, help=setting.help.format(**lists)) for name, setting in settings_of(FitConfig).items()
+    }
+    relation = {"relation": own.pop("relation")} | options_shown(choices.values())
+    return {"sharing": relation, "learning": own}
+
+
+def _goes_with(name: str, of: str, words: Iterable[str], used: str, default: bool) -> FieldError:
+    takes = f"{of} {' or '.join(words)}, not with {of} {used!r}{', the default' if default else ''}"
+    return FieldError("{} goes with {takes}", name, takes=takes)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What came of it.
+    """A fitted model, and what was chosen for it.
 
     Attributes
     ----------
@@ -200,10 +265,10 @@ class Fitted:
     path: RidgePath | None
     chosen: tuple[str, ...] = ()
     edge: float | None = None
-    right: Mapping[str, float] = field(default_factory=dict)
+    right: Mapping[str, float] = dataclass_field(default_factory=dict)
 
 
-def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
+def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
     """Read all records, choose what is to be chosen, and fit.
 
     Parameters
@@ -211,7 +276,7 @@ def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
     read : callable
         ``read()`` gives a reader, ``read(encoder=..., update=False)`` one that encodes by what the first has seen, so
         that scales are those of all records.
-    fitting : Fitting
+    config : FitConfig
         Which model.
 
     Raises
@@ -222,30 +287,28 @@ def fit_files(read: Callable[..., Reader], fitting: Fitting) -> Fitted:
         For labels that do not fit the method, and what the model refuses.
     """
     X, y, task, reader = _records(read)
-    method = fitting.method or ("ridge" if _numeric(y) else "classifier")
-    target = _target(y, method, reader.path)
-    relation = fitting.relation_of(int if task.dtype.kind in "iu" else str)
-    kernel = fitting.kernel_of(X) if method in WITH_KERNEL else None
-    if method in _RIDGES:
-        center: dict[str, Any] = {"center": True} if method == "ridge" else {}
+    name = config.method or ("ridge" if _numeric(y) else "classifier")
+    method = METHODS[name]
+    target = _target(y, name, reader.path)
+    relation = config.relation_of(int if task.dtype.kind in "iu" else str)
+    kernel = config.kernel_of(X) if "kernel" in method.options else None
+    if "alpha" in method.options:
+        center: dict[str, Any] = {"center": True} if method.numeric else {}
         ridge = MultitaskKernelRidge(kernel, relation, **center)
-        labels, outputs = _outputs(target, method)
-        choice = _chosen(ridge, fitting.alpha, X, outputs, task, fitting.choose_on or 2000, labels)
-        model: Any = _RIDGES[method](kernel, choice.relation, choice.alpha, **center)
+        labels, outputs = (None, target) if method.numeric else classes_of(target)[:2]
+        choice = _chosen(ridge, config.alpha, X, outputs, task, config.choose_on or 2000, labels)
+        model = method.estimator(kernel, choice.relation, choice.alpha, **center)
     else:
         choice = Chosen(relations.MixedEffect(omega=0.5) if relation is None else relation)
-        model = _MACHINES[method](
-            **({} if kernel is None else {"kernel": kernel}),
-            relation=choice.relation,
-            C=1.0 if fitting.C is None else fitting.C,
-        )
+        given = {} if kernel is None else {"kernel": kernel}
+        model = method.estimator(**given, relation=choice.relation, C=1.0 if config.C is None else config.C)
     model.fit(X, target, task)
     model.encoder_ = reader.encoder
     return Fitted(model, Reading.of(reader), len(model.tasks_), *choice[2:])
 
 
 class Chosen(NamedTuple):
-    """A relation, and where they were chosen alpha and what there is to say of the choice."""
+    """A relation with an alpha, and how they were chosen."""
 
     relation: Any
     alpha: float | None = None
@@ -258,10 +321,10 @@ class Chosen(NamedTuple):
 
 
 def _chosen(
-    ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int, labels: Labels | None
+    ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int, labels: Classes | None
 ) -> Chosen:
-    """The relation and alpha with the least error on rows left out, beside one model a task and one for all."""
-    if getattr(ridge.relation, "form", None) == "alternated":
+    """Choose the relation and alpha with the least error on rows left out, beside one model a task and one for all."""
+    if isinstance(ridge.relation, OptimalOutputKernel):
         if alpha is None:
             message = "{0} is chosen by rows left out, which a relation that is learned has not: give {0}"
             raise FieldError(message, "alpha")
@@ -285,36 +348,27 @@ def _chosen(
 
 
 def _right(
-    labels: Labels, models: Mapping[str, MultitaskKernelRidge], X: Any, Y: Array, task: Array, tasks: list[Any]
+    labels: Classes, models: Mapping[str, MultitaskKernelRidge], X: Any, Y: Array, task: Array, tasks: list[Any]
 ) -> dict[str, float]:
-    """The share of rows whose class is predicted right when they are not learned from."""
+    """Return the share of rows whose class is predicted right when they are not learned from."""
     outputs = {name: predicted_left_out(model, X, Y, task, tasks) for name, model in models.items()}
     truth = labels.labels(labels.scores(Y))
     return {name: float(np.mean(labels.labels(labels.scores(F)) == truth)) for name, F in outputs.items()}
 
 
 def _tried(relation: Any) -> tuple[list[Any], dict[str, int]]:
-    """The relations to try, and which of them are one model a task and one for all."""
+    """Return the relations to try, and which of them are one model a task and one for all."""
     if relation is None:
         return [relations.MixedEffect(omega=omega) for omega in SHARES], {"independent": 0, "pooled": -1}
     ends = [relations.MixedEffect(omega=omega) for omega in (SHARES[0], SHARES[-1])]
     return [relation, *ends], {"independent": 1, "pooled": 2}
 
 
-_RIDGES: dict[str, Any] = {"ridge": MultitaskKernelRidge, "classifier": MultitaskKernelClassifier}
-_MACHINES: dict[str, Any] = {
-    "svc": MultitaskSVC,
-    "svr": MultitaskSVR,
-    "linear-svc": MultitaskLinearSVC,
-    "linear-svr": MultitaskLinearSVR,
-}
-
-
 def _records(read: Callable[..., Reader]) -> tuple[Any, Array, Array, Reader]:
-    """All records: read once to learn scales, and where these moved along once more."""
+    """Read all records, and once more where the first pass has moved the scales."""
     reader = read()
     block = _joined(reader)
-    if reader.encoder is not None and reader.encoder.scale in ("standard", "auto"):
+    if isinstance(reader.encoder, Encoder) and reader.encoder.scale in ("standard", "auto"):
         reader = read(encoder=reader.encoder, update=False)
         block = _joined(reader)
     if block.y is None:
@@ -333,35 +387,29 @@ def _joined(reader: Reader) -> Any:
 
 
 def _numeric(y: Array) -> bool:
-    """Whether labels are numbers, more than two different ones."""
+    """Tell whether labels are numbers, more than two different ones."""
     values = _numbers(y)
     return values is not None and len(np.unique(values)) > 2
 
 
 def _target(y: Array, method: str, path: str) -> Array:
     values = _numbers(y)
-    if method in NUMERIC:
+    if METHODS[method].numeric:
         if values is None:
             raise InputError(f"has labels that are no numbers, which method {method!r} needs", path)
         return values
     if values is not None and (broken := values[values != np.round(values)]).size and len(np.unique(values)) > 2:
-        instead = {"classifier": "ridge", "svc": "svr", "linear-svc": "linear-svr"}[method]
         raise InputError(
             f"has labels that are numbers, as {broken[0]}, of which method {method!r} would make a class each: "
-            f"take method {instead!r}",
+            f"take method {METHODS[method].instead!r}",
             path,
         )
     return y
 
 
 def _numbers(y: Array) -> Array | None:
-    """Labels as numbers, None where one is not."""
+    """Return labels as numbers, None if one is not."""
     try:
         return np.asarray(y, np.float64)
     except (TypeError, ValueError):
         return None
-
-
-def _outputs(target: Array, method: str) -> tuple[Labels | None, Array]:
-    """The numbers that are regressed, and what makes classes of them."""
-    return (None, target) if method in NUMERIC else labels_of(target, "one-vs-all")[:2]

@@ -12,21 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.evaluation.comparison import Comparison, compare
+from coterie.evaluation.progressive import progressive_validation
+from coterie.evaluation.stream_model import stream_model_of
+from coterie.evaluation.trace import Trace
 from coterie.index import distinct_labels
-from coterie.jobs.shares import Sharing, sharing
+from coterie.inputs.errors import FieldError, InputError
+from coterie.io.readers import Reading
+from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
-from coterie.streams.comparison import Comparison, compare
-from coterie.streams.errors import FieldError, InputError
-from coterie.streams.progressive import Trace, progressive_validation
-from coterie.streams.reading import Reading
+
+from .shares import Sharing, sharing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coterie.jobs.choices import Choice
-    from coterie.jobs.querying import Questioning
-    from coterie.streams.block import Block
-    from coterie.streams.readers import Reader
+    from coterie.inputs.block import Block
+    from coterie.io.readers import Reader
+
+    from .learner_config import LearnerConfig
+    from .querying import Questioning
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
@@ -43,7 +48,7 @@ OnRound = Callable[[Mapping[str, Trace]], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a pass over files.
+    """The result of a pass over files.
 
     Attributes
     ----------
@@ -73,7 +78,7 @@ class Outcome:
         return self.comparison.traces[self.learner]
 
     def relation(self, learner: str, most: int) -> Sharing | None:
-        """How the tasks share that have most examples, at most so many of them; None for views, which have no tasks."""
+        """The sharing of the tasks with most examples, at most so many of them; None for views, which have no tasks."""
         trace = self.comparison.traces[learner]
         if trace.weights is not None:
             return None
@@ -84,7 +89,7 @@ class Outcome:
 
 def learn(
     reader: Reader,
-    choices: Mapping[str, Choice],
+    choices: Mapping[str, LearnerConfig],
     *,
     delay: int = 0,
     alone: bool = False,
@@ -97,7 +102,7 @@ def learn(
     ----------
     reader : Reader
         Read once, in bounded memory; what is kept of a record is its prediction.
-    choices : mapping of name to Choice
+    choices : mapping of name to LearnerConfig
         The learners.
     delay : int
         Labels come after so many further records have been predicted.
@@ -139,10 +144,10 @@ def go_on(
     same model, bit for bit, whether they are learned in one pass or one after the other. One that asks for labels
     learns all that the files have, as they have come back to it, unless `asking` says how to ask anew.
     """
-    taught = model.passive if asking is None else asking.around(model)
+    going = base_model(model) if asking is None else asking.around(model)
     with closing(_Stream(reader)) as stream:
-        outcome = _go(stream, {TOGETHER: taught}, delay, True, on_round)
-    kept = replace(outcome.comparison, models={TOGETHER: model if asking is None else taught})
+        outcome = _go(stream, {TOGETHER: going}, delay, True, on_round)
+    kept = replace(outcome.comparison, models={TOGETHER: model if asking is None else going})
     return replace(outcome, comparison=kept)
 
 
@@ -159,7 +164,7 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
     if fresh:
         stream.require_labels_in_time(delay)
     for model in comparison.models.values():
-        model.encoder_ = stream.reader.encoder
+        stream_model_of(model).encoder = stream.reader.encoder
     best = min(models, key=lambda name: comparison.traces[name].error)
     return Outcome(comparison, best, Reading.of(stream.reader), time.perf_counter() - started)
 
@@ -209,18 +214,19 @@ class _Stream:
 
     @property
     def naming(self) -> Callable[[str], Any]:
-        """What makes a task's label of its text in a file: tasks may be whole numbers."""
+        """The function that makes a task's label of its text in a file: tasks may be whole numbers."""
         task = self._first.task
         return int if task is not None and task.dtype.kind in "iu" else str
 
     def guard(self, models: Any) -> None:
         """Refuse records that one of these models would refuse."""
         for model in models:
-            self._kind = model.label_kind
-            if model.fitted and not self._kind.numeric:
-                self._labels.update(dict.fromkeys(model.labels_.inside))
-            self._allowed += model.task_checks()
-            self._before.update(getattr(model, "tasks_", ()) if model.fitted else ())
+            inner = stream_model_of(model)
+            self._kind = inner.label_kind
+            if inner.fitted and not self._kind.numeric:
+                self._labels.update(dict.fromkeys(self._kind.inside))
+            self._allowed += inner.task_checks()
+            self._before.update(inner.known_tasks)
 
     def __iter__(self) -> Iterator[Block]:
         before = time.process_time()
@@ -272,7 +278,7 @@ class _Stream:
         try:
             self._kind.values(block.y)
         except ValueError:
-            wrong = np.array([not self._kind.takes(label) for label in np.asarray(block.y)])
+            wrong = np.array([not _is_number(self._kind, label) for label in np.asarray(block.y)])
             label = np.asarray(block.y)[np.argmax(wrong)]
             raise self._error(f"{label!r} is no number that can be learned", "label", block, wrong) from None
 
@@ -292,6 +298,14 @@ class _Stream:
     ) -> InputError:
         line = int(block.place[np.argmax(rows)])
         return InputError(message, self.reader.path, line, _role(self.reader, role), hint)
+
+
+def _is_number(kind: Any, label: Any) -> bool:
+    try:
+        kind.values([label])
+    except ValueError:
+        return False
+    return True
 
 
 def _role(reader: Reader, role: str) -> str | None:

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from coterie.streams.block import Block
-    from coterie.streams.readers import Reader
+    from coterie.inputs.block import Block
+    from coterie.io.readers import Reader
 
 
 class Predictions(NamedTuple):
-    """What a model says of n consecutive records.
+    """Predictions of a model for n consecutive records.
 
     Attributes
     ----------
@@ -67,16 +67,15 @@ def predict_records(model: Any, reader: Reader) -> Generator[Predictions]:
 
 def _predicted(model: Any, block: Block, reader: Reader) -> Predictions:
     try:
-        told = model.decide_block(block)
+        made = model.__predict_block__(block)
     except ValueError as error:
-        raise placed(model.decide_block, block, reader, error) from None
-    labels, sure = model.labels_.labels(told), model.labels_.strength(told)
-    return Predictions(block.place, model.tasks_of(block), labels, sure, model.block_probabilities(block, told))
+        raise placed(model.__predict_block__, block, reader, error) from None
+    return Predictions(block.place, *made)
 
 
 def placed(decide: Callable[[Block], Any], block: Block, reader: Reader, error: ValueError) -> ValueError:
     """The same refusal with the place of the first record that meets it."""
-    from coterie.streams.errors import InputError
+    from coterie.inputs.errors import InputError
 
     for i in range(len(block)):
         try:

@@ -6,31 +6,27 @@ import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.asking import Always, Below, Margin, Randomly, RelationRow
+from coterie import spec
+from coterie.inputs.errors import FieldError, InputError
 from coterie.online import SelectiveSampling
-from coterie.streams.errors import FieldError, InputError
+from coterie.online.selective import base_model
+from coterie.settings import Setting, settings_of
+
+from .choosing import chosen_by, listed, make_part, options_shown, require_one_of
 
 if TYPE_CHECKING:
     from typing import IO
 
     from numpy.typing import NDArray
 
-    from coterie.streams.readers import Reader
+    from coterie.io.readers import Reader
 
-#: By name, the part and what its number is called.
-ASKS: dict[str, tuple[Any, str | None]] = {
-    "margin": (Margin, "c"),
-    "row": (RelationRow, None),
-    "below": (Below, "threshold"),
-    "randomly": (Randomly, "rate"),
-    "always": (Always, None),
-}
 #: What limits and chance are called there, and here.
 _OF_LABELS = {"budget": "label_budget", "window": "label_window", "per_task": "label_per_task", "seed": "ask_seed"}
 _KEY = "place"
@@ -38,12 +34,12 @@ _KEY = "place"
 
 @dataclass(frozen=True)
 class Questioning:
-    """How labels are asked for, in words and numbers.
+    """Selective sampling described in words and numbers.
 
     Parameters
     ----------
     ask : str
-        One of `ASKS`.
+        How likely a label is asked for, one of the parts of `coterie.asking`.
     ask_c : float, optional
         The c of ``"margin"`` (0.3 where it is not given), the threshold of ``"below"``, the rate of ``"randomly"``.
     label_budget, label_window, label_per_task, ask_seed
@@ -60,32 +56,51 @@ class Questioning:
     Margin(c=0.5)
     """
 
-    ask: str = "margin"
+    ask: str = spec.field(
+        default="margin",
+        kind="text",
+        help="Learn only from labels asked for by {ask}: see [Asking for labels](asking.md).",
+    )
     ask_c: float | None = None
-    label_budget: int | None = None
-    label_window: int | None = None
-    label_per_task: int | float | None = None
-    ask_seed: int = 0
+    label_budget: int | None = spec.field(default=None, kind="whole", checked=False, help="Ask for at most N labels.")
+    label_window: int | None = spec.field(
+        default=None,
+        kind="whole",
+        checked=False,
+        help="The limits are for any N records in a row, not for all.",
+    )
+    label_per_task: int | float | None = spec.field(
+        default=None,
+        kind="text",
+        metavar="N|S",
+        help="At most N labels a task, or a share S of the budget, as 0.1.",
+    )
+    ask_seed: int = spec.field(
+        default=0,
+        kind="whole",
+        checked=False,
+        shown="0",
+        help="Seed of the random numbers.",
+    )
 
     def __post_init__(self) -> None:
-        from coterie.jobs.choices import require_one_of
-
-        require_one_of("ask", self.ask, tuple(ASKS))
-        name = ASKS[self.ask][1]
-        if name is None and self.ask_c is not None:
+        choices = chosen_by("ask")
+        require_one_of("ask", self.ask, sorted(choices, key=lambda word: word != "margin"))
+        choice = choices[self.ask]
+        if self.ask_c is not None and "ask_c" not in choice.options:
             raise FieldError("ask {ask!r} takes no number {}, got {n!r}", "ask_c", ask=self.ask, n=self.ask_c)
-        if name not in (None, "c") and self.ask_c is None:
-            raise FieldError("ask {ask!r} needs a number {}, its {called}", "ask_c", ask=self.ask, called=name)
+        if self.ask_c is None and "ask_c" in choice.required:
+            called = choice.field("ask_c")
+            raise FieldError("ask {ask!r} needs a number {}, its {called}", "ask_c", ask=self.ask, called=called)
         try:
             self.part  # noqa: B018 - refuses a number out of range
         except ValueError as error:
-            raise FieldError.of(error, {str(name): "ask_c"}) from None
+            raise FieldError.of(error, {choice.field("ask_c"): "ask_c"}) from None
 
     @property
     def part(self) -> Any:
-        """How likely a label is asked for."""
-        kind, name = ASKS[self.ask]
-        return kind() if name is None or self.ask_c is None else kind(**{name: self.ask_c})
+        """The part that gives the chance of asking."""
+        return make_part(chosen_by("ask")[self.ask], {} if self.ask_c is None else {"ask_c": self.ask_c})
 
     def around(self, model: Any) -> SelectiveSampling:
         """The model, made to ask; one that asks already is asked anew, what it has learned being kept.
@@ -96,13 +111,26 @@ class Questioning:
             If the model cannot be asked so.
         """
         made = SelectiveSampling(
-            model.passive, self.part, self.label_budget, self.label_window, self.label_per_task, self.ask_seed
+            base_model(model), self.part, self.label_budget, self.label_window, self.label_per_task, self.ask_seed
         )
         try:
             made.check()
         except (TypeError, ValueError) as error:
             raise FieldError.of(error, _OF_LABELS) from None
         return made
+
+
+def asking_options() -> dict[str, Setting]:
+    """The options of asking for labels, by name.
+
+    Examples
+    --------
+    >>> list(asking_options())
+    ['ask', 'ask_c', 'label_budget', 'label_window', 'label_per_task', 'ask_seed']
+    """
+    choices, own = chosen_by("ask"), settings_of(Questioning)
+    asks = replace(own["ask"], help=own["ask"].help.format(ask=listed(choices, "margin")))
+    return {"ask": asks} | options_shown(choices.values()) | {name: own[name] for name in own if name != "ask"}
 
 
 class Wanted(NamedTuple):
@@ -121,12 +149,12 @@ class Wanted(NamedTuple):
 
     @property
     def labels(self) -> int:
-        """How many labels are wanted."""
+        """The number of labels wanted."""
         return sum(map(len, self.places.values()))
 
 
 def wanted_records(model: SelectiveSampling, reader: Reader) -> Wanted:
-    """Which records of files a model that has learned wants to have labelled; nothing is learned.
+    """Find the records of files that a model wants to have labelled; nothing is learned.
 
     Parameters
     ----------
@@ -140,7 +168,7 @@ def wanted_records(model: SelectiveSampling, reader: Reader) -> Wanted:
     InputError
         With file and line, for a record that has a label, cannot be read, or has a task that the model refuses.
     """
-    from coterie.jobs.predicting import placed
+    from .predicting import placed
 
     found: dict[str, list[NDArray[np.int64]]] = {}
     examples = 0
@@ -151,9 +179,9 @@ def wanted_records(model: SelectiveSampling, reader: Reader) -> Wanted:
                 message = "has a label, and only records without one are asked about: learn from this file instead"
                 raise InputError(message, reader.path, int(block.place[0]))
             try:
-                asked = model.wants_block(block)
+                asked = model.__stream_model__().wants_block(block)
             except ValueError as error:
-                raise placed(model.model.decide_block, block, reader, error) from None
+                raise placed(model.model.__predict_block__, block, reader, error) from None
             found.setdefault(reader.path, []).append(block.place[asked])
             examples += len(block)
     return Wanted({path: np.concatenate(places) for path, places in found.items()}, examples)
@@ -164,7 +192,7 @@ def require_file_of(out: str, formats: Sequence[str]) -> None:
 
     Text stays text: CSV and TSV go to CSV or TSV. What has types goes to JSON Lines.
     """
-    from coterie.streams.readers import ROWS
+    from coterie.io.readers import ROWS
 
     suffix = Path(out).suffix.lower()
     for kind in formats:
@@ -213,9 +241,9 @@ def _rows(path: str, kind: str, places: NDArray[np.int64], label: str) -> Iterat
 
 def _table_rows(path: str, kind: str, places: NDArray[np.int64]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Rows of a table, its columns read as they would be if they were labels: text as text, types as they are."""
-    from coterie.streams.faults import Faults
-    from coterie.streams.readers import open_table
-    from coterie.streams.sources import Source
+    from coterie.inputs.faults import Faults
+    from coterie.io.readers import open_table
+    from coterie.io.sources import Source
 
     with Source(path) as source:
         table = open_table(kind, source, Faults("skip"), 8192)
@@ -226,7 +254,7 @@ def _table_rows(path: str, kind: str, places: NDArray[np.int64]) -> Iterator[tup
 
 def _lines(path: str, kind: str, places: NDArray[np.int64]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Objects of JSON Lines, keys that were never read among them."""
-    from coterie.streams.sources import Source
+    from coterie.io.sources import Source
 
     chosen = set(places.tolist())
     with Source(path) as source:

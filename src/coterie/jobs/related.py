@@ -1,4 +1,4 @@
-"""How tasks are related, from small files: groups, parents, edges, a matrix."""
+"""Small files that tell how tasks are related: groups, parents, edges, a matrix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.streams.errors import InputError
+from coterie.inputs.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +82,37 @@ def read_matrix(path: str, naming: Naming = str) -> tuple[NDArray[np.float64], l
         raise InputError(f"names {len(tasks)} tasks and has {len(matrix)} rows: expected a square matrix", path)
     return np.array(matrix), tasks
 
+
+def is_separator(path: object) -> bool:
+    """Tell whether it is no path, but the character that separates levels in the names of tasks."""
+    return isinstance(path, str) and len(path) == 1
+
+
+def _groups(path: str, field: str, naming: Naming) -> dict[str, Any]:
+    return {field: read_groups(path, naming)}
+
+
+def _parents(path: str, field: str, naming: Naming) -> dict[str, Any]:
+    return {field: path if is_separator(path) else read_parents(path, naming)}
+
+
+def _edges(path: str, field: str, naming: Naming) -> dict[str, Any]:
+    return {field: read_edges(path, naming)}
+
+
+def _matrix(path: str, field: str, naming: Naming) -> dict[str, Any]:
+    matrix, tasks = read_matrix(path, naming)
+    return {field: matrix, "tasks": tasks}
+
+
+#: What a field can be read from, by the name that its setting gives the file: from the path, the field's name and what
+#: makes a task of its text to the values of fields.
+FORMATS: dict[str, Callable[[str, str, Naming], dict[str, Any]]] = {
+    "groups": _groups,
+    "parents": _parents,
+    "edges": _edges,
+    "matrix": _matrix,
+}
 
 _WEIGHTED = ("task", "task", "weight")
 

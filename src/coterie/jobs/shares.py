@@ -1,4 +1,4 @@
-"""How much the tasks of a model share, made ready to be looked at."""
+"""The sharing of a model's tasks, prepared for tables and figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from coterie.online.selective import base_model
+from coterie.relations import Primed
+from coterie.relations.relation import Relation
+from coterie.settings import is_number, settings_of
+from coterie.spec import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -47,7 +53,7 @@ class Sharing:
 
     @property
     def uniform(self) -> float | None:
-        """What every pair shares, relative to the tasks themselves, where that is the same for all."""
+        """The share of every pair, relative to the tasks themselves, where it is the same for all."""
         off = self.relative[~np.eye(len(self.tasks), dtype=bool)]
         return float(off[0]) if len(off) and np.ptp(off) < 1e-9 else None
 
@@ -72,7 +78,7 @@ class Sharing:
 
 
 def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
-    """How much tasks of a model share.
+    """The sharing of a model's tasks.
 
     Parameters
     ----------
@@ -109,16 +115,20 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
 
 
 def relation_name(model: Any) -> str:
-    """How a model shares, in a few words: whatever its relation holds of tasks left out."""
-    model = getattr(model, "passive", model)  # of one that asks for labels: what it asks for
+    """The relation of a model in a few words, without what it holds of single tasks."""
+    model = base_model(model)
     model = getattr(model, "binary", model)  # of many classes: that of each
     if "relation" not in model.get_params(deep=False):
         return f"{type(model).__name__}({', '.join(model.members_)})"
     return _named(model.relation_used)
 
 
-def _named(relation: Any) -> str:
-    inner = [_named(relation.relation)] if hasattr(relation, "relation") else []
-    said = {name: getattr(relation, name, None) for name in ("share", "b", "omega", "eta", "ridge", "epoch")}
-    held = [f"{name}={value!r}" for name, value in said.items() if value is not None]
+def _named(relation: Relation) -> str:
+    """The relation with those of its fields that commands take as words or numbers; of other parts all numbers."""
+    inner = [_named(relation.relation)] if isinstance(relation, Primed) else []
+    known, held = settings_of(type(relation)), []
+    for name, value in fields_of(relation).items():
+        setting = known.get(name)
+        told = is_number(value) if setting is None else bool(setting.option) and not setting.file
+        held += [f"{name}={value!r}"] if told and value is not None else []
     return f"{type(relation).__name__}({', '.join(inner + held)})"

@@ -1,17 +1,17 @@
-"""What a pass over a stream says: how each learner did, whether learning together helped, and for whom."""
+"""The summary of a pass: errors of each learner, and for whom learning together helped."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from coterie.streams.metrics import Metrics, evaluate
-from coterie.streams.verdict import Verdict, verdict
-from coterie.streams.wording import counted, none_for_nan, percent, spoken
+from coterie.evaluation.metrics import Metrics, evaluate
+from coterie.evaluation.verdict import Verdict, verdict
+from coterie.wording import counted, none_for_nan, percent, spoken
 
 if TYPE_CHECKING:
-    from coterie.streams.comparison import Comparison
-    from coterie.streams.view_weights import ViewWeights
+    from coterie.evaluation.comparison import Comparison
+    from coterie.evaluation.view_weights import ViewWeights
 
 ALONE = "independent"
 ONE = "pooled"
@@ -35,7 +35,7 @@ class Summary:
         Of ``learner`` against ``"pooled"``, where that is another and did run.
     labels : dict of str to int
         By learner, how many labels it asked for.
-    beside : tuple of two str
+    reference_names : tuple of two str
         What is meant here by ``"independent"`` and ``"pooled"``, see `Comparison`.
     weights : ViewWeights or None
         Of several views, how much each weighed.
@@ -47,17 +47,17 @@ class Summary:
     verdicts: dict[str, Verdict]
     against_pooled: Verdict | None
     labels: dict[str, int]
-    beside: tuple[str, str] = (ALONE, ONE)
+    reference_names: tuple[str, str] = (ALONE, ONE)
     weights: ViewWeights | None = None
 
     @property
     def examples(self) -> int:
-        """How many there were."""
+        """The number of records."""
         return int(self.metrics[self.learner].counts.sum())
 
     @property
     def tasks(self) -> int:
-        """How many there were."""
+        """The number of tasks."""
         return len(self.metrics[self.learner].tasks)
 
     @property
@@ -70,7 +70,7 @@ class Summary:
             over = f"{counted(self.examples, 'example')} of {counted(*whose)}"
             return [f"{error} over {over}. Nothing was learned beside it to compare with.", *self._asked]
         told = self.verdicts[self.learner]
-        return [*conclusions(self.learner, told, self.against_pooled, self.beside), *self._asked]
+        return [*conclusions(self.learner, told, self.against_pooled, self.reference_names), *self._asked]
 
     @property
     def view_shares(self) -> dict[str, float | None]:
@@ -82,7 +82,7 @@ class Summary:
 
     @property
     def asks(self) -> bool:
-        """Whether some learner did without some of the labels."""
+        """True if some learner did without some of the labels."""
         return any(number < self.examples for number in self.labels.values())
 
     @property
@@ -140,7 +140,7 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     >>> summary.learner, summary.examples, sorted(summary.verdicts)
     ('together', 4, ['pooled', 'together'])
     """
-    traces, (alone, one) = comparison.traces, comparison.beside
+    traces, (alone, one) = comparison.traces, comparison.reference_names
     chosen = _chosen(comparison, learner)
     judged = [name for name in traces if name != alone] if alone in traces else []
     pooled = verdict(traces[chosen], traces[one]) if one in traces and chosen != one else None
@@ -151,20 +151,23 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
         verdicts={name: verdict(traces[name], traces[alone]) for name in judged},
         against_pooled=pooled,
         labels={name: trace.queries for name, trace in traces.items()},
-        beside=comparison.beside,
+        reference_names=comparison.reference_names,
         weights=traces[chosen].weights,
     )
 
 
 def conclusions(
-    learner: str, against_alone: Verdict, against_pooled: Verdict | None, beside: tuple[str, str] = (ALONE, ONE)
+    learner: str,
+    against_alone: Verdict,
+    against_pooled: Verdict | None,
+    reference_names: tuple[str, str] = (ALONE, ONE),
 ) -> list[str]:
     """A learner's verdicts in words, with one piece of advice among them all.
 
     The advice is to keep one model for all tasks where that is better than the learner and no worse than one model per
-    task; else it is what the verdict against one model per task says. ``beside`` is what the two are called.
+    task; else it is what the verdict against one model per task says. ``reference_names`` is what the two are called.
     """
-    alone, one = beside
+    alone, one = reference_names
     keep_one = against_pooled is not None and _pooled_is_best(against_alone, against_pooled)
     said = against_alone.sentence(spoken(learner), spoken(alone), advice=not keep_one)
     told = [said if alone == ALONE else _against(alone, said)]
@@ -183,7 +186,7 @@ def _pooled_is_best(against_alone: Verdict, against_pooled: Verdict) -> bool:
 
 
 def _chosen(comparison: Comparison, learner: str | None) -> str:
-    alone = comparison.beside[0]
+    alone = comparison.reference_names[0]
     if learner not in (None, alone) or len(comparison.traces) == 1:
         return learner or next(iter(comparison.traces))
     others = {name: trace.error for name, trace in comparison.traces.items() if name != alone}

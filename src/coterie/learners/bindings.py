@@ -1,22 +1,23 @@
 """Relations bound to models that read them by pairs of tasks, such as support vectors: M_ij for two records' tasks.
 
-What a learner keeps of each form of relation, makes room for as tasks come, and saves.
+:class:`PairBinding` and :class:`FixedPairBinding` are the contract, beside :class:`coterie.bindings.Binding`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bindings import Columnwise, Nested, refuse_unknown, tell_outgrown
+from coterie.bindings import Binding, Columnwise, Nested, refuse_unknown, warn_if_outgrown
 from coterie.index import Index
-from coterie.numeric.asking import renew
-from coterie.numeric.expansion import Expansion
-from coterie.numeric.models import Columns, Levels
-from coterie.numeric.taught import Taught
+from coterie.numeric.dual.expansion import Expansion
+from coterie.numeric.dual.learned_dual import Taught
+from coterie.numeric.primal.asking import renew
+from coterie.numeric.primal.grouped import Levels
+from coterie.numeric.primal.spread import no_columns
 from coterie.relations.cache import column_cache
 from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import check_size, matrix_of
@@ -26,27 +27,75 @@ Codes = NDArray[np.int64]
 Matrix = NDArray[np.float64]
 
 
-class _Still:
-    """What a relation that is given needs no care for."""
+class PairBinding(Binding, Protocol):
+    """A relation bound to a model with a field ``sharing``, from which M is read by pairs of tasks."""
+
+    def start(
+        self, relation: Any, tasks: Sequence[Hashable], features: int, length: int | None
+    ) -> tuple[Index, Any, Any]:
+        """Make the index of tasks, what the state keeps of the relation, and ``sharing``."""
+
+    def extend(self, relation: Any, state: State, new: Sequence[Hashable]) -> Any:
+        """Give the ``sharing`` with room for new tasks."""
+
+    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Any:
+        """Give the ``sharing`` of tasks that nobody has seen; ValueError where there can be none."""
+
+    def to_saved(self, sharing: Any) -> Any:
+        """Leave out of a ``sharing`` what can be made again."""
+
+    def from_saved(self, relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        """Undo :meth:`to_saved`: what the state keeps of the relation, and ``sharing``."""
+
+    def with_room(self, model: Expansion, evicts: bool) -> Expansion:
+        """Make room in the ``sharing`` for as many support vectors as the model has room for."""
+
+    def paths(self, sharing: Any) -> Codes | None:
+        """Give the groups of each task, one column a level; None where there are none."""
+
+    def skip(self, state: State, rounds: int) -> None:
+        """End rounds whose labels nobody saw."""
+
+    def inform(self, state: State, chance: Any) -> None:
+        """Bring what an asker's chance holds of a learned relation up to date."""
+
+
+class FixedPairBinding(PairBinding, Protocol):
+    """A relation that is given, bound to such a model: M can be written out at any time."""
+
+    def group_weights(self, sharing: Any) -> NDArray[np.float64]:
+        """Give the weight of every group that has tasks, which may change as tasks arrive."""
+
+    def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
+        """Write out M for pairs of known tasks."""
+
+    def diagonal(self, state: State, tasks: Codes) -> NDArray[np.float64]:
+        """Write out M_ii of known tasks."""
+
+    def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
+        """Write out M between tasks nobody has seen and known ones, and what M_ii would be for the former."""
+
+    def top(self, state: State) -> float:
+        """Give max_i M_ii."""
+
+
+class _Fixed:
+    """A relation that is given, which needs no care."""
 
     @staticmethod
-    def roomy(model: Expansion, evicts: bool) -> Expansion:
+    def with_room(model: Expansion, evicts: bool) -> Expansion:
         return model
 
     @staticmethod
     def skip(state: State, rounds: int) -> None:
-        """Nothing goes by rounds."""
-
-    @staticmethod
-    def notice(relation: Any, state: State) -> None:
-        """Nothing to tell: M does not change."""
+        """Do nothing: nothing goes by rounds."""
 
     @staticmethod
     def inform(state: State, chance: Any) -> None:
-        """Nothing that an asker could want to know."""
+        """Do nothing: there is nothing that an asker could want to know."""
 
 
-class ByLevels(_Still, Nested):
+class ByLevels(_Fixed, Nested):
     """A relation of nested groups."""
 
     @staticmethod
@@ -62,46 +111,52 @@ class ByLevels(_Still, Nested):
         return levels
 
     @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Levels:
-        levels: Levels = state.sharing.ghosts(state.model.sharing, tasks)
+    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Levels:
+        levels: Levels = state.sharing.unseen_task_model(state.model.sharing, tasks)
         return levels
 
     @staticmethod
-    def lean(sharing: Levels) -> Levels:
+    def to_saved(sharing: Levels) -> Levels:
         return sharing
 
     @staticmethod
-    def rebound(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
+    def from_saved(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
         return GroupIndex(relation, tasks), sharing
 
     @staticmethod
+    def paths(sharing: Levels) -> Codes | None:
+        """Give the groups of each task, one column a level."""
+        return np.asarray(sharing.paths)
+
+    @staticmethod
+    def group_weights(sharing: Levels) -> NDArray[np.float64]:
+        return np.asarray(sharing.weight[sharing.members > 0])
+
+    @staticmethod
     def between(state: State, tasks: Codes, others: Codes) -> Matrix:
-        """M for pairs of known tasks: O(levels) each."""
+        """Write out M for pairs of known tasks: O(levels) each."""
         levels = state.model.sharing
         own = np.where(tasks[:, None] == others, levels.own[tasks][:, None], 0.0)
         return own + _common(levels, levels.paths[tasks], levels.paths[others])
 
     @staticmethod
     def diagonal(state: State, tasks: Codes) -> NDArray[np.float64]:
-        """M_ii of known tasks."""
         levels = state.model.sharing
         return np.asarray(levels.own[tasks] + _held(levels, levels.paths[tasks]))
 
     @staticmethod
     def unseen(state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
-        """M between tasks nobody has seen and known ones, and what its diagonal would be for the former."""
-        relation, ghosts = state.sharing.relation, ByLevels.ghosts(state, tasks)
+        relation, unseen = state.sharing.relation, ByLevels.unseen_task_model(state, tasks)
         own = np.array([relation.own(len(relation.path(task))) for task in tasks])
-        rows = _common(ghosts, ghosts.paths, state.model.sharing.paths[others])
-        return rows, own + _held(ghosts, ghosts.paths)
+        rows = _common(unseen, unseen.paths, state.model.sharing.paths[others])
+        return rows, own + _held(unseen, unseen.paths)
 
     @staticmethod
     def top(state: State) -> float:
-        """max_i M_ii."""
         return float(ByLevels.diagonal(state, np.arange(len(state.tasks))).max(initial=0.0))
 
 
-class ByColumns(_Still, Columnwise):
+class ByColumns(_Fixed, Columnwise):
     """A relation that gives columns of M."""
 
     @staticmethod
@@ -116,17 +171,27 @@ class ByColumns(_Still, Columnwise):
         return state.model.sharing
 
     @staticmethod
-    def lean(sharing: Any) -> Any:
-        return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
+    def to_saved(sharing: Any) -> Any:
+        return no_columns()
 
     @staticmethod
-    def rebound(relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+    def from_saved(relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         cache = column_cache(relation.source())
         return cache, cache.columns
 
     @staticmethod
+    def paths(sharing: Any) -> Codes | None:
+        """Give None: tasks are in no groups."""
+        return None
+
+    @staticmethod
+    def group_weights(sharing: Any) -> NDArray[np.float64]:
+        """Give no weights: tasks are in no groups."""
+        return np.zeros(0)
+
+    @staticmethod
     def between(state: State, tasks: Codes, others: Codes) -> Matrix:
-        """M for pairs of known tasks: one column for each of ``tasks``."""
+        """Write out M for pairs of known tasks: one column for each of ``tasks``."""
         M = np.zeros((len(tasks), len(others)))
         for i in np.unique(tasks):
             M[tasks == i] = _entries(state.sharing.source.column(int(i)), others)
@@ -134,7 +199,7 @@ class ByColumns(_Still, Columnwise):
 
     @staticmethod
     def diagonal(state: State, tasks: Codes) -> NDArray[np.float64]:
-        """M_ii of known tasks: one column for each."""
+        """Write out M_ii of known tasks: one column for each."""
         M = np.zeros(len(tasks))
         for i in np.unique(tasks):
             M[tasks == i] = _entries(state.sharing.source.column(int(i)), np.array([i]))[0]
@@ -142,18 +207,17 @@ class ByColumns(_Still, Columnwise):
 
     @staticmethod
     def unseen(state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
-        """There are none: ValueError."""
-        made: tuple[Matrix, NDArray[np.float64]] = ByColumns.ghosts(state, tasks)
+        """Refuse tasks that nobody has seen, which a relation by columns does not have: ValueError."""
+        made: tuple[Matrix, NDArray[np.float64]] = ByColumns.unseen_task_model(state, tasks)
         return made
 
     @staticmethod
     def top(state: State) -> float:
-        """max_i M_ii."""
         return float(state.sharing.source.max_diagonal())
 
 
 class ByLearning:
-    """A relation that is learned from what the support vectors say of the tasks."""
+    """A relation that is learned from the support vectors of the tasks."""
 
     @staticmethod
     def start(
@@ -161,33 +225,31 @@ class ByLearning:
     ) -> tuple[Index, None, Taught]:
         index = Index(tasks)
         state = relation.begin(index.labels, features, length)
-        return index, None, Taught(np.zeros((0, len(index))), np.zeros(0, bool), np.zeros((0, 0)), state)
+        return index, None, Taught.empty(state, len(index))
 
     @staticmethod
     def extend(relation: Any, state: State, new: Sequence[Hashable]) -> Taught:
         held: Taught = state.model.sharing
         tasks = [*state.tasks.labels, *new]
-        grown = relation.grow(held.relation, tasks, state.features)
-        return held._replace(columns=np.pad(held.columns, ((0, 0), (0, len(new)))), relation=grown)
+        return held.with_tasks(relation.grow(held.relation, tasks, state.features), len(tasks))
 
     @staticmethod
-    def roomy(model: Expansion, evicts: bool) -> Expansion:
-        held: Taught = model.sharing
-        more = len(model.support.tasks) - len(held.taken)
-        if more <= 0:
-            return model
-        among = np.pad(held.among, (0, more)) if evicts else held.among
-        columns = np.pad(held.columns, ((0, more), (0, 0)))
-        return model._replace(sharing=held._replace(columns=columns, taken=np.pad(held.taken, (0, more)), among=among))
+    def with_room(model: Expansion, evicts: bool) -> Expansion:
+        return model._replace(sharing=model.sharing.with_room(len(model.support.tasks), evicts))
+
+    @staticmethod
+    def paths(sharing: Taught) -> Codes | None:
+        """Give None: tasks are in no groups."""
+        return None
 
     @staticmethod
     def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
         check_size(relation, len(state.tasks) + len(new))
 
     @staticmethod
-    def ghosts(state: State, tasks: Sequence[Hashable]) -> Taught:
+    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Taught:
         held: Taught = state.model.sharing
-        return held._replace(columns=np.zeros((len(held.columns), len(tasks))))
+        return held.unseen(len(tasks))
 
     @staticmethod
     def skip(state: State, rounds: int) -> None:
@@ -198,15 +260,15 @@ class ByLearning:
         renew(chance, state.model.sharing)
 
     @staticmethod
-    def notice(relation: Any, state: State) -> None:
-        tell_outgrown(relation, state.model.sharing.relation.status)
+    def warn_if_frozen(relation: Any, state: State) -> None:
+        warn_if_outgrown(relation, state.model.sharing.relation.status)
 
     @staticmethod
-    def lean(sharing: Taught) -> Taught:
+    def to_saved(sharing: Taught) -> Taught:
         return sharing
 
     @staticmethod
-    def rebound(relation: Any, sharing: Taught, tasks: Sequence[Hashable]) -> tuple[None, Taught]:
+    def from_saved(relation: Any, sharing: Taught, tasks: Sequence[Hashable]) -> tuple[None, Taught]:
         return None, sharing
 
     @staticmethod
@@ -215,16 +277,16 @@ class ByLearning:
         return M if among is None else M[np.ix_(among, among)]
 
 
-FORMS: dict[str | None, Any] = {
-    "levels": ByLevels,
-    "repelling levels": ByLevels,
-    "columns": ByColumns,
-    "learned": ByLearning,
-}
+_LEVELS, _COLUMNS = ByLevels(), ByColumns()
+
+#: The binding of each form of relation that is given,
+FIXED_FORMS: Mapping[str, FixedPairBinding] = {"levels": _LEVELS, "repelling levels": _LEVELS, "columns": _COLUMNS}
+#: and of every form.
+FORMS: Mapping[str, PairBinding] = {**FIXED_FORMS, "learned": ByLearning()}
 
 
 def _common(levels: Levels, paths: Codes, others: Codes) -> Matrix:
-    """Weights of the groups that tasks have in common."""
+    """Sum the weights of the groups that two tasks have in common."""
     weight = np.append(levels.weight, 0.0)
     M = np.zeros((len(paths), len(others)))
     for groups, theirs in zip(paths.T, others.T, strict=True):
@@ -233,7 +295,7 @@ def _common(levels: Levels, paths: Codes, others: Codes) -> Matrix:
 
 
 def _held(levels: Levels, paths: Codes) -> NDArray[np.float64]:
-    """Weights of all groups of each task."""
+    """Sum the weights of all groups of each task."""
     weight = np.append(levels.weight, 0.0)
     return np.asarray(weight[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1))
 

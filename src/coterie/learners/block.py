@@ -1,4 +1,4 @@
-"""Learners that go through a stream a block of records at a time, in arrays: what they have in common."""
+"""Bases of the learners that go through a stream a block of records at a time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from coterie.bindings import mean_share
 from coterie.learner import Margins, Round, form_for
-from coterie.learners.bindings import FORMS
-from coterie.numeric.asking import EVERY, settle
-from coterie.numeric.records import cut
-from coterie.numeric.stream import Moves
+from coterie.numeric.core.records import cut
+from coterie.numeric.primal.asking import EVERY, decide_all
+from coterie.numeric.primal.stream import Moves
 from coterie.state import State
+
+from .bindings import FORMS
 
 Codes = NDArray[np.int64]
 
@@ -24,7 +25,7 @@ BLOCK = 128
 
 
 class BlockLearner(Round):
-    """The round for models that take a block at once; it has the methods of :class:`coterie.learner.Learner`."""
+    """A learner whose model takes a block of records at once."""
 
     def update_many(
         self, state: State, rows: Any, codes: Codes, y: Margins, last: int | None = None, asker: Any = EVERY
@@ -42,7 +43,7 @@ class BlockLearner(Round):
         if asker is not EVERY:
             self._select(state, rows, codes, y, moves, last, asker)
             return moves
-        before = self._kept(state)
+        before = self._backup(state)
         try:
             self._learn(state, rows, codes, y, last, moves)
         except BaseException:
@@ -53,29 +54,29 @@ class BlockLearner(Round):
         return moves
 
     def _moves(self, n: int) -> Any:
-        """What is told of n records: the margins first, then what was done."""
+        """Room for the outcome of n rounds: the margins predicted first, then what was done."""
         return Moves(np.zeros(n), np.zeros(n), np.zeros(n))
 
-    def _kept(self, state: State) -> Any:
-        """The model to go back to where records may be refused after all."""
+    def _backup(self, state: State) -> Any:
+        """A copy of the model to go back to where records may be refused on the way, else None."""
         return None
 
     @abstractmethod
     def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Any) -> None:
-        """Learn the records before ``last``, telling after each of them the one whose label comes that much later."""
+        """Learn the records before ``last``, each after predicting the record whose label comes that much later."""
 
     def _select(self, state: State, rows: Any, codes: Codes, y: Margins, moves: Any, last: int, asker: Any) -> None:
         for s in range(last):
-            told = s + len(codes) - last
-            moves.margins[told] = self.score(state, cut(rows, told, told + 1), codes[told : told + 1])[0]
+            ahead = s + len(codes) - last
+            moves.margins[ahead] = self.score(state, cut(rows, ahead, ahead + 1), codes[ahead : ahead + 1])[0]
             self.inform(state, asker.chance)
-            settle(asker, codes, moves.margins, told, told + 1)
+            decide_all(asker, codes, moves.margins, ahead, ahead + 1)
             if asker.answer[s] > 0:
                 made = self.update_many(state, cut(rows, s, s + 1), codes[s : s + 1], y[s : s + 1])
-                for kept, new in zip(moves[1:], made[1:], strict=True):
-                    kept[s] = new[0]
+                for whole, one in zip(moves[1:], made[1:], strict=True):
+                    whole[s] = one[0]
             else:
-                self.pass_by(state)
+                self.skip_unlabelled(state)
 
     def update_one(self, state: State, rows: Any, i: int, y: float) -> None:
         """Learn one record of the known task i."""
@@ -85,12 +86,12 @@ class BlockLearner(Round):
         """Margin of one record of the known task i."""
         return float(self.score(state, rows, np.array([i]))[0])
 
-    def pass_by(self, state: State, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: nothing changes but their number."""
+    def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw: nothing changes but the number of rounds."""
         state.rounds += rounds
 
     def inform(self, state: State, chance: Any) -> None:
-        """Bring what an asker's chance holds of a learned relation up to date; there is none."""
+        """Do nothing: there is no learned relation of which an asker's chance would have to hear."""
 
 
 class Span:
@@ -102,7 +103,7 @@ class Span:
         self.first, self.last, self.delay = first, last, delay
 
     def places(self, n: int) -> Codes:
-        """The records to learn, then those to tell meanwhile if labels come late, of n in all."""
+        """The records to learn, then those to predict meanwhile if labels come late, of n in all."""
         learned = np.arange(self.first, self.last)
         if not self.delay:
             return learned
@@ -139,19 +140,23 @@ class BoundLearner(BlockLearner):
         self.hypothesis, self.relation = hypothesis, relation
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """How much of each task's moves is shared with others: 0 for independent tasks, 1 for one model of all."""
+        """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
         return mean_share(self.relation_matrix(state))
 
-    def _lean(self, model: Any) -> Any:
-        return model._replace(sharing=self._bound.lean(model.sharing))
+    def _to_saved(self, model: Any) -> Any:
+        return model._replace(sharing=self._bound.to_saved(model.sharing))
 
-    def _rebound(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        sharing, given = self._bound.rebound(self.relation, model.sharing, tasks)
+    def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        sharing, given = self._bound.from_saved(self.relation, model.sharing, tasks)
         return model._replace(sharing=given), sharing
 
     def _started(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         index, sharing, given = self._bound.start(self.relation, tasks, features, length)
-        return State(self.hypothesis.start(given, features, dense), index, sharing, features, dense)
+        return State(self._first_model(given, features, dense), index, sharing, features, dense)
+
+    def _first_model(self, sharing: Any, features: int, dense: bool) -> Any:
+        """The model of no record."""
+        return self.hypothesis.start(sharing, features, dense)
 
     def _meet(self, state: State, new: Sequence[Hashable]) -> None:
         """Let the relation know tasks that are new."""
@@ -164,7 +169,7 @@ class FixedLearner(BoundLearner):
 
     @abstractmethod
     def _grown(self, state: State, changed: bool) -> Any:
-        """The model with room for the tasks and features of the state; whether M changed between known tasks."""
+        """The model with room for the tasks and features of the state; ``changed`` says that M of known tasks did."""
 
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
@@ -181,26 +186,21 @@ class FixedLearner(BoundLearner):
         if not new and features <= state.features:
             return
         if new:
-            before = self._weights_of_groups(state)
+            before = self._bound.group_weights(state.model.sharing)
             self._meet(state, new)
-            changed = not np.array_equal(before, self._weights_of_groups(state)[: len(before)])
+            after = self._bound.group_weights(state.model.sharing)
+            changed = not np.array_equal(before, after[: len(before)])
         state.features = max(features, state.features)
         state.model = self._grown(state, changed)
 
-    @staticmethod
-    def _weights_of_groups(state: State) -> NDArray[np.float64]:
-        """What M is made of for relations that change as tasks arrive."""
-        levels = state.model.sharing
-        return levels.weight[levels.members > 0].copy() if hasattr(levels, "members") else np.zeros(0)
-
     def matrix(self, state: State) -> NDArray[np.float64]:
-        """M for all tasks known, as it is learned with, shape (K, K)."""
+        """M for all tasks known, on the scale that the model learns with, shape (K, K)."""
         every = np.arange(len(state.tasks))
         return np.asarray(self._bound.between(state, every, every))
 
 
 def copied(model: Any) -> Any:
-    """The model with arrays of its own."""
+    """A deep copy of a model."""
     if isinstance(model, tuple):
         return type(model)(*map(copied, model))
     return model.copy() if isinstance(model, np.ndarray) else model

@@ -8,26 +8,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.hypotheses import heterogeneous as spaces
-from coterie.hypotheses.dual import as_form
+from coterie.hypotheses.heterogeneous import Heterogeneous
 from coterie.index import Index
 from coterie.learner import Margins
-from coterie.learners.block import BLOCK, BlockLearner, Codes, Span, copied, spans
-from coterie.numeric.heterogeneous import course_through, margin_of
-from coterie.numeric.records import cut, take
-from coterie.numeric.stream import Moves
+from coterie.numeric.core.records import Rows
+from coterie.numeric.dual.heterogeneous import Coupling, Instances, course_through, margin_of
+from coterie.numeric.primal.stream import Moves
 from coterie.state import State
+
+from .block import BLOCK, BlockLearner, Codes, Span, copied, spans
 
 
 class HeterogeneousLearner(BlockLearner):
     """The heterogeneous hypothesis by the Perceptron's rule; records hold all instances side by side."""
 
-    def __init__(self, hypothesis: spaces.Heterogeneous) -> None:
+    def __init__(self, hypothesis: Heterogeneous) -> None:
         self.hypothesis = hypothesis
+
+    def init(
+        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
+    ) -> State:
+        """The state before the first round of one task, to which all features belong; see :meth:`init_spaces`."""
+        return self.init_spaces(tuple(tasks[:1]) or (0,), np.zeros(features, np.int64))
 
     def init_spaces(self, tasks: Sequence[Hashable], owner: Codes) -> State:
         """The state before the first round: all tasks, and which of them each feature belongs to."""
-        self.hypothesis.for_tasks(tasks)
+        self.hypothesis.coupling(tasks)
         return State(self.hypothesis.start(owner), Index(tasks), None, len(owner), True)
 
     def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
@@ -45,14 +51,14 @@ class HeterogeneousLearner(BlockLearner):
 
     def widen(self, state: State, owner: Codes) -> None:
         """Make room for features that are new; ``owner`` has the tasks of all."""
-        state.model, state.features = spaces.widened(state.model, owner), len(owner)
+        state.model, state.features = state.model.with_features(owner), len(owner)
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """There is none: A is over features, and grows with the mistakes."""
+        """Refuse to give a matrix: A is over features, and grows with the mistakes."""
         raise AttributeError("tasks with feature spaces of their own share by their margins: they have no matrix")
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """How much tasks share, by b: b/(b + K) for each."""
+        """The share of each task, by b: b/(b + K)."""
         K = len(state.tasks)
         return np.full(K, self.hypothesis.b / (self.hypothesis.b + K))
 
@@ -60,69 +66,50 @@ class HeterogeneousLearner(BlockLearner):
         """The weights w = A⁻¹v, a row a task with zeros outside its own features, shape (K, D)."""
         if self.hypothesis.kernels is not None:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")
-        model, K = state.model, len(state.tasks)
-        w = model.w if hasattr(model, "w") else spaces.primal_of(model, self.hypothesis, K).w
-        return np.where(np.arange(K)[:, None] == model.owner, w, 0.0)
+        w = state.model.weights(self._coupling(state))
+        return np.where(np.arange(len(state.tasks))[:, None] == state.model.owner, w, 0.0)
 
-    def score(self, state: State, rows: Any, codes: Codes) -> Margins:
+    def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
         """Margins of the active tasks of rounds: O(D²) or O(m²) each; nothing is written."""
-        margins, K = np.zeros(len(codes)), len(state.tasks)
+        margins, coupling = np.zeros(len(codes)), self._coupling(state)
         for first in range(0, len(codes), BLOCK):
             some = codes[first : first + BLOCK]
-            X = self._instances(state, cut(rows, first, first + len(some)), some, state.rounds + first)
-            F, Q, _ = spaces.products(state.model, self._among(state), X, K)
-            n = len(some)
+            n, numbers = len(some), state.rounds + first + np.arange(len(some))
+            X = self._instances(state, rows.cut(first, first + n), some, numbers)
+            F, Q, *_ = state.model.products(coupling, X)
             margins[first : first + n] = margin_of.py_func(F[:n], F[n:], Q[:n, n:].diagonal(), Q[n:, n:].diagonal())  # type: ignore[attr-defined]
         return margins
 
-    def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
-        """There are none: ValueError."""
+    def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
+        """Refuse tasks that nobody has seen, which have no instances: ValueError."""
         self.check_tasks(state, tasks)
         return np.zeros(0)
 
-    def _instances(self, state: State, rows: Any, codes: Codes, first: int) -> spaces.Instances:
-        form = as_form(rows, True, state.features, "float64")
-        return spaces.Instances(
-            np.asarray(form.values, np.float64), state.model.owner, codes, first + np.arange(len(codes))
-        )
+    def _instances(self, state: State, rows: Rows, codes: Codes, numbers: Codes) -> Instances:
+        form = rows.to_dense(state.features, np.float64)
+        return Instances(np.asarray(form.values, np.float64), state.model.owner, codes, numbers)
 
-    def _among(self, state: State) -> spaces.Heterogeneous:
-        """The hypothesis with a kernel for each task."""
-        return self.hypothesis.for_tasks(state.tasks.labels)
+    def _coupling(self, state: State) -> Coupling:
+        return self.hypothesis.coupling(state.tasks.labels)
 
-    def _kept(self, state: State) -> Any:
-        kernels = self._among(state).kernels or ()
+    def _backup(self, state: State) -> Any:
+        kernels = self._coupling(state).kernels or ()
         return None if all(kernel.trusted for kernel in kernels) else copied(state.model)
 
-    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
+    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
         for span in spans(len(codes), last):
             self._learn_span(state, rows, codes, y, span, moves)
 
-    def _learn_span(self, state: State, rows: Any, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
-        places, K = span.places(len(codes)), len(state.tasks)
-        X = self._instances(state, take(rows, places), codes[places], 0)._replace(rounds=state.rounds + places)
-        made = spaces.products(state.model, self._among(state), X, K)
-        learned, told = slice(span.first, span.last), slice(span.first + span.delay, len(codes))
+    def _learn_span(self, state: State, rows: Rows, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
+        places, coupling = span.places(len(codes)), self._coupling(state)
+        X = self._instances(state, rows.take(places), codes[places], state.rounds + places)
+        made = state.model.products(coupling, X)
+        learned, ahead = slice(span.first, span.last), slice(span.first + span.delay, len(codes))
         course_through(
             *(made.F.copy(), made.Q.copy(), y[places], len(span), span.delay),
-            *(moves.margins[told], moves.own[learned], moves.taus[learned]),
+            *(moves.margins[ahead], moves.own[learned], moves.taus[learned]),
         )
         moved = np.flatnonzero(moves.taus[learned] > 0)
         if len(moved):
-            X = spaces.Instances(X.rows[moved], X.owner, X.tasks[moved], X.rounds[moved])
-            made = _of(made, moved, len(places))
-            state.model = spaces.absorb(state.model, self._among(state), X, y[places][moved], made, K)
-            if self.hypothesis.outgrown(state.model):
-                state.model = spaces.primal_of(state.model, self.hypothesis, K)
-
-
-def _of(made: spaces.Products, moved: Codes, n: int) -> spaces.Products:
-    """The products of some rounds of a block of n."""
-    both = np.concatenate([moved, n + moved])
-    aside = made.aside
-    if len(aside) == 2:
-        U, H = aside
-        return spaces.Products(made.F[both], made.Q[np.ix_(both, both)], (U[both], H[both]))
-    to_stored, among, H = aside
-    aside = to_stored[both], among[np.ix_(both, both)], H[both]
-    return spaces.Products(made.F[both], made.Q[np.ix_(both, both)], aside)
+            model = state.model.absorb(coupling, X.of(moved), y[places][moved], made.of(moved))
+            state.model = model.to_primal(coupling) if self.hypothesis.outgrown(model) else model

@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.budgets import with_rows
-from coterie.hypotheses.dual import Dual, as_form
-from coterie.learner import Margins
-from coterie.learners.block import BoundLearner, Codes, Span, copied
-from coterie.learners.kernel_values import NONE, SPARSE_BLOCK, Way, Ways, work_with
-from coterie.numeric.asking import EVERY
-from coterie.numeric.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
-from coterie.numeric.points import Points, piece, points
-from coterie.numeric.walk import Turns, tell
+from coterie.hypotheses.dual import Dual
+from coterie.learner import Margins, Noted
+from coterie.numeric.core.points import Points, piece
+from coterie.numeric.core.records import Rows
+from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
+from coterie.numeric.dual.projections import is_due, refresh
+from coterie.numeric.dual.walk import Turns, predict
+from coterie.numeric.primal.asking import EVERY
 from coterie.state import State
+
+from .block import BoundLearner, Codes, Span, copied
+from .kernel_values import NONE, SPARSE_BLOCK, KernelStrategy, Way, work_with
 
 
 class KernelLearner(BoundLearner):
@@ -40,6 +42,8 @@ class KernelLearner(BoundLearner):
     TypeError
         If the budget or the features of records do not suit the relation, or if it is none.
     """
+
+    hypothesis: Dual
 
     def __init__(self, hypothesis: Dual, relation: Any) -> None:
         super().__init__(hypothesis, relation)
@@ -64,11 +68,11 @@ class KernelLearner(BoundLearner):
             self._meet(state, new)
             self._note_top(state)
         if features > state.features:
-            state.model = state.model._replace(store=state.model.store.wider(features))
+            state.model = state.model._replace(store=state.model.store.with_features(features))
             state.features = features
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
-        """Weights of features: there are none in a space of another kind.
+        """Refuse to show weights of features: there are none in a space of another kind.
 
         Raises
         ------
@@ -77,46 +81,46 @@ class KernelLearner(BoundLearner):
         """
         raise AttributeError("a kernel model has support vectors, not a weight for every feature")
 
+    def _first_model(self, sharing: Any, features: int, dense: bool) -> Expansion:
+        paths: Codes | None = self._bound.paths(sharing)
+        return self.hypothesis.start(sharing, paths, features, dense)
+
     def _note_top(self, state: State) -> None:
-        """Tell a queue max_i M_ii."""
-        if hasattr(state.model.memory, "top"):
+        """Let a budget that uses it know max_i M_ii."""
+        if self.hypothesis.budget.uses_diagonal:
             state.model.memory.top[0] = self._bound.top(state)
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
-    def score(self, state: State, rows: Any, codes: Codes) -> Margins:
+    def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
         """Margins of records of known tasks: O(B) kernel values each; nothing is written."""
-        return self._tell(state, state.model, rows, codes)
+        return self._predict(state, state.model, rows, codes)
 
-    def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
+    def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: what the relation says of them."""
-        model = state.model._replace(sharing=self._bound.ghosts(state, tasks))
-        return self._tell(state, model, rows, np.arange(len(tasks)))
+        model = state.model._replace(sharing=self._bound.unseen_task_model(state, tasks))
+        return self._predict(state, model, rows, np.arange(len(tasks)))
 
-    def _tell(self, state: State, model: Expansion, rows: Any, codes: Codes) -> Margins:
+    def _predict(self, state: State, model: Expansion, rows: Rows, codes: Codes) -> Margins:
         margins, size = np.zeros(len(codes)), int(model.support.counts[SIZE])
         if size == 0 or len(codes) == 0:
             return margins
-        held, given = self.hypothesis.points(model), self._points(state, rows)
+        support, given = model.points(), self._points(state, rows)
         for first in range(0, len(codes), SPARSE_BLOCK):
-            some, told = codes[first : first + SPARSE_BLOCK], margins[first : first + SPARSE_BLOCK]
+            some, found = codes[first : first + SPARSE_BLOCK], margins[first : first + SPARSE_BLOCK]
             values = np.zeros((len(some), size))
-            self.hypothesis.kernel.values(piece(given, first, first + len(some)), held, values)
+            self.hypothesis.kernel.values(piece(given, first, first + len(some)), support, values)
             work = work_with((values, NONE), (NONE, NONE), np.zeros((3, size)), 0)
-            while tell(model, work, values, some, told) == COLUMN:
+            while predict(model, work, values, some, found) == COLUMN:
                 model = self._fetched(state, model, int(work.cursor[LACKED]))
         return margins
 
-    def _points(self, state: State, rows: Any) -> Points:
-        form = as_form(rows, state.dense, state.features, self.hypothesis.dtype)
-        n = len(form.values) if state.dense else len(form.starts) - 1
-        width = state.features if not state.dense else form.values.shape[1]
-        if not state.dense and len(form.features):
-            width = max(width, int(form.features[form.starts[0] : form.starts[-1]].max(initial=-1)) + 1)
-        return points(form, state.rounds + np.arange(n), width)
+    def _points(self, state: State, rows: Rows) -> Points:
+        points: Points = state.model.store.convert(rows, state.rounds + np.arange(rows.n_records))
+        return points
 
     def _fetched(self, state: State, model: Expansion, i: int) -> Expansion:
-        """The model with column i of M at hand."""
+        """Fetch column i of M; the model that has it."""
         state.sharing.fetch(i)
         state.model = state.model._replace(sharing=state.sharing.columns)
         return model._replace(sharing=state.sharing.columns)
@@ -124,14 +128,14 @@ class KernelLearner(BoundLearner):
     # -- learning -----------------------------------------------------------------------------------------------------
 
     def update_many(
-        self, state: State, rows: Any, codes: Codes, y: Margins, last: int | None = None, asker: Any = EVERY
+        self, state: State, rows: Rows, codes: Codes, y: Margins, last: int | None = None, asker: Any = EVERY
     ) -> Turns:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`."""
         turns: Turns = super().update_many(state, rows, codes, y, last, asker)
-        self._bound.notice(self.relation, state)
+        self._bound.warn_if_frozen(self.relation, state)
         return turns
 
-    def pass_by(self, state: State, rounds: int = 1) -> None:
+    def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing is learned."""
         self._bound.skip(state, rounds)
         state.rounds += rounds
@@ -140,17 +144,21 @@ class KernelLearner(BoundLearner):
         """Bring what an asker's chance holds of the learned relation up to date."""
         self._bound.inform(state, chance)
 
+    def noted(self, state: State, moves: Turns) -> Noted:
+        """The records that became support vectors, and the tasks whose support vectors left."""
+        return Noted(moves.stored, moves.evicted)
+
     def _moves(self, n: int) -> Turns:
         return Turns(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.full(n, -1, np.int64))
 
-    def _kept(self, state: State) -> Any:
+    def _backup(self, state: State) -> Any:
         return None if self.hypothesis.kernel.trusted else copied(state.model)
 
-    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Turns) -> None:
+    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Turns) -> None:
         given, first = self._points(state, rows), 0
-        ways = Ways(self.hypothesis, given, state.dense, last)
+        strategy = KernelStrategy(self.hypothesis, given, state.dense, last)
         while first < last:
-            way = ways.of(state.model)
+            way = strategy.choose(state.model)
             span = Span(first, min(first + way.most, last), len(codes) - last)
             first = self._learn_span(state, given, codes, y, span, moves, way)
 
@@ -159,10 +167,11 @@ class KernelLearner(BoundLearner):
     ) -> int:
         """Learn the first records of a span; returns the first that is left."""
         first, delay, n = span.first, span.delay, len(span)
-        model = self.hypothesis.fit(state.model, n, len(state.tasks))
-        state.model = self._bound.roomy(model, self.hypothesis.budget.size is not None)
-        block, late = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
-        work, learn = way.begin(state.model, block, late if delay else piece(given, 0, 0))
+        paths, budget = self._bound.paths(state.model.sharing), self.hypothesis.budget
+        model = self.hypothesis.with_room(state.model, n, paths, len(state.tasks))
+        state.model = self._bound.with_room(model, budget.size is not None)
+        block, pending = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
+        work, learn = way.begin(state.model, block, pending if delay else piece(given, 0, 0))
         work.cursor[BORN] = state.rounds + first
         while True:
             why = learn(state.model, work, codes, y, first, n, delay, turns)
@@ -170,16 +179,16 @@ class KernelLearner(BoundLearner):
                 break
             self._provide(state, work, why)
         state.model = way.end(state.model, block, work)
-        if why == WORN or self.hypothesis.worn(state.model):
-            self.hypothesis.refresh(state.model, self._shares(state))
+        if why == WORN or (budget.gram is not None and is_due(state.model.support)):
+            refresh(state.model, self.hypothesis.kernel, self._shares(state) if budget.gram == "multitask" else None)
         return first + int(work.cursor[AT])
 
     def _provide(self, state: State, work: Work, why: int) -> None:
-        """Get what the walk lacked."""
+        """Get the column of M or the room that the walk lacked."""
         if why == COLUMN:
             self._fetched(state, state.model, int(work.cursor[LACKED]))
         if why == ROOM:
-            state.model = state.model._replace(memory=with_rows(state.model.memory))
+            state.model = state.model._replace(memory=state.model.memory.with_more_rows())
 
     def _shares(self, state: State) -> NDArray[np.float64]:
         """M for the tasks of the support vectors."""
@@ -189,7 +198,7 @@ class KernelLearner(BoundLearner):
 
 
 def _require_learnable(hypothesis: Dual, relation: Any) -> None:
-    """Refuse a learned relation beside what it cannot be learned with."""
+    """Refuse a learned relation beside a budget or features that it cannot be learned with: TypeError."""
     if not hypothesis.budget.keeps_coefficients:
         raise TypeError(
             f"{hypothesis.budget!r} cannot go with {relation!r}: what it does to support vectors holds for the M that "

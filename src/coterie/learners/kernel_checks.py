@@ -1,21 +1,19 @@
-"""Whether values of a kernel are such as a kernel can have."""
+"""Checks of kernel values where the kernel is not known to be positive semidefinite."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.expansion import Expansion
-from coterie.numeric.points import Points
+from coterie.numeric.core.points import Kernel, Points
+from coterie.numeric.dual.expansion import Expansion
 
-#: How far beyond Cauchy and Schwarz a kernel that is not known to be one may go.
+#: The relative rounding that is allowed beyond the inequality of Cauchy and Schwarz.
 SLACK = 1e-6
 
 
 def check_values(
-    kernel: Any, model: Expansion, values: NDArray[np.float64], among: NDArray[np.float64], block: Points
+    kernel: Kernel, model: Expansion, values: NDArray[np.float64], among: NDArray[np.float64], block: Points
 ) -> None:
     """Refuse kernel values that no kernel has: ValueError naming two rounds.
 
@@ -38,7 +36,7 @@ def check_values(
 
 
 def _asymmetric(among: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Pairs of which k(x, z) is not k(z, x)."""
+    """The pairs with k(x, z) ≠ k(z, x)."""
     return np.asarray(np.abs(among - among.T) > SLACK * np.abs(among) + SLACK**2)
 
 

@@ -1,4 +1,4 @@
-"""The round of the p-norm Perceptron under a fixed relation."""
+"""The learner of the p-norm Perceptron under a fixed relation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.learner import Margins
-from coterie.learners.block import Codes, FixedLearner
-from coterie.numeric.p_norm import DONE, UNFIT, WHOLE, learn, move_whole, rescale, tell
-from coterie.numeric.records import Csr, Dense, take
-from coterie.numeric.stream import Moves
+from coterie.numeric.core.records import Csr, Dense, Rows
+from coterie.numeric.primal.p_norm import DONE, UNFIT, WHOLE, learn, predict
+from coterie.numeric.primal.stream import Moves
 from coterie.state import State
+
+from .block import Codes, FixedLearner
 
 
 class PNormLearner(FixedLearner):
@@ -27,24 +28,24 @@ class PNormLearner(FixedLearner):
         model, every = state.model, np.eye(state.features)
         made = np.zeros((len(state.tasks), state.features))
         for i, row in enumerate(made):
-            tell(model, Dense(every), np.full(len(every), i), row)
+            predict(model, Dense(every), np.full(len(every), i), row)
         return made
 
-    def score(self, state: State, rows: Any, codes: Codes) -> Margins:
+    def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
         """Margins of records of known tasks: O(nnz) each; nothing is written."""
         margins = np.zeros(len(codes))
-        tell(state.model, _within(rows, state.features), codes, margins)
+        predict(state.model, _within(rows, state.features), codes, margins)
         return margins
 
-    def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: those they had if they had been known, O(K² d) a task."""
+    def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
+        """Margins of records of tasks that nobody has seen, as if they had been known: O(K² d) a task."""
         margins, places = np.zeros(len(tasks)), dict.fromkeys(tasks)
         for task in places:
             some = np.array([t for t, each in enumerate(tasks) if each == task])
             model = self._with_one(state, task)
-            told = np.zeros(len(some))
-            tell(model, take(_within(rows, state.features), some), np.full(len(some), len(state.tasks)), told)
-            margins[some] = told
+            found = np.zeros(len(some))
+            predict(model, _within(rows, state.features).take(some), np.full(len(some), len(state.tasks)), found)
+            margins[some] = found
         return margins
 
     def _with_one(self, state: State, task: Hashable) -> Any:
@@ -52,29 +53,26 @@ class PNormLearner(FixedLearner):
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
         return self.hypothesis.grown(state.model, M, state.features)
 
-    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
+    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
         t = 0
         while t < last:
             t, why = learn(state.model, rows, codes, y, t, last, len(codes) - last, moves)
             if why == UNFIT:
-                rescale(state.model)
+                state.model.rescale()
             elif why == WHOLE:
-                move_whole(state.model, int(codes[t]), y[t] * _row(rows, t, state.features))
+                state.model.move_whole(int(codes[t]), y[t] * _row(rows, t, state.features))
             t += why != DONE
 
 
-def _row(rows: Any, t: int, features: int) -> NDArray[np.float64]:
-    """Record t as an array of all features."""
-    if not hasattr(rows, "starts"):
-        return np.asarray(rows.values[t], np.float64)
-    entries = slice(rows.starts[t], rows.starts[t + 1])
-    return np.asarray(np.bincount(rows.features[entries], rows.values[entries], features), np.float64)
+def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:
+    """Write out record t as an array of all features."""
+    return np.asarray(rows.cut(t, t + 1).to_dense(features, np.float64).values[0], np.float64)
 
 
-def _within(rows: Any, features: int) -> Any:
-    """The records without features that the model has never had."""
-    if hasattr(rows, "starts") and rows.features.size and int(rows.features.max()) >= features:
-        kept = rows.features < features
-        starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
-        return Csr(rows.values[kept], rows.features[kept], starts)
-    return rows
+def _within(rows: Rows, features: int) -> Rows:
+    """Drop features that the model has never had."""
+    if isinstance(rows, Dense) or rows.width <= features:
+        return rows
+    kept = rows.features < features
+    starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
+    return Csr(rows.values[kept], rows.features[kept], starts)

@@ -1,49 +1,67 @@
-"""Models, which are named tuples within named tuples, as named arrays and back."""
+"""Models, which are trees of named tuples, turned into named arrays for a file and back."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .sparse_tables import Sparse, SparsePairs, restored, room, taken
+from .weights.table import Table
 
 Arrays = dict[str, NDArray[Any]]
 
+#: The modules whose named tuples models are made of; only those are imported that a file asks for.
+_NAMES_OF = {
+    "core.records": "Csr",
+    "dual.eviction": "Everything PrintedQueue Queue RandomSlots",
+    "dual.expansion": "Expansion Support",
+    "dual.heterogeneous": "Joined Rounds",
+    "dual.learned_dual": "Taught",
+    "dual.projections": "Projected Projectron SharedByGroups SharedByTasks",
+    "dual.second_order": "Bordered FullPrimal",
+    "dual.stores": "DenseStore SparseStore",
+    "primal.adaptive": "Adaptive",
+    "primal.arow": "Confident",
+    "primal.averaged": "Averaged AveragedPairs",
+    "primal.forgetting": "Faded Forgetful",
+    "primal.grouped": "Grouped Levels",
+    "primal.laws": "AsLearned CovarianceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep PrecisionLaw RootLaw "
+    "UnitTrace VonNeumannLaw",
+    "primal.learned_relations": "FromRound Gram Learned Move New Previous Relation WhenSettled",
+    "primal.p_norm": "PNorm",
+    "primal.signed": "Signed",
+    "primal.spread": "Columns SparseColumns Spread",
+    "views.forms": "DenseViews",
+    "views.one_space": "DenseMatrix SparseMatrix WideMatrix",
+    "views.own_spaces": "Flat",
+    "views.potentials": "Group Schatten",
+    "views.rounds": "Latest Mean Primal",
+    "views.walk": "Expanded Supports",
+    "weights.dense": "FeatureMajor RowMajor RowMajorPairs",
+    "weights.hashed": "Hashed HashedPairs",
+    "weights.sparse": "Sparse SparsePairs",
+}
+_MODULES = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
+_FROM_OUTSIDE: dict[str, Any] = {}
 
-@cache
-def kinds() -> dict[str, Any]:
-    """What models can be made of, by name; learning needs few of these modules, and starts without the others."""
-    from . import learned, memories, models, one_space, potentials, projections, stores, tables, view_walk, views
-    from .adaptive import Adaptive
-    from .confidence import Confident
-    from .expansion import Expansion, Support
-    from .fading import Faded, Forgetful
-    from .heterogeneous import Joined, Rounds
-    from .own_spaces import Flat
-    from .p_norm import PNorm
-    from .records import Csr
-    from .second_order import Bordered, FullPrimal
-    from .signed import Signed
-    from .taught import Taught
 
-    return {
-        kind.__name__: kind
-        for kind in (
-            *(Adaptive, models.Averaged, models.AveragedPairs, Confident, Faded, Forgetful, models.Grouped, Signed),
-            *(models.Spread, Bordered, FullPrimal, Joined, PNorm, Rounds),
-            *(models.Columns, models.Levels, models.SparseColumns, Taught),
-            *(Expansion, Support, stores.DenseStore, stores.SparseStore),
-            *(memories.Everything, memories.PrintedQueue, memories.Queue, memories.RandomSlots),
-            *(projections.Projected, projections.Projectron, projections.SharedByGroups, projections.SharedByTasks),
-            *(potentials.Schatten, potentials.Group, views.Primal, views.Latest, views.Mean, view_walk.Expanded),
-            *(one_space.DenseMatrix, one_space.SparseMatrix, one_space.WideMatrix, Flat, views.DenseViews),
-            *(view_walk.Supports, Csr, tables.FeatureMajor, tables.Hashed, tables.HashedPairs),
-            *(tables.RowMajor, tables.RowMajorPairs, Sparse, SparsePairs),
-        )
-    } | {kind.__name__: kind for kind in vars(learned).values() if hasattr(kind, "_fields")}
+def kind_named(name: str) -> Any:
+    """Return the named tuple that files know by this name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if name in _MODULES:
+        return getattr(import_module(f"{__package__}.{_MODULES[name]}"), name)
+    if name not in _FROM_OUTSIDE:
+        known = ", ".join([*_MODULES, *_FROM_OUTSIDE])
+        raise ValueError(f"unknown kind of model {name!r}: this version knows {known}")
+    return _FROM_OUTSIDE[name]
 
 
 def saved(kind: Any) -> Any:
@@ -56,19 +74,17 @@ def saved(kind: Any) -> Any:
     ValueError
         If another kind has that name.
     """
-    if kinds().setdefault(kind.__name__, kind) is not kind:
-        raise ValueError(f"there is another kind of model named {kind.__name__!r}: {kinds()[kind.__name__]!r}")
+    name = kind.__name__
+    if name in _MODULES or _FROM_OUTSIDE.setdefault(name, kind) is not kind:
+        raise ValueError(f"there is another kind of model named {name!r}: {kind_named(name)!r}")
     return kind
 
 
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
-    """The shape of a model as plain JSON data, and its arrays by dotted name."""
+    """Split a model into its shape, as plain JSON data, and its arrays by dotted name."""
     fields: dict[str, Any] = {}
     arrays: Arrays = {}
-    if isinstance(model, (Sparse, SparsePairs)):
-        fields["room"] = room(model)
-        model = model._replace(values=model.values[:0], features=taken(model))  # one piece of memory: kept once
-    for name, held in model._asdict().items():
+    for name, held in (model.to_saved() if isinstance(model, Table) else model._asdict()).items():
         if isinstance(held, tuple):
             fields[name], below = flatten(held, f"{prefix}{name}.")
             arrays |= below
@@ -87,15 +103,11 @@ def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:
     ValueError
         If the shape names a kind of model, or the arrays lack one, that this version needs.
     """
-    known = kinds()
-    if shape["kind"] not in known:
-        raise ValueError(f"unknown kind of model {shape['kind']!r}: this version knows {', '.join(known)}")
-    kind = known[shape["kind"]]
-    held = {name: _field(shape["fields"], arrays, prefix, name) for name in kind._fields}
-    if kind in (Sparse, SparsePairs):
-        cells = shape["fields"]["room"]
-        held["values"], held["features"] = restored(held["features"], held["values"].dtype, cells, kind)
-    return kind(**held)
+    kind = kind_named(shape["kind"])
+    is_table = issubclass(kind, Table)
+    names = kind.saved_fields if is_table else kind._fields
+    held = {name: _field(shape["fields"], arrays, prefix, name) for name in names}
+    return kind.from_saved(held) if is_table else kind(**held)
 
 
 def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str) -> Any:
@@ -108,6 +120,11 @@ def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str) -> An
     return arrays[prefix + name].copy()
 
 
+def numbered(name: str, parts: Sequence[Arrays]) -> Arrays:
+    """The arrays of several models by one name: ``NAME.0.`` before those of the first, and so on."""
+    return {f"{name}.{n}.{own}": array for n, held in enumerate(parts) for own, array in held.items()}
+
+
 def below(arrays: Arrays, prefix: str) -> Arrays:
-    """The arrays whose names begin with the prefix, without it."""
+    """Return the arrays whose names begin with the prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

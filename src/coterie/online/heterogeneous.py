@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie import persistence
 from coterie.hypotheses import Heterogeneous
+from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
+from coterie.learner import StreamLearner
 from coterie.learners.heterogeneous import HeterogeneousLearner
-from coterie.state import State
-from coterie.streams.block import Block
 
-from . import instances
-from .classifier import OnlineClassifier
-from .guard import exclusive
-from .rounds import Margins, Rounds
+from .estimator import OnlineEstimator
 
 
 @persistence.register
-class HeterogeneousMultitaskPerceptron(OnlineClassifier):
+class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     """A Perceptron a task, each in a feature space of its own, whose margins of one round are to agree (CCG08 §6).
 
     In each round the instances of all K tasks are seen, x_1, ..., x_K of any sizes, one task i is active, and its label
@@ -33,7 +27,7 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
     the margin is r = v'(I + Σ_s M_s + M)⁻¹φ_i, the sum being over the rounds with a mistake so far and v = Σ_s y_s φ_s
     too. A round with y r <= 0 is a mistake; others change nothing. With unit instances at most L + c q + sqrt(c q L)
     mistakes are made, c = (K (b + 1) - b) / (b K (K - 1) + K); see
-    :func:`coterie.streams.second_order_bounds.heterogeneous_bound`.
+    :func:`coterie.bounds.geometries.heterogeneous_bound`.
 
     **A round** is given as a row of each of K arrays: X is a list of arrays, tasks being 0, ..., K - 1, or a dictionary
     from task to array, all with the same number of rows. Labels come in one of two forms: one a round, y of shape
@@ -80,10 +74,6 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
     (2, 2)
     """
 
-    storage: Literal["auto"] = "auto"
-    bits = 22
-    dtype: Literal["float64"] = "float64"
-
     def __init__(
         self,
         b: float = 1.0,
@@ -99,7 +89,10 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
         self.task_column = task_column
         self.new_task = new_task
 
-    def _make_learner(self) -> Any:
+    def _make_input(self) -> InstancesInput:
+        return InstancesInput()
+
+    def _make_learner(self) -> StreamLearner:
         return HeterogeneousLearner(Heterogeneous(self.b, self._kernels_of(()), self.solver))
 
     def _kernels_of(self, tasks: Sequence[Hashable]) -> Any:
@@ -112,97 +105,19 @@ class HeterogeneousMultitaskPerceptron(OnlineClassifier):
             return tuple(map(as_kernel, self.kernels))
         return as_kernel(self.kernels)
 
-    def under(self, relation: Any) -> Self:
+    def with_relation(self, relation: Any) -> Self:
         """An unfitted model like this one whose tasks are independent, the only relation it could have."""
         if type(relation).__name__ != "Independent":
             raise TypeError(f"{type(self).__name__} has no relation: it cannot learn under {relation!r}")
-        return type(self)(**{**self.get_params(), "b": 0.0})
+        return type(self)(**{**self.get_params(deep=False), "b": 0.0})
 
-    def baselines(self, seen: Any) -> dict[str, Any]:
+    def baselines(self, seen: Any = None) -> dict[str, Any]:
         """An independent Perceptron a task; there can be no model for all, their features being different ones."""
-        return {"independent": type(self)(**{**self.get_params(), "b": 0.0})}
-
-    # -- rounds -------------------------------------------------------------------------------------------------------
-
-    @exclusive
-    def learn_rounds(self, X: Any, y: Any, task: Any = None, **options: Any) -> Rounds:
-        """As :meth:`MultitaskPerceptron.learn_rounds`, X and y in the forms that the class names."""
-        return super().learn_rounds(*self._joined(X, y, task), **options)
-
-    @exclusive
-    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
-        """As :meth:`MultitaskPerceptron.as_block`, X and y in the forms that the class names."""
-        return super().as_block(*self._joined(X, y, task))
-
-    def _joined(self, X: Any, y: Any, task: Any) -> tuple[Any, Any, Any]:
-        """All instances side by side, one label a round, and the active tasks."""
-        given = instances.read(X, self._spaces())
-        self._given = given.spaces
-        if len(given.spaces.tasks) > 1 and np.ndim(y) == 2:
-            return instances.every_task(given, np.asarray(y), task)
-        return given.rows, y, instances.active(given, task, self.task_column)
-
-    def _decide(self, X: Any, task: Any = None) -> Margins:
-        self._check_fitted()
-        given = instances.read(X, self._spaces())
-        if task is not None or self.task_column is not None or len(given.spaces.tasks) == 1:
-            return super()._decide(given.rows, instances.active(given, task, self.task_column))
-        n, K = instances.length(given.rows), len(given.spaces.tasks)
-        rows, _, every = instances.every_task(given, np.zeros((n, K)), None)
-        return super()._decide(rows, every).reshape(n, K)
-
-    @exclusive
-    def learn_one(self, x: Mapping[Any, Any], y: Hashable, task: Hashable = None) -> None:
-        """Learn one round given as a dictionary from task to features, or of a single task as its features."""
-        given = instances.read([x], self._spaces())
-        self._given = given.spaces
-        super().learn_one(given.rows[0], y, given.spaces.only if task is None else task)
-
-    def _decide_one(self, x: Mapping[Any, Any], task: Hashable = None) -> Any:
-        given = instances.read([x], self._spaces())
-        return super()._decide_one(given.rows[0], given.spaces.only if task is None else task)
-
-    # -- spaces -------------------------------------------------------------------------------------------------------
-
-    def _spaces(self) -> instances.Spaces | None:
-        """The tasks and the sizes of their spaces, if known."""
-        if not self.fitted:
-            return None
-        tasks = self.state_.tasks.labels
-        named = "view_" in self.__dict__
-        sizes = np.bincount(self.state_.model.owner, minlength=len(tasks))
-        return instances.Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
-
-    def _state_with(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None = None) -> State:
-        learner: Any = self._learner()
-        if self.fitted:
-            if features > self.state_.features and "view_" in self.__dict__:
-                learner.widen(self.state_, self._owner(self.state_.tasks.labels, features))
-            learner.fit_tasks(self.state_, tasks, features)
-            return self.state_
-        spaces = self.__dict__.get("_given", instances.ALONE)
-        known = tuple(tasks[:1]) if spaces is instances.ALONE else spaces.tasks
-        instances.check_active(tasks, known)
-        if spaces is instances.ALONE:
-            owner = np.zeros(features, np.int64)
-        elif spaces.sizes is None:
-            owner = self._owner(known, features)
-        else:
-            owner = np.repeat(np.arange(len(known)), spaces.sizes)
-        self.state_ = learner.init_spaces(known, owner)
-        return self.state_
-
-    def _owner(self, tasks: Sequence[Hashable], features: int) -> NDArray[np.int64]:
-        """The task of each named feature."""
-        place = {task: i for i, task in enumerate(tasks)}
-        owner = np.zeros(features, np.int64)
-        for j, name in enumerate(self.view_.to_json()["names"]):
-            owner[j] = place[name[0]]
-        return owner
+        return {"independent": type(self)(**{**self.get_params(deep=False), "b": 0.0})}
 
     @property
     def n_mistakes_(self) -> int:
-        """How many rounds with a mistake there were."""
+        """The number of rounds with a mistake."""
         self._check_fitted(AttributeError)
         return int(self.state_.model.count[0])
 

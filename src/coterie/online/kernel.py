@@ -13,14 +13,14 @@ from coterie.budgets import Unbounded
 from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian, as_kernel
 from coterie.learners.kernel import KernelLearner
-from coterie.numeric.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
+from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import Independent
 
-from .classifier import OnlineClassifier
+from .estimator import OnlineEstimator
 
 
 @persistence.register
-class MultitaskKernelPerceptron(OnlineClassifier):
+class MultitaskKernelPerceptron(OnlineEstimator):
     """A kernel Perceptron for many tasks, its support vectors shared by all and as many as a budget allows (CC12).
 
     The margin of a record (x, i) is f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x) over the support vectors j, with M = A⁻¹. A
@@ -71,9 +71,6 @@ class MultitaskKernelPerceptron(OnlineClassifier):
     (20, True)
     """
 
-    storage: Literal["auto"] = "auto"
-    bits = 22
-
     def __init__(
         self,
         kernel: Any = None,
@@ -100,26 +97,26 @@ class MultitaskKernelPerceptron(OnlineClassifier):
 
     def alone(self) -> MultitaskKernelPerceptron:
         """An unfitted model like this one, with a Perceptron for each task and no budget: CC12's baseline."""
-        return type(self)(**{**self.get_params(), "relation": Independent(), "budget": None})
+        return type(self)(**{**self.get_params(deep=False), "relation": Independent(), "budget": None})
 
     @property
     def n_support_(self) -> int:
-        """How many support vectors there are."""
+        """The number of support vectors."""
         return self._count(SIZE)
 
     @property
     def evictions_(self) -> int:
-        """How many support vectors have left."""
+        """The number of support vectors that have left."""
         return self._count(EVICTED)
 
     @property
     def projections_(self) -> int:
-        """How many mistakes were projected on the support vectors."""
+        """The number of mistakes that were projected on the support vectors."""
         return self._count(PROJECTED)
 
     @property
     def repairs_(self) -> int:
-        """How often an inverse Gram matrix had to be regularised."""
+        """The number of times an inverse Gram matrix had to be regularised."""
         return self._count(REPAIRED)
 
     @property

@@ -1,14 +1,117 @@
-"""What labels are outside, and what learners take them for: any two labels outside are -1 and +1 inside."""
+"""Labels: what users give, what learners see of it, and what predictions and traces are made of margins.
+
+Inside, two classes are -1 and +1, many classes and sets of labels are memberships, and numbers are how far they lie
+from their mean so far. Each kind brings margins back outside: to labels, to probabilities, to the rows of a trace.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.evaluation.amounts import AmountTrace
+from coterie.evaluation.many import ManyClassTrace, SetTrace
+from coterie.evaluation.trace import Trace
 from coterie.index import distinct_labels
+from coterie.numeric.core.fields import LARGEST_VALUE
+from coterie.numeric.primal.targets import standardise
+from coterie.views import unusable
+
+Floats = NDArray[np.float64]
+
+#: Nothing known yet of numbers: count, mean, sum of squared deviations.
+NOTHING = (0.0, 0.0, 0.0)
+
+
+class Labels(Protocol):
+    """The labels of a stream, found as they come; ``inside`` is all there is to keep of them.
+
+    A margin m of the inside is ``shift + factor · m`` outside. ``log_odds`` of the methods is the factor that makes
+    log-odds of margins of the outside, None where they are no such thing.
+    """
+
+    numeric: ClassVar[bool]
+    plain: ClassVar[bool]
+    most: ClassVar[int | None]
+    unlearned: ClassVar[Any]
+
+    @property
+    def inside(self) -> Any:
+        """The labels known, as data with a JSON form."""
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels known as an array; numbers have none."""
+
+    @property
+    def ordered(self) -> Sequence[Hashable]:
+        """The labels known, in the order of the columns of probabilities."""
+
+    @property
+    def shift(self) -> float:
+        """The margin of the outside where that of the inside is 0."""
+
+    @property
+    def factor(self) -> float:
+        """The margin of the outside where that of the inside is 1, less ``shift``."""
+
+    def array(self, y: Any) -> NDArray[Any]:
+        """Labels in any form as an array of one entry a record."""
+
+    def check(self, y: Any) -> None:
+        """Refuse what can be no label."""
+
+    def require_whole(self) -> None:
+        """Refuse a stream that is over and had too few labels."""
+
+    def values(self, y: Any) -> NDArray[Any]:
+        """The labels as learners take them, new ones noted; ValueError, nothing noted, for what can be none."""
+
+    def with_one(self, y: Any) -> Labels:
+        """These labels and one more, as a copy; themselves where it is known."""
+
+    def value(self, y: Any) -> Any:
+        """One label that is known, as learners take it."""
+
+    def learn(self, values: NDArray[Any], last: int) -> Any:
+        """Take in the first ``last`` labels; gives labels as learners take them (``.y``), for :meth:`told`."""
+
+    def told(self, margins: Floats, inside: Any) -> Floats:
+        """Margins told in the rounds of these labels, as they are outside."""
+
+    def label(self, margin: Any) -> Any:
+        """The prediction for one margin of the outside."""
+
+    def labels(self, margins: Floats) -> NDArray[Any]:
+        """The prediction for each margin of the outside."""
+
+    def strength(self, margins: Floats) -> NDArray[Any] | None:
+        """The certainty of each prediction; None for numbers."""
+
+    def decision(self, margins: Floats) -> Floats:
+        """Margins as ``decision_function`` gives them."""
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """The probability of each label, columns in the order of ``ordered``."""
+
+    def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """One probability a record: of the positive label, or of the class predicted; None where there is none."""
+
+    def score(self, predicted: Any, y: Any, weight: Any) -> float:
+        """The value that scikit-learn's ``score`` gives to predictions."""
+
+    def empty_trace(self, n: int) -> NDArray[Any]:
+        """Room for what is kept of n predictions until they are judged."""
+
+    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
+        """Rows to keep of predictions until they are judged: labels may yet be found to stand the other way round."""
+
+    def make_trace(self, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
+        """The trace of rounds of which these rows were kept."""
 
 
 class Inside(NamedTuple):
@@ -17,6 +120,14 @@ class Inside(NamedTuple):
     y: NDArray[np.float64]
     shift: NDArray[np.float64] | float
     factor: NDArray[np.float64] | float
+
+
+def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
+    return -np.logaddexp(0.0, -log_odds * margins)
+
+
+def _accuracy(right: NDArray[np.bool_], weight: Any) -> float:
+    return float(np.average(right, weights=weight))
 
 
 class TwoLabels:
@@ -37,6 +148,7 @@ class TwoLabels:
     numeric: ClassVar[bool] = False
     plain: ClassVar[bool] = True
     most: ClassVar[int | None] = 2
+    unlearned: ClassVar[None] = None
 
     #: Margins are 0 outside where they are inside.
     shift: ClassVar[float] = 0.0
@@ -45,7 +157,7 @@ class TwoLabels:
         self._know(dict(inside or {}))
 
     def _know(self, inside: dict[Hashable, float]) -> None:
-        """What follows of the labels known, worked out once: the rounds of one record ask each time."""
+        """Note the labels known, and work out once what each round of a single record asks for."""
         self.inside = inside
         #: The labels known, the negative one first.
         self.ordered = _in_order(list(inside))
@@ -135,8 +247,52 @@ class TwoLabels:
         return classes[(margins >= 0).astype(np.int64)]
 
     def strength(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What is said of predictions beside the labels: the margins."""
+        """The margins."""
         return margins
+
+    def decision(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Margins as they are."""
+        return margins
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """The probability of both labels, shape (n, 2); one column of ones while a single label is known."""
+        factor = 1.0 if log_odds is None else log_odds
+        return self.columns(np.exp(_log_probabilities(-margins, factor)), np.exp(_log_probabilities(margins, factor)))
+
+    def columns(self, negative: Floats, positive: Floats) -> Floats:
+        """The probabilities of both labels side by side; one column of ones while a single label is known."""
+        return np.ones((len(positive), 1)) if len(self.ordered) == 1 else np.column_stack([negative, positive])
+
+    def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """The probability of the positive label."""
+        return None if log_odds is None else np.exp(_log_probabilities(margins, log_odds))
+
+    def score(self, predicted: Any, y: Any, weight: Any) -> float:
+        """The share of records predicted right."""
+        return _accuracy(predicted == np.asarray(y), weight)
+
+    def empty_trace(self, n: int) -> Floats:
+        """A margin each."""
+        return np.zeros(n)
+
+    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> Floats:
+        """Margins with the sign of the inside, for labels may yet turn round."""
+        return np.asarray(margins * self.orientation)
+
+    def make_trace(self, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
+        """The trace of rounds with these margins of the inside."""
+        margin, classes = self.orientation * rows, self.classes if self.inside else np.zeros(0)
+        known = len(classes) > 0
+        sign = np.where(y == classes[-1], 1.0, -1.0) if known else np.zeros(len(margin))
+        return Trace(
+            margin=margin,
+            prediction=classes[np.where(margin >= 0, -1, 0)] if known else np.full(len(margin), None),
+            mistake=sign * margin <= 0,
+            label=y,
+            classes=classes,
+            probability=self.probability(margin, log_odds) if known else None,
+            **rounds,
+        )
 
 
 def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashable, float]:
@@ -158,3 +314,585 @@ def _in_order(labels: list[Hashable]) -> list[Hashable]:
 def _guess(label: Hashable) -> float:
     """The likely sign of a label seen alone: numbers up to zero are negative."""
     return -1.0 if isinstance(label, (int, float)) and label <= 0 else 1.0
+
+
+class Membership(NamedTuple):
+    """Memberships of records in classes, (n, classes), and the number of classes known when each was predicted."""
+
+    y: NDArray[np.bool_]
+    known: NDArray[np.int64]
+
+
+class ManyLabels:
+    """The labels of a stream, numbered as they come; a label that was not seen yet cannot be predicted.
+
+    Outside, classes stand in their order where they have one; of equal margins that of the class seen first wins.
+
+    Examples
+    --------
+    >>> labels = ManyLabels()
+    >>> labels.values(["b", "c", "a", "b"])
+    array([0, 1, 2, 0])
+    >>> labels.classes, labels.labels(np.array([[0.5, 0.5, -1.0], [0.0, 0.0, 0.1]]))
+    (array(['a', 'b', 'c'], dtype='<U1'), array(['b', 'a'], dtype='<U1'))
+    """
+
+    numeric: ClassVar[bool] = False
+    plain: ClassVar[bool] = True
+    most: ClassVar[int | None] = None
+    unlearned: ClassVar[None] = None
+    orientation: ClassVar[float] = 1.0
+    shift: ClassVar[float] = 0.0
+    factor: ClassVar[float] = 1.0
+
+    def __init__(self, inside: Mapping[Hashable, int] | None = None) -> None:
+        self.inside: dict[Hashable, int] = dict(inside or {})
+        self._before = len(self.inside)
+
+    array = staticmethod(TwoLabels.array)
+    check = staticmethod(TwoLabels.check)
+
+    @property
+    def seen(self) -> list[Hashable]:
+        """The labels in order of appearance."""
+        return list(self.inside)
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """The labels in their order."""
+        try:
+            return sorted(self.inside)  # type: ignore[type-var]
+        except TypeError:
+            return self.seen
+
+    @property
+    def columns(self) -> list[int]:
+        """The numbers of the labels, in their order."""
+        return [self.inside[label] for label in self.ordered]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels as an array, in their order."""
+        return as_labels(self.ordered)
+
+    def require_whole(self) -> None:
+        """Refuse a stream that is over and had one label only."""
+        if len(self.inside) < 2:
+            raise ValueError(f"y must hold two classes or more, got one class only: {self.ordered[0]!r}")
+
+    def with_one(self, y: Hashable) -> ManyLabels:
+        """These labels and one more; themselves where it is known."""
+        if y in self.inside:
+            return self
+        made = ManyLabels(self.inside)
+        made.values([y])
+        return made
+
+    def value(self, y: Hashable) -> NDArray[np.bool_]:
+        """One label as memberships of all classes."""
+        return np.asarray(np.arange(len(self.inside)) == self.inside[y])
+
+    def values(self, y: Any) -> NDArray[np.int64]:
+        """The number of each label, new ones learned."""
+        distinct, places = distinct_labels(y, "label")
+        self._before = len(self.inside)
+        for label in distinct:
+            self.inside.setdefault(label, len(self.inside))
+        return np.array([self.inside[label] for label in distinct], np.int64)[places]
+
+    def learn(self, values: NDArray[np.int64], last: int) -> Membership:
+        """Take in the first ``last`` labels; what only the others hold has not been seen."""
+        upto = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
+        self.inside = dict(list(self.inside.items())[: upto[-1]])
+        return Membership(values[:, None] == np.arange(upto[-1]), _when_predicted(upto, len(values), last))
+
+    def told(self, margins: Floats, inside: Membership) -> Floats:
+        """The margins, of classes that had not been seen when they were told minus infinity."""
+        return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
+
+    def labels(self, margins: Floats) -> NDArray[Any]:
+        """The label of the largest margin of each record, the class seen first where several are largest."""
+        return np.asarray(as_labels(self.seen)[np.argmax(margins, axis=1)])
+
+    def label(self, margins: Floats) -> Hashable:
+        """The label of the largest margin of one record."""
+        return self.seen[int(np.argmax(margins))]
+
+    def strength(self, margins: Floats) -> Floats:
+        """The lead of each record's largest margin over the second; 0 where there is one class only."""
+        if margins.shape[1] < 2:
+            return np.zeros(len(margins))
+        second, first = np.partition(margins, -2, axis=1)[:, -2:].T
+        return np.where(np.isfinite(second), first - np.where(np.isfinite(second), second, 0.0), 0.0)
+
+    def decision(self, margins: Floats) -> Floats:
+        """Margins, columns in the order of the labels; of two labels their difference."""
+        ordered = margins[:, self.columns]
+        return ordered[:, 1] - ordered[:, 0] if ordered.shape[1] == 2 else ordered
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """The probability of each label, those of its own model normalised to a sum of one."""
+        logs = self._logs(margins, log_odds)
+        return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
+
+    def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """The probability of the label that is predicted."""
+        logs = self._logs(margins, log_odds)
+        return None if logs is None else np.exp(logs.max(axis=1))
+
+    def _logs(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """Logarithms of the probabilities, in order of appearance."""
+        if log_odds is None:
+            return None
+        logs = _log_probabilities(margins, log_odds)
+        if not logs.shape[1]:
+            return logs
+        logs = logs - np.maximum(logs.max(axis=1, keepdims=True), np.finfo(np.float64).min)
+        with np.errstate(divide="ignore", invalid="ignore"):  # no class had been seen: nan
+            return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
+
+    def score(self, predicted: Any, y: Any, weight: Any) -> float:
+        """The share of records predicted right."""
+        return _accuracy(predicted == np.asarray(y), weight)
+
+    def empty_trace(self, n: int) -> Floats:
+        """The number of the class predicted, its lead over the second, and the probability of the true label."""
+        return np.full((n, 3), (-1.0, 0.0, np.nan))
+
+    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> Floats:
+        """See :meth:`empty_trace`; margins are of shape (n, n_classes)."""
+        made = self.empty_trace(len(margins))
+        if margins.shape[1]:
+            made[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
+            made[:, 1] = self.strength(margins)
+        logs = self._logs(margins, log_odds)
+        if logs is not None and y is not None and len(y):
+            numbers = np.array([self.inside.get(each, -1) for each in np.asarray(y).tolist()])
+            held = np.where(numbers < margins.shape[1], numbers, -1)
+            made[:, 2] = np.where(held >= 0, _chosen(logs, held), 0.0)
+        return made
+
+    def make_trace(
+        self, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]
+    ) -> ManyClassTrace:
+        """The trace of rounds of which this was kept."""
+        numbers, lead, probability = rows.T if len(rows) else np.zeros((3, 0))
+        known = [*self.seen, None]
+        prediction = np.empty(len(y), object)
+        prediction[:] = [known[c] for c in numbers.astype(np.int64)]
+        whole = bool(self.inside) and not (numbers < 0).any()
+        return ManyClassTrace(
+            margin=lead,
+            prediction=prediction.astype(self.classes.dtype) if whole else prediction,
+            mistake=np.asarray(prediction != np.asarray(y, object), bool) | (lead <= 0.0),
+            label=y,
+            classes=self.classes if self.inside else np.zeros(0),
+            probability=None if log_odds is None else probability,
+            **rounds,
+        )
+
+
+def _chosen(logs: Floats, numbers: NDArray[np.int64]) -> Floats:
+    """The probability of one class of each record; 1 over their number where none is possible."""
+    found = np.exp(logs[np.arange(len(logs)), numbers])
+    return np.where(np.isnan(found), 0.0, found)
+
+
+class LabelSets:
+    """Sets of labels, the labels numbered as they come; what was not seen yet cannot be predicted.
+
+    Given as sets, lists or tuples of labels, or as a matrix of 0 and 1 whose columns are the labels 0, 1, ...;
+    predicted in the form that came.
+
+    Examples
+    --------
+    >>> sets = LabelSets()
+    >>> sets.values([{"a"}, set(), {"b", "a"}])
+    array([[ True, False],
+           [False, False],
+           [ True,  True]])
+    >>> sets.labels(np.array([[1.0, 0.5]])).tolist() == [frozenset({"a", "b"})]
+    True
+    """
+
+    numeric: ClassVar[bool] = False
+    plain: ClassVar[bool] = False
+    most: ClassVar[int | None] = None
+    unlearned: ClassVar[None] = None
+    orientation: ClassVar[float] = 1.0
+    shift: ClassVar[float] = 0.0
+    factor: ClassVar[float] = 1.0
+
+    def __init__(self, inside: tuple[Sequence[Hashable], bool] | None = None) -> None:
+        self.seen: list[Hashable] = list(inside[0]) if inside else []
+        self.matrix = bool(inside and inside[1])
+        self._before = len(self.seen)
+
+    @property
+    def inside(self) -> tuple[list[Hashable], bool]:
+        """The labels in order of appearance, and whether they came as a matrix."""
+        return list(self.seen), self.matrix
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """The labels in their order."""
+        try:
+            return sorted(self.seen)  # type: ignore[type-var]
+        except TypeError:
+            return list(self.seen)
+
+    @property
+    def columns(self) -> list[int]:
+        """The numbers of the labels, in their order."""
+        return [self.seen.index(label) for label in self.ordered]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels as an array, in their order."""
+        return as_labels(self.ordered)
+
+    @staticmethod
+    def array(y: Any) -> NDArray[Any]:
+        """One set of labels a record, as objects."""
+        rows = _matrix_rows(y)
+        made = np.empty(len(rows if rows is not None else y), object)
+        made[:] = (
+            [frozenset(np.flatnonzero(row).tolist()) for row in rows] if rows is not None else list(map(_as_set, y))
+        )
+        return made
+
+    def check(self, y: Any) -> None:
+        """Refuse what can be no sets of labels."""
+        self.array(y)
+
+    def require_whole(self) -> None:
+        """Refuse a stream that is over and had no label at all."""
+        if not self.seen:
+            raise ValueError("y must hold one label at least, and all of its sets are empty")
+
+    def with_one(self, y: Any) -> LabelSets:
+        """These labels and those of one more record."""
+        made = LabelSets(self.inside)
+        made.values([y])
+        return made
+
+    def value(self, y: Any) -> NDArray[np.bool_]:
+        """The memberships of one record."""
+        return np.asarray(self._rows(self.array([y]))[0])
+
+    def values(self, y: Any) -> NDArray[np.bool_]:
+        """The memberships of each record, new labels noted."""
+        rows = _matrix_rows(y)
+        if self.seen and len(y) and (rows is not None) != self.matrix and not _are_sets(y):
+            raise ValueError("labels came as sets before, and now as a matrix of 0 and 1: give the one or the other")
+        sets = self.array(y)
+        self.matrix = self.matrix or rows is not None
+        self._before = len(self.seen)
+        width = range(rows.shape[1]) if rows is not None else ()
+        fresh = dict.fromkeys([*width, *(label for each in sets for label in _sorted_set(each))])
+        known = set(self.seen)
+        self.seen += [label for label in fresh if label not in known]
+        return self._rows(sets)
+
+    def learn(self, values: NDArray[np.bool_], last: int) -> Membership:
+        """Take in the first ``last`` sets; what only the others hold has not been seen."""
+        if self.matrix:
+            return Membership(values, np.full(len(values), len(self.seen)))
+        highest = np.where(values[:last], np.arange(values.shape[1]) + 1, 0).max(axis=1, initial=0)
+        upto = np.maximum.accumulate(np.append(self._before, highest))
+        self.seen = self.seen[: upto[-1]]
+        return Membership(values[:, : upto[-1]], _when_predicted(upto, len(values), last))
+
+    def told(self, margins: Floats, inside: Membership) -> Floats:
+        """The margins, of classes that had not been seen when they were told minus infinity."""
+        return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
+
+    def labels(self, margins: Floats) -> NDArray[Any]:
+        """The labels of each record whose margins are above zero: sets, or a matrix if labels came as one."""
+        if self.matrix:
+            return (margins[:, self.columns] > 0).astype(np.int64)
+        return self.sets(margins)
+
+    def sets(self, margins: Floats) -> NDArray[Any]:
+        """The set of the labels of each record whose margins are above zero."""
+        made = np.empty(len(margins), object)
+        made[:] = [frozenset(self.seen[c] for c in np.flatnonzero(row > 0)) for row in margins]
+        return made
+
+    def label(self, margins: Floats) -> frozenset[Hashable]:
+        """The set of the labels of one record whose margins are above zero."""
+        return frozenset(self.seen[c] for c in np.flatnonzero(margins > 0))
+
+    def strength(self, margins: Floats) -> Floats:
+        """The distance from zero of each record's nearest margin."""
+        near = np.abs(np.where(np.isfinite(margins), margins, np.inf)).min(axis=1, initial=np.inf)
+        return np.where(np.isfinite(near), near, 0.0)
+
+    def _rows(self, sets: NDArray[Any]) -> NDArray[np.bool_]:
+        numbers = {label: c for c, label in enumerate(self.seen)}
+        made = np.zeros((len(sets), len(self.seen)), bool)
+        for t, each in enumerate(sets):
+            for label in each:
+                made[t, numbers[label]] = True
+        return made
+
+    def decision(self, margins: Floats) -> Floats:
+        """Margins, columns in the order of the labels."""
+        return margins[:, self.columns]
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """The probability of each label, whatever the others are."""
+        if log_odds is None:
+            return np.zeros((len(margins), 0))
+        return np.exp(_log_probabilities(margins, log_odds)[:, self.columns])
+
+    def probability(self, margins: Floats, log_odds: float | None) -> None:
+        """There is none of a whole set."""
+
+    def score(self, predicted: Any, y: Any, weight: Any) -> float:
+        """The share of records whose whole set was predicted right."""
+        found, true = (self.array(each) for each in (predicted, y))
+        return _accuracy(np.array([a == b for a, b in zip(found, true, strict=True)]), weight)
+
+    def empty_trace(self, n: int) -> NDArray[Any]:
+        """The set predicted, and how near to zero a margin came."""
+        made = np.empty((n, 2), object)
+        made[:, 0], made[:, 1] = [frozenset()] * n, 0.0
+        return made
+
+    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
+        """See :meth:`empty_trace`; margins are of shape (n, n_classes)."""
+        made = self.empty_trace(len(margins))
+        made[:, 0], made[:, 1] = self.sets(margins), self.strength(margins)
+        return made
+
+    def make_trace(
+        self, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]
+    ) -> SetTrace:
+        """The trace of rounds of which this was kept."""
+        wrong = [told != true for told, true in zip(rows[:, 0], y, strict=True)]
+        return SetTrace(
+            margin=rows[:, 1].astype(np.float64),
+            prediction=rows[:, 0],
+            mistake=np.array(wrong, bool),
+            label=y,
+            classes=self.classes if self.seen else np.zeros(0),
+            **rounds,
+        )
+
+
+def as_labels(labels: Sequence[Hashable]) -> NDArray[Any]:
+    """Labels as an array of one entry each, also where they are of several types."""
+    if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), (tuple, frozenset)):
+        return np.array(labels)
+    made = np.empty(len(labels), object)
+    made[:] = labels
+    return made
+
+
+def _when_predicted(upto: NDArray[np.int64], n: int, last: int) -> NDArray[np.int64]:
+    """Of counts before and after each label that came, that when each of n records was predicted."""
+    return np.asarray(upto[np.maximum(np.arange(n) - (n - last), 0)])
+
+
+def _matrix_rows(y: Any) -> NDArray[np.bool_] | None:
+    """A matrix of 0 and 1 as truth values; None for anything else."""
+    if hasattr(y, "toarray"):
+        y = y.toarray()
+    if getattr(y, "ndim", 1) != 2:
+        return None
+    if not np.isin(y, (0, 1)).all():
+        raise ValueError("y as a matrix must hold 0 and 1 only, a column a label")
+    return np.asarray(y).astype(bool)
+
+
+def _are_sets(y: Any) -> bool:
+    return all(isinstance(each, (set, frozenset)) for each in y)
+
+
+def _as_set(each: Any) -> frozenset[Hashable]:
+    if isinstance(each, (set, frozenset, list, tuple)):
+        return frozenset(each)
+    raise ValueError(f"y must hold a set of labels for each record, or be a matrix of 0 and 1; got {each!r}")
+
+
+def _sorted_set(labels: frozenset[Hashable]) -> list[Hashable]:
+    """A set's labels in an order that does not depend on how it was made."""
+    try:
+        return sorted(labels)  # type: ignore[type-var]
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
+
+
+class Targets:
+    """The numbers of a stream, by their moments so far.
+
+    With the mean m and the standard deviation s of the labels that have been learned, a margin f of the inside is the
+    prediction m + s f, and a label y is (y - m) / s inside, m and s being taken with y itself then. All tasks have the
+    same m and s: they make labels of any unit alike to the rules; how tasks differ is for the weights to say.
+
+    Parameters
+    ----------
+    inside : tuple, optional
+        Count, mean and sum of squared deviations so far.
+    standardised : bool
+        Whether labels are brought to that scale; else they are learned as they are, m being 0 and s 1.
+    tolerance : float
+        How far off a prediction may be, in standard deviations, and be no mistake.
+
+    Examples
+    --------
+    >>> targets = Targets()
+    >>> targets.learn(targets.values([10.0, 20.0, 30.0]), last=3).y.round(3)
+    array([0.   , 1.   , 1.225])
+    >>> targets.shift, round(targets.factor, 3)
+    (20.0, 8.165)
+    """
+
+    numeric: ClassVar[bool] = True
+    orientation: ClassVar[float] = 1.0
+    plain: ClassVar[bool] = True
+    most: ClassVar[int | None] = None
+    unlearned: ClassVar[float] = 0.0
+
+    def __init__(
+        self, inside: Sequence[float] | None = None, standardised: bool = True, tolerance: float = 0.0
+    ) -> None:
+        self.inside: tuple[float, ...] = tuple(inside or NOTHING)
+        self._standardised, self._tolerance = standardised, tolerance
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Numbers have none."""
+        return np.zeros(0)
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """Numbers have none."""
+        return []
+
+    @property
+    def shift(self) -> float:
+        """The mean so far."""
+        return self.inside[1] if self._standardised else 0.0
+
+    @property
+    def factor(self) -> float:
+        """The standard deviation so far, 1 where there is none."""
+        count, _, squares = self.inside
+        return math.sqrt(squares / count) if self._standardised and squares > 0.0 else 1.0
+
+    @staticmethod
+    def array(y: Any) -> Floats:
+        """Labels in any form as an array of numbers."""
+        return np.asarray(y, np.float64)
+
+    @staticmethod
+    def takes(y: Any) -> bool:
+        """True for a number that can be learned."""
+        try:
+            return abs(float(y)) <= LARGEST_VALUE
+        except (TypeError, ValueError):
+            return False
+
+    def check(self, y: Any) -> None:
+        """Refuse what can be no label."""
+        self.values(y)
+
+    def require_whole(self) -> None:
+        """Any number of different labels will do."""
+
+    def values(self, y: Any) -> Floats:
+        """The labels as numbers.
+
+        Raises
+        ------
+        ValueError
+            For a label that is no number, not finite or too large; the message names the record.
+        """
+        try:
+            values = np.asarray(y, np.float64)
+        except (TypeError, ValueError):
+            t, found = next((t, each) for t, each in enumerate(y) if not self.takes(each))
+            raise ValueError(f"label of record {t} (from 0) must be a number, got {found!r}") from None
+        if values.ndim != 1:
+            raise ValueError(f"y must hold one number a record, got shape {values.shape}")
+        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))
+        if len(wrong):
+            raise ValueError(f"label of record {wrong[0]} (from 0): {unusable(float(values[wrong[0]]))}")
+        return values
+
+    def with_one(self, y: Any) -> Targets:
+        """The moments after one more label."""
+        made = Targets(self.inside, self._standardised, self._tolerance)
+        made.learn(self.values([y]), 1)
+        return made
+
+    def value(self, y: Any) -> float:
+        """One label as learners take it."""
+        if not self._standardised:
+            return float(y)
+        return (float(y) - self.inside[1]) / self.factor if self.inside[2] > 0.0 else 0.0
+
+    def learn(self, values: Floats, last: int) -> Inside:
+        """Take in the first ``last`` labels; the others, whose records are predicted in these rounds, come later."""
+        moments, n = np.array(self.inside), len(values)
+        inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
+        standardise(values[:last], moments, inside[:last], shift, factor)
+        self.inside = tuple(moments.tolist())
+        if not self._standardised:
+            return Inside(values, 0.0, 1.0)
+        known = np.maximum(np.arange(n) - (n - last), 0)  # labels that had come when each record was predicted
+        return Inside(inside, shift[known], factor[known]) if last else Inside(inside, self.shift, self.factor)
+
+    def told(self, margins: Floats, inside: Inside) -> Floats:
+        """Predictions told in the rounds of these labels."""
+        return inside.shift + inside.factor * margins
+
+    def labels(self, margins: Floats) -> Floats:
+        """The prediction for each margin of the outside, which it is."""
+        return margins
+
+    def strength(self, margins: Floats) -> None:
+        """None: a number has no certainty beside it."""
+
+    def label(self, margin: float) -> float:
+        """The prediction for one margin of the outside, which it is."""
+        return float(margin)
+
+    def decision(self, margins: Floats) -> Floats:
+        """Predictions as they are."""
+        return margins
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """Numbers have none."""
+        return np.zeros((len(margins), 0))
+
+    def probability(self, margins: Floats, log_odds: float | None) -> None:
+        """Numbers have none."""
+
+    def score(self, predicted: Any, y: Any, weight: Any) -> float:
+        """The coefficient of determination R²."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, predicted, sample_weight=weight))
+
+    def empty_trace(self, n: int) -> Floats:
+        """A prediction each."""
+        return np.zeros(n)
+
+    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> Floats:
+        """Predictions as they are."""
+        return np.asarray(margins)
+
+    def make_trace(self, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> AmountTrace:
+        """The trace of rounds with these predictions."""
+        numbers = np.asarray(y, np.float64)
+        return AmountTrace(
+            margin=rows,
+            prediction=rows,
+            mistake=np.abs(numbers - rows) > self._tolerance * self.factor,
+            label=numbers,
+            classes=np.zeros(0),
+            **rounds,
+        )

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
-from coterie.learner import Learner
+from coterie.learner import Learner, StreamLearner
 from coterie.learners.confidence import ConfidenceLearner
 from coterie.learners.second_order import SecondOrderLearner
 from coterie.rules import AROW, Logistic
-from coterie.wrappers import forgetting
+from coterie.wrappers import with_half_life
 
-from .probabilistic import ProbabilisticClassifier
-from .variance import ProbitClassifier
+from .estimator import OnlineEstimator
 
 
 @persistence.register
-class MultitaskLogistic(ProbabilisticClassifier):
+class MultitaskLogistic(OnlineEstimator):
     """Logistic regression for many tasks, one pass, its probabilities calibrated (AdaLog).
 
     A task predicts by the sum of its own weights and those of its groups, f = (w_i + Σ_g w_g) · x. Every record moves
@@ -86,11 +88,11 @@ class MultitaskLogistic(ProbabilisticClassifier):
 
     def _make_learner(self) -> Learner:
         hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        return Learner(forgetting(hypothesis, self.half_life), self.relation_used, Logistic())
+        return Learner(with_half_life(hypothesis, self.half_life), self.relation_used, Logistic())
 
 
 @persistence.register
-class MultitaskAROW(ProbitClassifier):
+class MultitaskAROW(OnlineEstimator):
     """Adaptive regularisation of weights for many tasks: every weight has a mean and a variance (diagonal AROW).
 
     A task predicts by the sum of its own weights and those of its groups, whose prior variances are their weights in
@@ -162,7 +164,20 @@ class MultitaskAROW(ProbitClassifier):
         self.new_task = new_task
         self.half_life = half_life
 
-    def _make_learner(self) -> Any:
+    def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
+
+        It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
+
+        Raises
+        ------
+        ValueError
+            For a task never seen, if ``new_task="raise"``.
+        """
+        self._check_fitted()
+        return self._model.margin_variance(X, task)
+
+    def _make_learner(self) -> StreamLearner:
         if self.covariance not in ("diagonal", "full"):
             raise ValueError(f"covariance must be 'diagonal' or 'full', got {self.covariance!r}")
         relation = self.relation_used
@@ -170,7 +185,7 @@ class MultitaskAROW(ProbitClassifier):
         if self.covariance == "full":
             return self._whole(relation, rule)
         hypothesis = DiagonalAROW(self.r, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        return ConfidenceLearner(forgetting(hypothesis, self.half_life), relation, rule)
+        return ConfidenceLearner(with_half_life(hypothesis, self.half_life), relation, rule)
 
     def _whole(self, relation: Any, rule: Any) -> SecondOrderLearner:
         if self.half_life is not None:

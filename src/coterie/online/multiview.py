@@ -1,377 +1,517 @@
-"""What every classifier of things seen in several views can do: scikit-learn's verbs, River's verbs, and the round."""
+"""Classifiers of things that are seen in several views, and what they are compared with (FOR09, CCG08 §7).
+
+A record has K views of one thing and one label. Records come as a list of blocks, one a view (None for a view that is
+absent from all of them), or a dictionary name -> block; a :class:`coterie.PartialBlock` says which of its rows are
+there. One record is a dictionary name -> dictionary of features, and so may be those of a list; a missing key is an
+absent view. **An absent view is not a vector of zeros**: it adds nothing to the margin and its weights stay as they
+are, whatever the kernel.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from os import PathLike
-from typing import Any, ClassVar, Self
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
-from coterie.numeric.trees import below
-from coterie.streams.block import Block
-from coterie.streams.progressive import Trace
-from coterie.streams.tabular import is_records
-from coterie.streams.view_encoding import ViewEncoder, require_one_space
-from coterie.streams.view_input import read, read_only
-from coterie.streams.view_weights import ViewWeights
-from coterie.views import ViewRecords, Views, view_from_json
+from coterie.evaluation.stream_model import StreamModel
+from coterie.inputs.block import Block
+from coterie.inputs.input import InputOptions
+from coterie.inputs.tabular import is_records
+from coterie.inputs.view_input import ViewInput, names_of, present_in
+from coterie.kernels import Gaussian, Precomputed, as_kernel
+from coterie.learner import Margins, StreamLearner
+from coterie.rules import PassiveAggressive, Perceptron
+from coterie.views.cues import CueLearner
+from coterie.views.learner import KernelViewLearner, ViewLearner, by_view
+from coterie.views.norms import GroupNorm, SchattenNorm
 
-from .classifier import two_class_trace
-from .guard import Guarded, exclusive
-from .labels import TwoLabels
-from .rounds import Margins, Rounds
+from .estimator import OnlineEstimator
+from .model import OnlineModel
 
-#: What a comparison calls a Perceptron on a view by itself, after the view's name, and one on all of them.
+#: The names that a comparison gives to a Perceptron on a view by itself, after the view's name, and to one on all.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
 
 
-class MultiviewClassifier(Guarded):
-    """Base of the online classifiers of records that have several views; a subclass says which learner it is.
+@persistence.register
+class MultiviewPerceptron(OnlineEstimator):
+    """The matrix Perceptron: K views of one space, the columns of X, and the Schatten-2p norm (CCG08 §7, FOR09 ch. 3).
 
-    Records come as a list of blocks, one a view (None for a view that is absent from all of them), or a dictionary
-    name -> block; a :class:`coterie.PartialBlock` says which of its rows are there. One record is a dictionary
-    name -> dictionary of features, and so may be those of a list; a missing key is an absent view. **An absent view is
-    not a vector of zeros**: it adds nothing to the margin and its weights stay as they are, whatever the kernel.
+    V sums the records that were mistaken, V += y X where y·margin <= 0, and the margin is ⟨W, X⟩ = Σ_k w_k · x_k with
+
+        W = ∇ ½‖V‖²_S2p = ‖V‖_S2p^(2 - 2p) V (V'V)^(p - 1),    0 at V = 0    (3.1.4).
+
+    p = 1 is the Perceptron on all views side by side; larger p weigh what several views have in common more. With one
+    view it is the Perceptron whatever p is.
+
+    Parameters
+    ----------
+    p : float >= 1
+        The exponent; any real number.
+    kernel : kernel, str or callable, optional
+        One of :mod:`coterie.kernels` for all pairs of views, and the dual form: no weights, but support vectors.
+    average : bool
+        Predict by the mean of the weights before each round, the low-risk hypothesis (3.1.21), which is exact in both
+        forms; learning goes on by the latest.
+    rule : Perceptron or PassiveAggressive, optional
+        With a passive-aggressive rule, records with y·margin < 1 move the weights too, by loss / ((2p - 1)‖X‖²_S2p).
+        That is the step which the smoothness of ½‖V‖² warrants, and for p = 1 it is the shortest that suffices.
+    views : sequence of labels, optional
+        The names of the views; without, those of the first records.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The labels seen, the negative one first.
-    views_ : list
-        The names of the views; 0, 1, … where blocks came in a list.
-    encoder_ : ViewEncoder
-        How the records of files became rows; dictionaries are read the same way. Absent where no file was read.
+    n_support_ : int
+        With a kernel, how many support vectors there are, all views of a record counting as one.
+
+    Raises
+    ------
+    ValueError
+        If p is below 1; if views have not the same features; for a view that is unknown.
+
+    Notes
+    -----
+    Dense views: O(dK) a prediction, O(dK² + K³) a mistake, or O(d²K + d³) where d < K. Sparse ones: O(nnz K) and
+    O(nnz K + K³). p enters by powers of eigenvalues only; the paper has O(pdK²) a prediction. With a kernel K² kernel
+    values a support vector, and O(mK² + K³). The mistake bound is :func:`coterie.bounds.views.view_bound`.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> seen = rng.normal(size=(2000, 20))
+    >>> left, right = (seen + 0.5 * rng.normal(size=seen.shape) for _ in range(2))   # one thing, two noisy looks at it
+    >>> y = np.where(seen[:, 0] + seen[:, 1] > 0, "yes", "no")
+    >>> trace = ct.progressive_validation(ct.MultiviewPerceptron(p=4), {"left": left, "right": right}, y)
+    >>> bool(trace.error < 0.25)
+    True
     """
 
-    views: Sequence[Hashable] | None
+    task_column: None = None
+    new_task: str = "grow"
 
-    #: Whether all views must have the same features.
-    one_space: ClassVar[bool] = False
+    def __init__(
+        self,
+        p: float = 2.0,
+        kernel: Any = None,
+        average: bool = False,
+        *,
+        rule: Any = None,
+        views: Sequence[Hashable] | None = None,
+    ) -> None:
+        self.p = p
+        self.kernel = kernel
+        self.average = average
+        self.rule = rule
+        self.views = views
 
-    state_: Any
-    labels_: TwoLabels
-    view_: Views
-    encoder_: ViewEncoder
+    def _make_input(self) -> ViewInput:
+        return ViewInput(one_space=True)
 
-    @abstractmethod
-    def _make_learner(self) -> Any:
-        """The learner that the parameters describe."""
+    def _reading(self) -> InputOptions:
+        return InputOptions(type(self).__name__, views=self.views)
 
-    @abstractmethod
-    def baselines(self, seen: Any) -> dict[str, Any]:
-        """What a comparison lets run beside this model, ``seen`` being records or the first of them."""
+    def _make_learner(self) -> StreamLearner:
+        norm, rule = SchattenNorm(self.p), Perceptron() if self.rule is None else self.rule
+        if self.kernel is None:
+            return ViewLearner(norm, rule, self.average)
+        kernel = as_kernel(self.kernel)
+        if kernel == Precomputed():
+            raise ValueError("kernel cannot be precomputed: it is needed between different views too")
+        return KernelViewLearner(norm, kernel, rule, self.average)
 
-    # -- arrays ---------------------------------------------------------------------------------------------------
+    def baselines(self, seen: Any = None) -> dict[str, Any]:
+        """A Perceptron on each view by itself, and one on all views side by side, with the same kernel and rule."""
+        return _beside(seen, self.views, self.kernel, average=self.average, rule=self.rule)
 
-    def fit(self, X: Any, y: Any, *, n_passes: int = 1) -> Self:
-        """Forget everything and learn from X, y in order.
-
-        Parameters
-        ----------
-        X : list of blocks, dictionary name -> block, or list of dictionaries of dictionaries
-            The records, view by view; blocks are arrays, sparse matrices or data frames of shape (n, d_k).
-        y : array, shape (n,)
-            Their labels, any two values.
-        n_passes : int
-            How many times to go through the records.
-
-        Raises
-        ------
-        ValueError
-            For views that disagree on the records, NaN or infinity, wrong shapes, or labels of which there are not two.
-            Nothing is changed then.
-        """
-        if n_passes < 1:
-            raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
-        fresh = type(self)(**self.get_params(deep=False))
-        for _ in range(n_passes):
-            fresh.partial_fit(X, y)
-            fresh.labels_.require_whole()
-        with self._lock:
-            return self._take_over(fresh)
-
-    @exclusive
-    def partial_fit(self, X: Any, y: Any, classes: Sequence[Hashable] | None = None) -> Self:
-        """Go on learning from X, y in order; ``classes`` are the two labels there will be, where that is known."""
-        labels = TwoLabels(self.labels_.inside if self.fitted else None)
-        if classes is not None:
-            labels.values(list(classes))
-        records, values = self._read(X, y, labels)
-        self._learn(records, labels, values)
-        return self
-
-    @exclusive
-    def decision_function(self, X: Any) -> Margins:
-        """The margin of each record, positive for ``classes_[1]``. Nothing is learned."""
-        self._check_fitted()
-        if "encoder_" in self.__dict__ and is_records(X):
-            records = self.encoder_.records(X, update=False)
-        else:
-            records = read_only(X, self.view_, self.views, self.one_space)
-        return np.asarray(self.labels_.factor * self._learner().score(self.state_, records))
-
-    @exclusive
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The predicted label of each record; a zero margin is ``classes_[1]``. Nothing is learned."""
-        return self.labels_.labels(self.decision_function(X))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of records predicted right, weighted where weights are given."""
-        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
-
-    # -- one record at a time -------------------------------------------------------------------------------------
-
-    @exclusive
-    def learn_one(self, x: Mapping[Hashable, Mapping[str, Any] | None], y: Hashable) -> None:
-        """Learn one record, a dictionary name of a view -> dictionary of its features; absent views are left out."""
-        known = TwoLabels(self.labels_.inside if self.fitted else None)
-        labels = known.with_one(y)
-        records = self._noted([_one(x)], lambda n: None)
-        self._learn(records, labels, np.array([labels.value(y)]))
-
-    @exclusive
-    def decision_function_one(self, x: Mapping[Hashable, Mapping[str, Any] | None]) -> float:
-        """The margin of one record; 0.0 before anything is learned."""
-        return float(self.decision_function([_one(x)])[0]) if self.fitted else 0.0
-
-    @exclusive
-    def predict_one(self, x: Mapping[Hashable, Mapping[str, Any] | None]) -> Any:
-        """The label of one record; None before anything is learned."""
-        return self.labels_.label(self.decision_function_one(x)) if self.fitted else None
-
-    # -- streams --------------------------------------------------------------------------------------------------
-
-    @exclusive
-    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
-        """Records given in any form as a validated block, for :meth:`learn_block`.
-
-        Raises
-        ------
-        ValueError
-            If tasks are named, which records of several views have not.
-        """
-        if task is not None:
-            raise ValueError(f"{type(self).__name__} has no tasks: leave task out")
-        labels = TwoLabels(self.labels_.inside if self.fitted else None)
-        records, _ = self._read(X, y, labels)
-        return Block(records, np.asarray(y), None, np.arange(1, len(records) + 1))
-
-    @exclusive
-    def learn_block(
-        self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
-    ) -> Rounds:
-        """Predict and learn each record of a validated block, the last ``late`` of them predicted only."""
-        if block.y is None:
-            raise ValueError("records without labels can be predicted, not learned")
-        labels = TwoLabels(self.labels_.inside if self.fitted else None)
-        values = labels.values(block.y)
-        self._meet_views(block.X.views)
-        return self._learn(block.X, labels, values, late)
-
-    @exclusive
-    def meet_block(self, block: Block) -> Rounds:
-        """Predict a validated block whose labels come later; margins are 0 before anything is learned."""
-        margin = self.decide_block(block) if self.fitted else np.zeros(len(block))
-        return Rounds(margin, np.zeros(len(block), bool), np.ones(len(block), bool))
-
-    @exclusive
-    def decide_block(self, block: Block) -> Margins:
-        """The margin of each record of a block that has been validated."""
-        self._check_fitted()
-        self._meet_views(block.X.views)
-        return np.asarray(self.labels_.factor * self._learner().score(self.state_, block.X))
-
-    @exclusive
-    def pass_by(self, rounds: int = 1) -> None:
-        """End rounds whose labels will not come: the mean goes on, nothing is learned."""
-        if self.fitted:
-            self._learner().pass_by(self.state_, rounds)
-
-    def blank(self, n: int) -> NDArray[Any]:
-        """What is kept of n predictions until they are judged."""
-        return np.zeros(n)
-
-    def kept(self, margin: Any, label: Any) -> NDArray[Any]:
-        """Margins with the sign of the inside, for labels may yet turn round."""
-        return np.asarray(margin * self.orientation)
-
-    def judged(self, margin: Margins, label: NDArray[Any], rounds: dict[str, Any]) -> Trace:
-        """The trace of rounds with these margins of the inside."""
-        classes = self.classes_ if self.fitted else np.zeros(0)
-        return two_class_trace(self.orientation * margin, label, classes, None, rounds)
-
-    def probabilities(self, margin: Margins) -> None:
-        """There are none: margins of several views are no log-odds."""
-
-    def block_probabilities(self, block: Block, margin: Margins) -> None:
-        """There are none."""
-
-    def tasks_of(self, block: Block) -> None:
-        """There are none."""
-
-    @property
-    def label_kind(self) -> TwoLabels:
-        """What labels may be: nothing known of them but that."""
-        return TwoLabels(None)
-
-    def learner(self) -> Any:
-        """The learner that the parameters describe."""
-        return self._learner()
-
-    def task_checks(self) -> list[Callable[[Hashable], Any]]:
-        """What raises ValueError for a task that would be refused; there are no tasks."""
-        return []
-
-    def beside(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """What a comparison judges by, of learners with these errors: the view that alone did best, and all of them."""
-        alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
-        return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
-
-    @property
-    def extent(self) -> tuple[int, str]:
-        """How many of what the model has."""
-        return len(self.views_), "view"
-
-    @property
-    def passive(self) -> Self:
-        """The classifier that learns every label there is: itself."""
-        return self
-
-    # -- what was learned -----------------------------------------------------------------------------------------
-
-    @property
-    def orientation(self) -> float:
-        """+1 if margins have outside the sign they have inside, -1 if the labels turned out the other way round."""
-        return self.labels_.orientation if self.fitted else 1.0
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels seen, the negative one first."""
-        self._check_fitted(AttributeError)
-        return self.labels_.classes
+    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
+        """The view that alone did best, of models with these errors, and all of them side by side."""
+        return _best_alone(errors)
 
     @property
     def views_(self) -> list[Hashable]:
         """The names of the views."""
-        self._check_fitted(AttributeError)
-        return list(self.state_.names)
+        return list(self._fitted_model().state.names)
 
     @property
-    def memory_(self) -> int:
-        """Bytes of the arrays that hold what was learned."""
-        self._check_fitted(AttributeError)
-        return int(self.state_.nbytes)
+    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
+        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
+        return _weights_by_view(self._fitted_model())
 
-    @exclusive
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
-        persistence.save(self, path)
-
-    @exclusive
-    def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
-        if not self.fitted:
-            return {}, {}
-        state, arrays = self._learner().dump(self.state_)
-        held = {"state": state, "labels": self.labels_.inside, "view": self.view_.to_json()}
-        if "encoder_" in self.__dict__:
-            held["encoder"], encoded = self.encoder_.to_state()
-            arrays |= {f"encoder.{name}": array for name, array in encoded.items()}
-        return held, arrays
-
-    @exclusive
-    def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Undo :meth:`dump`."""
-        if data:
-            self.view_ = view_from_json(data["view"])
-            self.labels_ = TwoLabels(data["labels"])
-            own = {name: array for name, array in arrays.items() if not name.startswith("encoder.")}
-            self.state_ = self._learner().restore(data["state"], own, self.view_.names)
-            if "encoder" in data:
-                self.encoder_ = ViewEncoder.from_state(data["encoder"], below(arrays, "encoder."))
-        return self
-
-    # -- inside ---------------------------------------------------------------------------------------------------
-
-    def _learner(self) -> Any:
-        """The learner, made anew when a parameter was set."""
-        held = self.parameter_getter()(self)
-        made = self.__dict__.get("_made")
-        if made is None or held != made[0]:
-            learner = self._make_learner()
-            if self.fitted:
-                learner.adopt(self.state_)
-            self._made = made = (held, learner)
-        return made[1]
-
-    def _read(self, X: Any, y: Any, labels: TwoLabels) -> tuple[ViewRecords, Margins]:
-        """Records and labels checked; the views seen are noted if nothing is refused."""
-        values: list[Margins] = []
-
-        def check(n: int) -> None:
-            if np.ndim(y) != 1 or len(y) != n:
-                raise ValueError(f"y must hold one label a record: got shape {np.shape(y)} for {n} records")
-            TwoLabels.check(y)
-            values.append(labels.values(y))
-
-        return self._noted(X, check), values[0]
-
-    def _noted(self, X: Any, check: Callable[[int], None]) -> ViewRecords:
-        """Records checked, and then whatever there is to ``check`` for so many; the views are noted if all is well."""
-        learner = self._learner()
-        if "encoder_" in self.__dict__ and is_records(X):
-            check(len(X))
-            encoded: ViewRecords = self.encoder_.records(X, update=True)
-            return encoded
-        known = self.view_ if self.fitted else None
-        sizes = known.sizes() if known is not None else []
-        try:
-            records, views = read(X, known, self.views, self.one_space)
-            check(len(records))
-            if not self.fitted:
-                learner.check(views.names)
-        except BaseException:
-            if known is not None:
-                known.shorten(sizes)
-            raise
-        self.view_ = views
-        return records
-
-    def _meet_views(self, views: Views | None) -> None:
-        """Note the views of records from a file, if these are the first; refuse others than those known."""
-        if views is None:
-            return
-        if self.fitted:
-            known = self.view_
-            if (views.names, views.widths) != (known.names, known.widths):
-                came, kept = (dict(zip(each.names, each.widths, strict=True)) for each in (views, known))
-                raise ValueError(f"the views and their widths are {came}, and the model learned {kept}")
-            return
-        if self.views is not None and list(self.views) != views.names:
-            raise ValueError(f"views={list(self.views)!r} are not those of the file, {views.names!r}")
-        require_one_space(self.one_space, views.names, views.widths)
-        self._learner().check(views.names)
-        self.view_ = views
-
-    def _learn(self, records: ViewRecords, labels: TwoLabels, values: Margins, late: int = 0) -> Rounds:
-        if late < 0:
-            raise ValueError(f"late must be at least 0 rounds, got {late!r}")
-        learner, state = self._learner(), self.__dict__.get("state_")
-        if state is None:
-            dense = not hasattr(records.rows, "starts")
-            state = learner.init(self.view_.names, self.view_.widths, dense)
-        learner.fit_widths(state, self.view_.widths)
-        moves = learner.update_many(state, records, values, max(len(values) - late, 0))
-        self.state_, self.labels_ = state, labels
-        weights = ViewWeights(tuple(state.names), moves.ends, moves.lengths)
-        return Rounds(labels.factor * moves.margins, moves.taus > 0, np.ones(len(values), bool), weights=weights)
+    @property
+    def n_support_(self) -> int:
+        """The number of support vectors."""
+        return len(self._fitted_model().state.model.supports.coefficients)
 
 
-def _one(x: Any) -> Mapping[Hashable, Any]:
-    if not isinstance(x, Mapping):
-        raise TypeError(f"one record is a dictionary view -> features, got {type(x).__name__}; lists hold several")
-    return x
+@persistence.register
+class OrthogonalMultiviewPerceptron(OnlineEstimator):
+    """The Perceptron of views that lie in spaces of their own (FOR09 ch. 4, Figure 4.1).
+
+    v_k sums view k of the records that were mistaken, v_k += y x_k for all k together where y·margin <= 0, and
+
+        margin = (Σ_k ‖v_k‖^2p)^(1/p - 1) Σ_k ‖v_k‖^(2(p - 1)) v_k · x_k    (4.1.6, with its factor).
+
+    It is :class:`MultiviewPerceptron` on views put at right angles to each other: they may be of any sizes, and each
+    may have a kernel. p = 1 is the Perceptron on all views side by side (with kernels: on their sum), larger p prefer
+    views with longer sums, and with one view p does not matter.
+
+    Parameters
+    ----------
+    p : float >= 1
+        The exponent; any real number.
+    kernels : kernel, list or dictionary of them, optional
+        One for all views, one a view in order, or by name; and the dual form. ``"precomputed"`` for Gram matrices.
+    average : bool
+        Predict by the mean of the weights before each round, exact in both forms; learning goes on by the latest.
+    inner : float >= 2
+        r of the group norm (Σ_k ‖v_k‖_r^2p)^(1/2p); 2 is the thesis's. With ``inner=2 * p`` it is the p-norm Perceptron
+        with exponent 2p, the views' borders being of no account (potential-based gradient descent, FOR09 Figure 2.5).
+    rule : Perceptron or PassiveAggressive, optional
+        As in :class:`MultiviewPerceptron`.
+    views : sequence of labels, optional
+        The names of the views; without, those of the first records.
+
+    Attributes
+    ----------
+    n_support_ : int
+        With kernels, how many support vectors there are, all views of a record counting as one.
+
+    Raises
+    ------
+    ValueError
+        If p is below 1 or inner below 2; for kernels with another inner than 2; for a view that is unknown.
+
+    Notes
+    -----
+    O(nnz + K) a round, whatever p is; the paper has O(pdK). With kernels K kernel values a support vector. The mistake
+    bound is :func:`coterie.bounds.views.orthogonal_view_bound`.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> model = ct.OrthogonalMultiviewPerceptron(p=3, views=["sound", "image"])
+    >>> model.learn_one({"sound": {"pitch": 0.5}, "image": {"red": 1.0, "green": 0.2}}, "cat")
+    >>> model.learn_one({"sound": {"pitch": -1.5}}, "dog")                       # no image: it learns nothing
+    >>> model.predict_one({"image": {"red": 0.7}}), model.predict_one({"sound": {"pitch": -2.0}})
+    ('cat', 'dog')
+    """
+
+    task_column: None = None
+    new_task: str = "grow"
+
+    def __init__(
+        self,
+        p: float = 2.0,
+        kernels: Any = None,
+        average: bool = False,
+        *,
+        inner: float = 2.0,
+        rule: Any = None,
+        views: Sequence[Hashable] | None = None,
+    ) -> None:
+        self.p = p
+        self.kernels = kernels
+        self.average = average
+        self.inner = inner
+        self.rule = rule
+        self.views = views
+
+    def _make_input(self) -> ViewInput:
+        return ViewInput(one_space=False)
+
+    def _reading(self) -> InputOptions:
+        return InputOptions(type(self).__name__, views=self.views)
+
+    def _make_learner(self) -> StreamLearner:
+        norm, rule = GroupNorm(self.p, self.inner), Perceptron() if self.rule is None else self.rule
+        if self.kernels is None:
+            return ViewLearner(norm, rule, self.average)
+        return KernelViewLearner(norm, kernels_of(self.kernels), rule, self.average)
+
+    def baselines(self, seen: Any = None) -> dict[str, Any]:
+        """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
+        return _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
+
+    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
+        """The view that alone did best, of models with these errors, and all of them side by side."""
+        return _best_alone(errors)
+
+    @property
+    def views_(self) -> list[Hashable]:
+        """The names of the views."""
+        return list(self._fitted_model().state.names)
+
+    @property
+    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
+        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
+        return _weights_by_view(self._fitted_model())
+
+    @property
+    def n_support_(self) -> int:
+        """The number of support vectors."""
+        return len(self._fitted_model().state.model.supports.coefficients)
+
+
+@persistence.register
+class MultiCueClassifier(OnlineEstimator):
+    """A kernel learner for every view, and above them one that weighs what they say (OMCL; FOR09 §4.2.3).
+
+    Below, a Projectron++ a view, f_k, learns by its own margin. Above, margin = ω · h with h = (f_1(x_1), …, f_K(x_K));
+    after the lower ones have learned the record, h is made anew and ω moves by a passive-aggressive step on it, so that
+    y·ω·h reaches 1 if C allows. ω begins at 0. An absent view has f_k = 0 and its Projectron does not learn.
+
+    Parameters
+    ----------
+    kernels : kernel, list or dictionary of them, optional
+        One for all views, one a view in order, or by name; ``Gaussian(sigma=1.0)`` without.
+    eta : float > 0
+        How far from its support vectors a record must lie, as a norm, for a Projectron to keep it.
+    rule : PassiveAggressive, optional
+        Of the upper learner; ``PassiveAggressive(C=1.0)`` without.
+    views : sequence of labels, optional
+        The names of the views; without, those of the first records.
+
+    Attributes
+    ----------
+    cue_weights_ : dict
+        ω by the name of the view.
+    n_support_ : dict
+        How many support vectors each view has.
+
+    Notes
+    -----
+    Records go one by one, in Python: about half a millisecond a view. From Jie, Orabona and Caputo (ACCV 2009),
+    for two classes.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> near, noise = rng.normal(size=(300, 2)), rng.normal(size=(300, 3))
+    >>> y = (near**2).sum(axis=1) > 1.4
+    >>> model = ct.MultiCueClassifier(ct.Gaussian(1.0), eta=0.1)
+    >>> trace = ct.progressive_validation(model, {"near": near, "noise": noise}, y)
+    >>> bool(trace.wrong[150:].mean() < 0.2), model.cue_weights_["near"] > model.cue_weights_["noise"]
+    (True, True)
+    """
+
+    task_column: None = None
+    new_task: str = "grow"
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        eta: float = 0.1,
+        rule: Any = None,
+        *,
+        views: Sequence[Hashable] | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.eta = eta
+        self.rule = rule
+        self.views = views
+
+    def _make_input(self) -> ViewInput:
+        return ViewInput(one_space=False)
+
+    def _reading(self) -> InputOptions:
+        return InputOptions(type(self).__name__, views=self.views)
+
+    def _make_learner(self) -> StreamLearner:
+        kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
+        return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
+
+    def baselines(self, seen: Any = None) -> dict[str, Any]:
+        """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
+        return _beside(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
+
+    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
+        """The view that alone did best, of models with these errors, and all of them side by side."""
+        return _best_alone(errors)
+
+    @property
+    def views_(self) -> list[Hashable]:
+        """The names of the views."""
+        return list(self._fitted_model().state.names)
+
+    @property
+    def cue_weights_(self) -> dict[Hashable, float]:
+        """The weight of each view's margin, by name."""
+        return dict(zip(self.views_, self._fitted_model().state.weights.tolist(), strict=True))
+
+    @property
+    def n_support_(self) -> dict[Hashable, int]:
+        """The number of support vectors of each view, by name."""
+        sizes = [int(member.model.support.counts[0]) for member in self._fitted_model().state.members]
+        return dict(zip(self.views_, sizes, strict=True))
+
+
+def kernels_of(kernels: Any) -> Any:
+    """Kernel parts for whatever stands for kernels: one, a list, or a dictionary by view."""
+    if hasattr(kernels, "items"):
+        return {name: as_kernel(kernel) for name, kernel in kernels.items()}
+    return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
+
+
+def _best_alone(errors: Mapping[str, float]) -> tuple[str, str]:
+    alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
+    return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
+
+
+def _weights_by_view(model: OnlineModel) -> dict[Hashable, NDArray[np.float64]]:
+    with model.lock:
+        factor, found = model.label_kind.factor, model.learner.weights(model.state)
+        return {name: factor * weights for name, weights in zip(model.state.names, found, strict=True)}
+
+
+def _beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
+    """Make the models that those of several views are compared with: ``"NAME alone"`` each, and ``"side by side"``.
+
+    A view that is absent from all of the records ``seen`` is not looked at alone.
+    """
+    names = names_of(seen, views)
+    there = present_in(seen, names)
+    own = [None] * len(names) if kernels is None else by_view(kernels_of(kernels), names)
+    alone: dict[str, Any] = {
+        f"{name}{ALONE}": OneView(OrthogonalMultiviewPerceptron(1.0, kernel, views=[name], **held), name, names)
+        for name, kernel in zip(names, own, strict=True)
+        if name in there
+    }
+    return alone | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **held)}
+
+
+class OneView:
+    """An estimator that is shown one view of each record, and can in a comparison stand beside those that see all.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> alone = OneView(ct.OrthogonalMultiviewPerceptron(p=1, views=["a"]), "a", ["a", "b"])
+    >>> ct.progressive_validation(alone, {"a": [[1.0], [-1.0], [2.0]], "b": [[0.0], [1.0], [0.0]]}, [1, 0, 1]).mistakes
+    1
+    """
+
+    def __init__(self, model: Any, name: Hashable, names: list[Hashable]) -> None:
+        self.model, self.name, self.names = model, name, names
+
+    def __stream_model__(self) -> _ShownOneView:
+        """The estimator's inner model, shown its view."""
+        return _ShownOneView(self.model.__stream_model__(), self.name, self.names)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "model" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.model, name)
+
+    def __repr__(self) -> str:
+        return repr(self.model)
+
+
+class _ShownOneView:
+    """A stream model that is shown one view of each record; all else is the model's."""
+
+    def __init__(self, model: StreamModel, name: Hashable, names: list[Hashable]) -> None:
+        self._model, self._name, self._names = model, name, names
+
+    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
+        """Validate records of all views as a block of the one."""
+        return self._model.as_block(self._only(X), y, task)
+
+    def learn_block(self, block: Block, **options: Any) -> Any:
+        """As that of the model."""
+        return self._model.learn_block(self._seen(block), **options)
+
+    def predict_pending(self, block: Block) -> Any:
+        """As that of the model."""
+        return self._model.predict_pending(self._seen(block))
+
+    def decide_block(self, block: Block) -> Margins:
+        """As that of the model."""
+        return self._model.decide_block(self._seen(block))
+
+    @property
+    def encoder(self) -> Any:
+        """The encoder of the view."""
+        return self._model.encoder
+
+    @encoder.setter
+    def encoder(self, encoder: Any) -> None:
+        self._model.encoder = encoder.alone(self._name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._model, name)
+
+    def _seen(self, block: Block) -> Block:
+        return block if block.X.views is None else replace(block, X=block.X.alone(self._name))
+
+    def _only(self, X: Any) -> Any:
+        if is_records(X):
+            return [{self._name: record.get(self._name)} for record in X]
+        return {self._name: X[self._name] if isinstance(X, Mapping) else X[self._names.index(self._name)]}
+
+
+def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hashable, tuple[Any, Any]]:
+    """The baselines of FOR09 §4.2 for a stream of several views: what to learn, and from which records.
+
+    Parameters
+    ----------
+    X : list of blocks or dictionary name -> block
+        The stream.
+    kernels : kernel, list or dictionary of them, optional
+        As in :class:`coterie.OrthogonalMultiviewPerceptron`; the Perceptrons are linear without.
+    joint : kernel, optional
+        For the views side by side, as one vector; without, one kernel for all views if there is such, else the sum of
+        the views' kernels.
+
+    Returns
+    -------
+    dict
+        For every view by its name and for ``"side by side"`` an unfitted Perceptron and the records for it.
+
+    Raises
+    ------
+    ValueError
+        If there is not one kernel a view.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = {"a": [[1.0], [-1.0], [2.0]], "b": [[1.0, 0.0], [1.0, 0.5], [0.0, 1.0]]}, [1, 0, 1]
+    >>> for name, (model, records) in ct.view_baselines(X).items():
+    ...     print(name, ct.progressive_validation(model, records, y).mistakes)
+    a 1
+    b 3
+    side by side 2
+    """
+    names = names_of(X, None)
+    blocks = X if isinstance(X, Mapping) else dict(zip(names, X, strict=True))
+    if kernels is None:
+        alone = {name: (OrthogonalMultiviewPerceptron(1.0), {name: blocks[name]}) for name in names}
+        return {**alone, "side by side": (OrthogonalMultiviewPerceptron(1.0), dict(blocks))}
+    given = kernels_of(kernels)
+    own = by_view(given, names)
+    alone = {
+        name: (OrthogonalMultiviewPerceptron(1.0, kernel), {name: blocks[name]})
+        for name, kernel in zip(names, own, strict=True)
+    }
+    one = joint if joint is not None else None if isinstance(given, (Mapping, list)) else given
+    if one is None:
+        return {**alone, "side by side": (OrthogonalMultiviewPerceptron(1.0, list(own)), dict(blocks))}
+    whole = {"side by side": _side_by_side(list(blocks.values()))}
+    return {**alone, "side by side": (OrthogonalMultiviewPerceptron(1.0, one), whole)}
+
+
+def _side_by_side(blocks: list[Any]) -> Any:
+    if any(block is None or hasattr(block, "present") for block in blocks):
+        raise ValueError("views side by side under one kernel must all be there: an absent view is no vector of zeros")
+    if any(hasattr(block, "indptr") for block in blocks):
+        from scipy.sparse import csr_array, hstack
+
+        return csr_array(hstack([csr_array(block) for block in blocks], format="csr"))
+    return np.concatenate([np.asarray(block, np.float64) for block in blocks], axis=1)

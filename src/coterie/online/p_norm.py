@@ -9,11 +9,11 @@ from coterie import persistence
 from coterie.hypotheses import PNormed
 from coterie.learners.p_norm import PNormLearner
 
-from .classifier import OnlineClassifier
+from .estimator import OnlineEstimator
 
 
 @persistence.register
-class PNormMultitaskPerceptron(OnlineClassifier):
+class PNormMultitaskPerceptron(OnlineEstimator):
     """The p-norm Perceptron for many tasks: for truths that few features decide (CCG08 §5).
 
     With φ the record x in the block of its task, z = (T ⊗ I)φ, and v the sum of y z over the mistakes so far,
@@ -22,7 +22,7 @@ class PNormMultitaskPerceptron(OnlineClassifier):
 
     and a round with y·margin <= 0 is a mistake. The number of mistakes grows with (p - 1) X² U², X = max ‖z‖_p and
     U = ‖(T ⊗ I)⁻¹u‖_q for 1/p + 1/q = 1: with p = 2 ln(K d), with the logarithm of the dimension for a truth u of few
-    entries; see :func:`coterie.streams.second_order_bounds.p_norm_bound`.
+    entries; see :func:`coterie.bounds.geometries.p_norm_bound`.
 
     Parameters
     ----------
@@ -59,10 +59,6 @@ class PNormMultitaskPerceptron(OnlineClassifier):
     [132, 7]
     """
 
-    storage: Literal["auto"] = "auto"
-    bits = 22
-    dtype: Literal["float64"] = "float64"
-
     def __init__(
         self,
         relation: Any = None,
@@ -79,8 +75,7 @@ class PNormMultitaskPerceptron(OnlineClassifier):
         self.new_task = new_task
 
     def _make_learner(self) -> Any:
-        relation = self.relation_used
-        return PNormLearner(PNormed(self.p, self.transformation), relation)
+        return PNormLearner(PNormed(self.p, self.transformation), self.relation_used)
 
     @property
     def p_(self) -> float:

@@ -6,16 +6,16 @@ from collections.abc import Hashable
 from typing import Any, Literal
 
 from coterie import persistence
-from coterie.hypotheses import Linear
+from coterie.hypotheses import LinearWeights
 from coterie.learner import Learner
 from coterie.rules import Perceptron
-from coterie.wrappers import Averaged, forgetting
+from coterie.wrappers import Averaged, with_half_life
 
-from .classifier import OnlineClassifier
+from .estimator import OnlineEstimator
 
 
 @persistence.register
-class MultitaskPerceptron(OnlineClassifier):
+class MultitaskPerceptron(OnlineEstimator):
     """One linear classifier a task, each moved by the mistakes of all through M = A⁻¹ (CCG08 Fig. 1, SRDV11, CC12).
 
     The margin of a record (x, i) is w_i · x. When the rule asks for a move tau > 0, every task j moves,
@@ -35,7 +35,7 @@ class MultitaskPerceptron(OnlineClassifier):
         Predict by the mean of the weights before each round (the low-risk hypothesis), which cuts a Perceptron's
         held-out errors by a fifth to two fifths; learning goes on by the weights themselves.
     storage : {"auto", "dense", "sparse", "hashed"}
-        Where weights are kept, see :class:`coterie.hypotheses.Linear`.
+        Where weights are kept, see :class:`coterie.hypotheses.LinearWeights`.
     bits : int
         Size of the hashed storage, 2**bits weights.
     dtype : {"float64", "float32"}
@@ -94,7 +94,7 @@ class MultitaskPerceptron(OnlineClassifier):
         self.half_life = half_life
 
     def _make_learner(self) -> Learner:
-        hypothesis = forgetting(Linear(self.storage, self.dtype, self.bits), self.half_life)
+        hypothesis = with_half_life(LinearWeights(self.storage, self.dtype, self.bits), self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
         relation = self.relation_used

@@ -1,4 +1,4 @@
-"""Which labels have been asked for so far, and how many more may be."""
+"""The labels asked for so far, and the limits on how many more may be."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index, distinct_labels
-from coterie.numeric.arrays import grown, roomy
-from coterie.numeric.asking import Asker, Ever, Sliding, Unlimited
+from coterie.numeric.core.arrays import grown, roomy
+from coterie.numeric.primal.asking import Asker, Ever, Sliding, Unlimited
 
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 
@@ -77,16 +77,16 @@ class Questions:
         self.limits = budget.limits()
 
     def asker(self, chance: Any, tasks: Sequence[Hashable] | NDArray[Any], asked: Any = None) -> Asker:
-        """What decides about a run of records of these tasks; the first may have been decided before."""
+        """The asker for a run of records of these tasks; the first may have been decided before."""
         distinct, places = distinct_labels(tasks)
         return self.asker_of(chance, self._numbers(distinct)[places], asked)
 
     def asker_of_one(self, chance: Any, task: Hashable) -> Asker:
-        """What decides about one record."""
+        """The asker for one record."""
         return self.asker_of(chance, self._numbers([task]))
 
     def asker_of(self, chance: Any, owner: NDArray[np.int64], asked: Any = None) -> Asker:
-        """What decides about a run of records whose tasks have these numbers here."""
+        """The asker for a run of records whose tasks have these numbers here."""
         self.limits = _make_room(self.limits, len(self.tasks), len(owner))
         answer = np.full(len(owner), -1, np.int8)
         if asked is not None:

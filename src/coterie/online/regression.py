@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Literal, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Hashable
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 from coterie import persistence
-from coterie.hypotheses import AdaptiveGradient, Linear
+from coterie.hypotheses import AdaptiveGradient, LinearWeights
 from coterie.learner import Learner
 from coterie.rules import Squared
-from coterie.streams.amounts import AmountTrace
-from coterie.wrappers import Averaged, forgetting
+from coterie.wrappers import Averaged, with_half_life
 
-from .base import OnlineModel
-from .rounds import Margins
-from .targets import Targets
+from .estimator import OnlineEstimator
+from .labels import Targets
 
 
 @persistence.register
-class MultitaskRegressor(OnlineModel):
+class MultitaskRegressor(OnlineEstimator):
     """Linear regression for many tasks, one pass, each task learning from the others.
 
     The prediction of a record (x, i) is m + s f, where f = w_i · x is its margin and m and s are the mean and the
@@ -79,7 +75,6 @@ class MultitaskRegressor(OnlineModel):
     """
 
     kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    unlearned: ClassVar[Any] = 0.0
 
     def __init__(
         self,
@@ -110,55 +105,15 @@ class MultitaskRegressor(OnlineModel):
 
     @property
     def intercept_(self) -> float:
-        """What is predicted where the margin is zero: the mean of the labels so far."""
-        self._check_fitted(AttributeError)
-        return float(self.labels_.shift)
-
-    def partial_fit(self, X: Any, y: Any, task: Any = None, *, tasks: Sequence[Hashable] | None = None) -> Self:
-        """Go on learning from X, y in order.
-
-        Parameters
-        ----------
-        X, y, task
-            As in :meth:`fit`.
-        tasks : sequence of labels, optional
-            Tasks to know from now on, whether they occur in these records or not.
-
-        Returns
-        -------
-        self
-        """
-        self.learn_rounds(X, y, task, tasks=tasks)
-        return self
-
-    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
-        """The coefficient of determination R² of the predictions, weighted where weights are given."""
-        from sklearn.metrics import r2_score
-
-        return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
-
-    def probabilities(self, margin: Margins) -> None:
-        """Numbers have none."""
-
-    def judged(self, margin: Margins, label: NDArray[Any], rounds: dict[str, Any]) -> AmountTrace:
-        """The trace of rounds with these predictions."""
-        numbers = np.asarray(label, np.float64)
-        tolerance = self._loss.tolerance * (self.labels_.factor if self.fitted else 1.0)
-        return AmountTrace(
-            margin=margin,
-            prediction=margin,
-            mistake=np.abs(numbers - margin) > tolerance,
-            label=numbers,
-            classes=np.zeros(0),
-            **rounds,
-        )
+        """The prediction where the margin is zero: the mean of the labels so far."""
+        return float(self._fitted_model().label_kind.shift)
 
     @property
     def _loss(self) -> Any:
         return Squared() if self.loss is None else self.loss
 
-    def _labels(self, inside: Any = None) -> Targets:
-        return Targets(inside, self.targets == "standardise")
+    def _label_kind(self) -> Any:
+        return partial(Targets, standardised=self.targets == "standardise", tolerance=self._loss.tolerance)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -169,10 +124,10 @@ class MultitaskRegressor(OnlineModel):
         loss = self._loss
         if not hasattr(loss, "tolerance"):
             raise TypeError(f"loss must be Squared(), Absolute() or EpsilonInsensitive(), got {loss!r}")
-        hypothesis: Any = Linear(self.storage, self.dtype, self.bits)
+        hypothesis: Any = LinearWeights(self.storage, self.dtype, self.bits)
         if loss.move == "gradient":
             hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        hypothesis = forgetting(hypothesis, self.half_life)
+        hypothesis = with_half_life(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
         return Learner(hypothesis, self.relation_used, loss)

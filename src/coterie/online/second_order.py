@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any, Literal, Self
+from collections.abc import Hashable
+from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.hypotheses import FullCovariance
 from coterie.kernels import LinearKernel, as_kernel
+from coterie.learner import StreamLearner
 from coterie.learners.second_order import SecondOrderLearner
 from coterie.rules import SecondOrder
 
-from .classifier import OnlineClassifier
-from .guard import exclusive
-from .variance import Variances
+from .estimator import OnlineEstimator
 
 
 @persistence.register
-class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
+class SecondOrderMultitaskPerceptron(OnlineEstimator):
     """The Perceptron that knows how much it has seen of each direction, for many tasks (CCG08 Fig. 2, §4.1).
 
     With φ the record x in the block of its task i, and sums over the mistakes so far, the margin of a record is
@@ -32,7 +32,7 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
         f = g'C y,    q = κ - g'C g,    r = ridge · f / (ridge + q),
 
     so that the label predicted needs no more than α = C y. On any sequence it makes at most
-    :func:`coterie.streams.second_order_bounds.second_order_bound` mistakes.
+    :func:`coterie.bounds.geometries.second_order_bound` mistakes.
 
     Parameters
     ----------
@@ -77,9 +77,6 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
     [89, 32]
     """
 
-    storage: Literal["auto"] = "auto"
-    bits = 22
-
     def __init__(
         self,
         relation: Any = None,
@@ -99,39 +96,31 @@ class SecondOrderMultitaskPerceptron(Variances, OnlineClassifier):
         self.task_column = task_column
         self.new_task = new_task
 
-    def _make_learner(self) -> Any:
+    def _make_learner(self) -> StreamLearner:
         kernel = LinearKernel() if self.kernel is None else as_kernel(self.kernel)
-        relation = self.relation_used
         hypothesis = FullCovariance(kernel, self.solver, self.dtype)
-        return SecondOrderLearner(hypothesis, relation, SecondOrder(), self.ridge)
+        return SecondOrderLearner(hypothesis, self.relation_used, SecondOrder(), self.ridge)
 
-    @exclusive
-    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
-        """The predicted label of each record, by the sign of f: O(m) kernel values or O(nnz) a record.
+    def _make_decider(self, learner: Any) -> StreamLearner:
+        """The learner by the sign of f: O(m) kernel values or O(nnz) a record."""
+        return learner.deciding()  # type: ignore[no-any-return]
+
+    def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
+
+        It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
 
         Raises
         ------
         ValueError
-            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by what the relation says
-            of a task nobody has seen.
+            For a task never seen, if ``new_task="raise"``.
         """
-        return OnlineClassifier.predict(self._by_sign(), X, task)
-
-    @exclusive
-    def predict_one(self, x: Mapping[str, Any], task: Hashable = None) -> Any:
-        """The label of one record given as a dictionary; None before anything is learned."""
-        return OnlineClassifier.predict_one(self._by_sign(), x, task) if self.fitted else self.unlearned
-
-    def _by_sign(self) -> Self:
-        """The same model, with margins of which only the sign is right."""
-        learner: Any = self._learner()
-        signs = self._alias()
-        signs._made = (self._made[0], learner.deciding())
-        return signs
+        self._check_fitted()
+        return self._model.margin_variance(X, task)
 
     @property
     def n_mistakes_(self) -> int:
-        """How many mistakes there were."""
+        """The number of mistakes."""
         self._check_fitted(AttributeError)
         return int(self.state_.model.count[0])
 

@@ -13,20 +13,21 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.asking import Margin
-from coterie.numeric.asking import settle
+from coterie.evaluation.stream_model import Asking, BlockPredictions, Rounds
+from coterie.inputs.block import Block
+from coterie.numeric.primal.asking import decide_all
 from coterie.numeric.trees import below
-from coterie.streams.block import Block
-from coterie.streams.tabular import split_task, task_labels
+from coterie.parameters import Parameters
 
-from .guard import Guarded, exclusive
+from .estimator import OnlineEstimator
+from .model import OnlineModel
 from .questions import Budget, Questions
-from .rounds import Rounds
 
 Flags = NDArray[np.bool_]
 
 
 @persistence.register
-class SelectiveSampling(Guarded):
+class SelectiveSampling(Parameters):
     """An online classifier that says which labels it wants, and learns from these alone.
 
     In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
@@ -45,7 +46,7 @@ class SelectiveSampling(Guarded):
     Parameters
     ----------
     model : online classifier
-        It is taught in place; it may have learned before.
+        Changed in place; it may have learned before.
     ask : part, optional
         How likely a label is asked for: :class:`coterie.Margin` (c = 0.3, without), :class:`coterie.RelationRow`,
         :class:`coterie.Below`, :class:`coterie.Randomly` or :class:`coterie.Always`.
@@ -68,7 +69,7 @@ class SelectiveSampling(Guarded):
     Notes
     -----
     A question costs O(1) beside the prediction, and memory for the labels asked for in the window. Mixtures
-    (:class:`coterie.AdaptiveSharingClassifier`) are asked and taught record by record: some 50 µs each, where a
+    (:class:`coterie.AdaptiveSharingClassifier`) ask and learn record by record: some 50 µs each, where a
     compiled round takes less than one.
 
     Examples
@@ -108,40 +109,33 @@ class SelectiveSampling(Guarded):
 
     # -- questions ------------------------------------------------------------------------------------------------
 
-    @exclusive
     def wants_label(self, x: Mapping[str, Any], task: Hashable = None) -> bool:
-        """Whether the label of a record is wanted; a round passes, unless this is the question asked last.
+        """True if the label of a record is wanted; a round passes, unless this is the question asked last.
 
-        The latest question stays open until :meth:`learn_one` brings its label, :meth:`pass_by` ends it, labels come by
-        ``fit`` or ``partial_fit``, or the label of a different record is asked for. While it is open, asking for an
-        equal record of the same task is the same question: it has the same answer, and costs neither a round nor
-        budget. (Where equal records may follow each other, call :meth:`pass_by` between them.)
+        The latest question stays open until :meth:`learn_one` brings its label, :meth:`skip_unlabelled` ends it, labels
+        come by ``fit`` or ``partial_fit``, or the label of a different record is asked for. While it is open, asking
+        for an equal record of the same task is the same question: it has the same answer, and costs neither a round nor
+        budget. (Where equal records may follow each other, call :meth:`skip_unlabelled` between them.)
         """
-        self.check()
-        key = _key(x, self.model.task_of(x, task))
-        held = self.__dict__.get("_open")
-        if held is None or held[0] != key:
-            self._open = held = (key, self._answer(x, task))
-        return bool(held[1])
+        with self._lock:
+            key = self._key(x, task)
+            held = self.__dict__.get("_open")
+            if held is None or held[0] != key:
+                self._open = held = (key, self._answer(x, task))
+            return bool(held[1])
 
-    @exclusive
     def wants_labels(self, X: Any, task: Any = None) -> Flags:
-        """Which labels of many records are wanted, none of them known meanwhile; every record is a round."""
-        self.check()
-        records, tasks = split_task(X, task, self.model.task_column)
-        labels = task_labels(tasks, records.shape[0] if hasattr(records, "shape") else len(records))
-        margins = self.model.decision_function(X, task) if self.model.fitted else np.zeros(len(labels))
-        return self._ended(self._decided(labels, margins))
+        """Flags of the records whose labels are wanted, none being known meanwhile; every record is a round."""
+        with self._lock:
+            model = self._model
+            tasks = model.input.read_tasks(X, task, model.known_tasks)
+            margins = model.decision_function(X, task) if model.fitted else np.zeros(len(tasks))
+            return self._ended(self._decided(tasks, margins))
 
-    @exclusive
-    def wants_block(self, block: Block) -> Flags:
-        """As :meth:`wants_labels`, for a block that has been validated."""
-        return self._ended(self.meet_block(block).queried)
-
-    @exclusive
-    def pass_by(self) -> None:
+    def skip_unlabelled(self) -> None:
         """End the question that is open: its label will not come."""
-        self.__dict__.pop("_open", None)
+        with self._lock:
+            self.__dict__.pop("_open", None)
 
     @property
     def rounds_(self) -> int:
@@ -150,32 +144,40 @@ class SelectiveSampling(Guarded):
 
     def _answer(self, x: Mapping[str, Any], task: Hashable) -> bool:
         margin = np.array([self.model.decision_function_one(x, task)])
-        whose = self.model.task_of(x, task)
+        whose = self._task_of(x, task)
         asker = self._questions().asker_of_one(self._chance(), whose)
-        settle(asker, self._codes([whose]), margin, 0, 1)
+        decide_all(asker, self._codes([whose]), margin, 0, 1)
         return bool(self._ended(asker.answer > 0)[0])
+
+    def _task_of(self, x: Mapping[Any, Any], task: Hashable) -> Hashable:
+        return self._model.input.split_one(x, task, self._model.known_tasks)[1]
+
+    def _key(self, x: Mapping[Any, Any], task: Hashable) -> str:
+        """The same for equal records of the same task, in whatever order their features stand."""
+        held = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
+        whose = spec.to_json(self._task_of(x, task))
+        return hashlib.blake2b(msgspec.json.encode([held, whose]), digest_size=16).hexdigest()
 
     def _decided(self, tasks: NDArray[Any], margins: NDArray[np.float64], asked: Flags | None = None) -> Flags:
         asker = self._questions().asker(self._chance(), tasks, asked)
-        settle(asker, self._codes(tasks), margins, 0, len(margins))
+        decide_all(asker, self._codes(tasks), margins, 0, len(margins))
         return np.asarray(asker.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
         """The answers; rounds without a question are over, those with one will be when the label is learned."""
-        self.model.pass_by(int(len(asked) - asked.sum()))
+        self._model.skip_unlabelled(int(len(asked) - asked.sum()))
         return asked
 
     def _codes(self, tasks: Any) -> NDArray[np.int64]:
-        if not self.model.fitted:
-            return np.full(len(tasks), -1)
-        return np.asarray(self.model.state_.tasks.codes(tasks))
+        model = self._model
+        return np.asarray(model.state.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
     def _chance(self) -> Any:
         """The chance for the tasks known, up to date with a relation that is learned."""
-        ask = self._ask
-        chance = ask.compiled(len(self.model.state_.tasks) if self.model.fitted else 0)
-        if ask.learned and self.model.fitted:
-            self.model.inform(chance)
+        ask, model = self._ask, self._model
+        chance = ask.compiled(len(model.state.tasks) if model.fitted else 0)
+        if ask.learned and model.fitted:
+            model.inform(chance)
         return chance
 
     def _questions(self) -> Questions:
@@ -185,57 +187,28 @@ class SelectiveSampling(Guarded):
 
     # -- learning -------------------------------------------------------------------------------------------------
 
-    @exclusive
     def fit(self, X: Any, y: Any, task: Any = None, *, n_passes: int = 1) -> Self:
         """Forget everything, questions too, and learn from X, y: all labels given are learned."""
-        self.check()
-        self.model.fit(X, y, task, n_passes=n_passes)
-        self.pass_by()
-        self.__dict__.pop("questions_", None)
-        return self
+        with self._lock:
+            self.model.fit(X, y, task, n_passes=n_passes)
+            self.skip_unlabelled()
+            self.__dict__.pop("questions_", None)
+            return self
 
-    @exclusive
     def partial_fit(self, X: Any, y: Any, task: Any = None, *args: Any, **kwargs: Any) -> Self:
         """Go on learning from X, y as the model does: all labels given are learned."""
-        self.check()
-        self.model.partial_fit(X, y, task, *args, **kwargs)
-        self.pass_by()
-        return self
+        with self._lock:
+            self.model.partial_fit(X, y, task, *args, **kwargs)
+            self.skip_unlabelled()
+            return self
 
-    @exclusive
     def learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable = None) -> None:
         """Learn one record, its label asked for or not; a question that is open about it is then answered."""
-        self.check()
-        self.model.learn_one(x, y, task)
-        held = self.__dict__.get("_open")
-        if held is not None and held[0] == _key(x, self.model.task_of(x, task)):
-            self.pass_by()
-
-    @exclusive
-    def learn_block(
-        self, block: Block, late: int = 0, tasks: Sequence[Hashable] = (), length: int | None = None
-    ) -> Rounds:
-        """Predict the records of a block, and learn those whose labels are asked for.
-
-        Raises
-        ------
-        ValueError
-            For a block without labels.
-        """
-        self.check()
-        if block.y is None:
-            raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
-        made: Rounds = self.model.learn_block(
-            block, late, tasks, length, lambda state: self._questions().asker(self._chance(), block.tasks, block.asked)
-        )
-        return made
-
-    @exclusive
-    def meet_block(self, block: Block) -> Rounds:
-        """Predict a block whose labels come later, and decide which of them to ask for."""
-        self.check()
-        met = self.model.meet_block(block)
-        return Rounds(met.margin, met.updated, self._decided(block.tasks, met.margin))
+        with self._lock:
+            self.model.learn_one(x, y, task)
+            held = self.__dict__.get("_open")
+            if held is not None and held[0] == self._key(x, task):
+                self.skip_unlabelled()
 
     # -- the model's ----------------------------------------------------------------------------------------------
 
@@ -253,49 +226,53 @@ class SelectiveSampling(Guarded):
         return getattr(self.model, name)
 
     @property
-    def passive(self) -> Any:
-        """The classifier that learns every label there is: the model."""
-        return self.model
-
-    @property
-    def encoder_(self) -> Any:
-        """How the records of files became rows."""
-        return self.model.encoder_
-
-    @encoder_.setter
-    def encoder_(self, encoder: Any) -> None:
-        self.model.encoder_ = encoder
-
-    @property
     def fitted(self) -> bool:
-        """Whether anything has been learned."""
+        """True once anything has been learned."""
         return bool(self.model.fitted)
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy with the same parameters."""
-        return type(self)(**self.get_params() | {"model": self.model.__sklearn_clone__()})
+        return type(self)(**self.get_params(deep=False) | {"model": self.model.__sklearn_clone__()})
 
-    # -- keeping --------------------------------------------------------------------------------------------------
+    # -- inner model ----------------------------------------------------------------------------------------------
 
-    @exclusive
+    @property
+    def _model(self) -> OnlineModel:
+        """The inner model of the wrapped model."""
+        inner: OnlineModel = self.model.__stream_model__()
+        return inner
+
+    @property
+    def _lock(self) -> Any:
+        """The lock of the wrapped model, one for both, once the parameters have been found to go together."""
+        self.check()
+        return self._model.lock
+
+    def __stream_model__(self) -> _AskingModel:
+        """The inner model, which withholds the labels that are not asked for."""
+        self.check()
+        return _AskingModel(self)
+
+    def __predict_block__(self, block: Block) -> BlockPredictions:
+        """The prediction for each record of a block that was read from a file."""
+        return self.model.__predict_block__(block)  # type: ignore[no-any-return]
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write model and questions to one file, completely or not at all; see :func:`coterie.load`."""
-        self.check()
-        persistence.save(self, path)
+        with self._lock:
+            persistence.save(self, path)
 
-    @exclusive
-    def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
-        model, arrays = self.model.dump()
+        model, arrays = self.model.__dump__()
         questions, counts = self._questions().dump()
         held = {f"model.{name}": array for name, array in arrays.items()}
         held |= {f"questions.{name}": array for name, array in counts.items()}
         return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, held
 
-    @exclusive
-    def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Undo :meth:`dump`."""
-        self.model.restore(data["model"], below(arrays, "model."))
+    def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Undo :meth:`__dump__`."""
+        self.model.__restore__(data["model"], below(arrays, "model."))
         self._questions().restore(data["questions"], below(arrays, "questions."))
         if data["open"] is not None:
             self._open = data["open"]
@@ -314,8 +291,7 @@ class SelectiveSampling(Guarded):
     def check(self) -> None:
         """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""
         spec.require_instance("model", self.model)
-        of_two = getattr(self.model, "kind", None) == "classifier" and not self.model.many_classes
-        if not of_two or not hasattr(self.model, "task_of") or hasattr(self.model, "wants_label"):
+        if not is_askable(self.model):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
         if not hasattr(self._ask, "compiled") or not hasattr(self._ask, "learned"):
             raise TypeError(f"ask must be a part such as Margin(c=0.3), got {self.ask!r}")
@@ -331,7 +307,69 @@ class SelectiveSampling(Guarded):
             raise ValueError(f"seed must be a whole number from 0 to 2**63 - 1, got {self.seed!r}")
 
 
-def _key(x: Mapping[Any, Any], task: Hashable) -> str:
-    """What is the same for equal records of the same task, in whatever order their features stand."""
-    held = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
-    return hashlib.blake2b(msgspec.json.encode([held, spec.to_json(task)]), digest_size=16).hexdigest()
+class _AskingModel:
+    """The stream model of a selective sampler: that of the model it wraps, with labels withheld."""
+
+    def __init__(self, sampler: SelectiveSampling) -> None:
+        self._sampler, self._taught = sampler, sampler._model
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._taught, name)
+
+    @property
+    def encoder(self) -> Any:
+        """The encoder of the wrapped model."""
+        return self._taught.encoder
+
+    @encoder.setter
+    def encoder(self, encoder: Any) -> None:
+        self._taught.encoder = encoder
+
+    def learn_block(
+        self,
+        block: Block,
+        late: int = 0,
+        tasks: Sequence[Hashable] = (),
+        length: int | None = None,
+        asking: Asking | None = None,
+    ) -> Rounds:
+        """Predict the records of a block, and learn those whose labels are asked for.
+
+        Raises
+        ------
+        ValueError
+            For a block without labels.
+        """
+        sampler = self._sampler
+        if block.y is None:
+            raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
+
+        def asker(state: Any) -> Any:
+            return sampler._questions().asker(sampler._chance(), block.tasks, block.asked)
+
+        with self._taught.lock:
+            return self._taught.learn_block(block, late, tasks, length, asker)
+
+    def predict_pending(self, block: Block) -> Rounds:
+        """Predict a block whose labels come later, and decide which of them to ask for."""
+        with self._taught.lock:
+            met = self._taught.predict_pending(block)
+            return Rounds(met.margin, met.updated, self._sampler._decided(block.tasks, met.margin))
+
+    def wants_block(self, block: Block) -> Flags:
+        """Flags of the records of a validated block whose labels are wanted, as ``wants_labels`` has them."""
+        with self._taught.lock:
+            return self._sampler._ended(self.predict_pending(block).queried)
+
+
+def is_askable(model: Any) -> bool:
+    """True for an online classifier of two classes whose records have one view each."""
+    two = isinstance(model, OnlineEstimator) and model.kind == "classifier" and not model.many_classes
+    return two and model._inner.input.has_tasks
+
+
+def base_model(model: Any) -> Any:
+    """The model that learns every label there is: the one that a selective sampler teaches, any other itself."""
+    return model.model if isinstance(model, SelectiveSampling) else model

@@ -15,9 +15,8 @@ from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import Signed
 
-from .guard import exclusive
+from .estimator import OnlineEstimator
 from .logistic import MultitaskLogistic
-from .probabilistic import ProbabilisticClassifier
 
 Members = dict[str, Member]
 
@@ -31,7 +30,7 @@ CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
 
 @persistence.register
-class AdaptiveSharingClassifier(ProbabilisticClassifier):
+class AdaptiveSharingClassifier(OnlineEstimator):
     r"""Learns online how much tasks share, over all of them and for each: the default learner.
 
     Several learners go along side by side, by default :class:`MultitaskLogistic` with nothing and with all of a step
@@ -126,24 +125,25 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
         return list(self._named_members())
 
     @property
-    @exclusive
     def sharing_(self) -> NDArray[np.float64]:
         """The share expected of each task of ``tasks_``."""
-        self._check_fitted(AttributeError)
-        return np.asarray(self._learner().share(self.state_))
+        model = self._fitted_model()
+        with model.lock:
+            return np.asarray(model.learner.share(model.state))
 
     @property
-    @exclusive
     def sharing_weights_(self) -> NDArray[np.float64]:
         """The weights of the members at each task of ``tasks_``, in the order of ``members_``."""
-        self._check_fitted(AttributeError)
-        mixture: Any = self._learner()
-        return np.asarray(mixture.expert_weights(self.state_))
+        model = self._fitted_model()
+        mixture: Any = model.learner
+        with model.lock:
+            return np.asarray(mixture.expert_weights(model.state))
 
-    def under(self, relation: Any) -> Any:
+    def with_relation(self, relation: Any) -> Any:
         """The first member under one relation, of the named sets logistic: what learning the share is compared with."""
-        if self.members is not None and not isinstance(self.members, str) and hasattr(self.members[0], "under"):
-            return self.members[0].under(relation)
+        first = None if self.members is None or isinstance(self.members, str) else self.members[0]
+        if isinstance(first, OnlineEstimator):
+            return first.with_relation(relation)
         shared = {name: getattr(self, name) for name in ("step", "storage", "bits", "dtype", "task_column", "new_task")}
         return MultitaskLogistic(relation, **shared)
 
@@ -161,7 +161,7 @@ class AdaptiveSharingClassifier(ProbabilisticClassifier):
             return made
         for n, member in enumerate(self.members):
             spec.require_instance(f"members[{n}]", member)
-            if not hasattr(member, "learner"):
+            if not isinstance(member, (OnlineEstimator, Member)):
                 raise TypeError(f"members must be online classifiers or coterie.mixture.Member, got {member!r}")
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}
 

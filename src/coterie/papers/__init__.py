@@ -1,1 +1,1 @@
-"""The papers' tables and figures, rerun: one module a paper."""
+"""Reruns of the papers' tables, figures and theorems: one module a paper."""

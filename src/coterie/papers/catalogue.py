@@ -1,4 +1,4 @@
-"""All papers and their items by name."""
+"""The catalogue of papers and their items by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .results import Item
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, and its items."""
+    """A paper and its items."""
 
     name: str
     title: str
@@ -48,9 +48,9 @@ def find(wanted: str) -> list[tuple[Paper, Item]]:
     ['table1']
     >>> find("cc12/table7")
     Traceback (most recent call last):
-    coterie.streams.errors.FieldError: the item of cc12 is 'table7'; expected one of table1; did you mean 'table1'?
+    coterie.inputs.errors.FieldError: the item of cc12 is 'table7'; expected one of table1; did you mean 'table1'?
     """
-    from coterie.jobs.choices import require_one_of
+    from coterie.jobs.choosing import require_one_of
 
     name, slash, item = wanted.lower().partition("/")
     require_one_of("the paper", name, tuple(PAPERS))
@@ -63,7 +63,7 @@ def find(wanted: str) -> list[tuple[Paper, Item]]:
 
 
 def everything() -> Iterator[tuple[Paper, Item]]:
-    """Every item of every paper."""
+    """Yield every item of every paper."""
     yield from ((paper, item) for paper in PAPERS.values() for item in paper.items)
 
 

@@ -24,11 +24,12 @@ from coterie.datasets import folder
 from coterie.datasets.preparation import to_unit_interval
 from coterie.datasets.small import SCHOOL
 from coterie.datasets.texts import ACL4
-from coterie.kernels import Gaussian, Normalised, Polynomial
+from coterie.evaluation.metrics import evaluate
+from coterie.evaluation.progressive import progressive_validation
+from coterie.kernels import Gaussian, Kernel, Normalised, Polynomial
 from coterie.online import MultitaskKernelPerceptron
 from coterie.relations import Independent, MeanRegularized
-from coterie.streams.metrics import evaluate
-from coterie.streams.progressive import progressive_validation
+from coterie.types import RowMatrix
 
 from .claims import Claim, Floats, Verdict, judge, overall
 from .printed import CC12 as PRINTED
@@ -36,6 +37,7 @@ from .printed import CC12_BASELINES as PRINTED_BASELINES
 from .results import Cell, Item, Result, Run, cell
 from .results import Table as Shown
 
+Budget = RandomRemoval | Forgetron | Projection | SharedProjection
 FRACTIONS = (0.25, 0.10, 0.05)
 GRAPHS = ("C", "D")
 
@@ -44,20 +46,20 @@ GRAPHS = ("C", "D")
 class Stream:
     """Records in the order of the source, and the kernel that they are learned with."""
 
-    X: Any
+    X: RowMatrix
     y: NDArray[Any]
     task: NDArray[Any]
-    kernel: Any
+    kernel: Kernel
 
     def shuffled(self, seed: int, n: int | None = None) -> Stream:
-        """The first n of them in a random order."""
+        """Return the first n records in a random order."""
         order = np.random.default_rng(seed).permutation(len(self.y))[:n]
         return Stream(self.X[order], self.y[order], self.task[order], self.kernel)
 
 
 @dataclass(frozen=True)
 class Table:
-    """F-measures in %, one a shuffle: of the baseline, and by algorithm, graph and part of its active set."""
+    """F-measures in %, one a shuffle: of the baseline, and by algorithm, graph and fraction of its active set."""
 
     name: str
     baseline: NDArray[np.float64]
@@ -65,16 +67,16 @@ class Table:
     cells: dict[tuple[str, str, float], NDArray[np.float64]]
 
     def of(self, algorithm: str, graph: str, fraction: float) -> Floats:
-        """The shuffles of one cell."""
+        """The F-measures of the shuffles in one cell."""
         return self.cells[algorithm, graph, fraction]
 
     def mean(self, algorithm: str, graph: str, fraction: float) -> float:
-        """Of one cell."""
+        """The mean F-measure of one cell."""
         return float(self.of(algorithm, graph, fraction).mean())
 
 
-def algorithms(eta: float = 0.01) -> dict[str, Callable[[int, int], Any]]:
-    """The paper's four by its names: from the size and a seed to the budget.
+def algorithms(eta: float = 0.01) -> dict[str, Callable[[int, int], Budget]]:
+    """The paper's four algorithms by its names, each a function from size and seed to the budget.
 
     Examples
     --------
@@ -90,20 +92,20 @@ def algorithms(eta: float = 0.01) -> dict[str, Callable[[int, int], Any]]:
 
 
 def school() -> Stream:
-    """School as the paper has it: features in [0, 1], +1 above the 75th percentile."""
+    """Load School as the paper uses it: features in [0, 1], +1 above the 75th percentile."""
     held = datasets.load("school")
     X = to_unit_interval(folder.read(SCHOOL)["X"].astype(np.float64))
     return Stream(X, held.y, held.task, Gaussian(1.0))
 
 
 def sentiment() -> Stream:
-    """Reviews of four kinds of goods."""
+    """Load reviews of four kinds of goods."""
     held = datasets.load("acl4")
     return Stream(held.X, held.y, held.task, Normalised(Polynomial(2)))
 
 
-def relation(graph: str, n_tasks: int) -> Any:
-    """The complete graph's relation on the paper's scale, with which eta goes; or none."""
+def relation(graph: str, n_tasks: int) -> MeanRegularized | Independent:
+    """The relation of the complete graph on the paper's scale, which fits eta; or independent tasks."""
     return MeanRegularized(b=n_tasks) if graph == "C" else Independent()
 
 
@@ -114,7 +116,7 @@ def table_1(
     fractions: Sequence[float] = FRACTIONS,
     stream: Stream | None = None,
 ) -> Table:
-    """All cells for one data set; of the first n records of each shuffle, where that is given."""
+    """Compute all cells for one data set, of the first n records of each shuffle if n is given."""
     whole = STREAMS[name]() if stream is None else stream
     cells: dict[tuple[str, str, float], list[float]] = {}
     alone, kept = [], []
@@ -134,7 +136,7 @@ def table_1(
 
 
 def f_measure(model: MultitaskKernelPerceptron, held: Stream) -> float:
-    """Of one pass, every record predicted before it is learned, in %."""
+    """The F-measure of one pass in %, every record predicted before it is learned."""
     trace = progressive_validation(model, held.X, held.y, task=held.task)
     return 100 * evaluate(trace).micro["f1"]
 
@@ -151,7 +153,7 @@ def in_print(name: str, algorithm: str, graph: str, fraction: float) -> float:
 
 
 def table1(run: Run) -> Result:
-    """Both data sets beside the paper, and what it concludes."""
+    """Rerun table 1: both data sets beside the paper, and the conclusions that it draws."""
     shown, claims = [], []
     for name in STREAMS:
         n, fractions = (500, FRACTIONS[:1]) if run.quick else (None, FRACTIONS)
@@ -173,7 +175,7 @@ def cells(table: Table) -> list[Cell]:
 
 
 def conclusions(table: Table) -> list[Claim]:
-    """What the paper concludes, cell by cell: here by the rule of claims, in print by the one number that there is."""
+    """Check the paper's conclusions cell by cell: ours by the rule of claims, the paper's by its one number."""
     fractions = sorted({fraction for _, _, fraction in table.cells}, reverse=True)
     ours = gaps(table.of, table.baseline, fractions)
     theirs = gaps(partial(_printed, table.name), np.array([PRINTED_BASELINES[table.name]]), fractions)
@@ -199,7 +201,7 @@ CLAIMS = {
 def gaps(
     of: Callable[[str, str, float], Floats], baseline: Floats, fractions: Sequence[float]
 ) -> dict[str, list[Floats]]:
-    """The differences that the conclusions are about, one a shuffle; none where a budget is not among the fractions."""
+    """The differences, one a shuffle, that each conclusion is about; none if the budget is not among the fractions."""
     both = [(graph, fraction) for fraction in fractions for graph in GRAPHS]
     first, last = (fractions[0], fractions[-1]) if len(fractions) > 1 else (fractions[0], None)
     gains = {f: [of(a, "C", f) - of(a, "D", f) for a in algorithms()] for f in fractions}

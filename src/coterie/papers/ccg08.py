@@ -9,7 +9,7 @@ predicted, so that every round is a mistake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.batch.output_kernels import Relation
+from coterie.bounds.budget import Comparators
+from coterie.bounds.geometries import heterogeneous_bound, p_norm_bound, second_order_bound
+from coterie.bounds.perceptron import MistakeBound, mistake_bound, penalty
+from coterie.bounds.views import view_bound
+from coterie.evaluation.progressive import Trace, progressive_validation
 from coterie.kernels import Gaussian, gram
 from coterie.online import (
     HeterogeneousMultitaskPerceptron,
@@ -27,17 +33,13 @@ from coterie.online import (
     SecondOrderMultitaskPerceptron,
 )
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, TaskGraph
-from coterie.streams.bounds import MistakeBound, mistake_bound, penalty
-from coterie.streams.budget_bounds import Comparators
-from coterie.streams.progressive import Trace, progressive_validation
-from coterie.streams.second_order_bounds import heterogeneous_bound, p_norm_bound, second_order_bound
-from coterie.streams.view_bounds import view_bound
 
 from .claims import above, exact
 from .results import Cell, Item, Result, Run, Table, cell
 
 Floats = NDArray[np.float64]
 Truth = list[Floats]
+TaskModel = MultitaskPerceptron | SecondOrderMultitaskPerceptron | PNormMultitaskPerceptron | MultitaskKernelPerceptron
 K, D, CANDIDATES = 4, 6, 100
 WIDTHS = (3, 5, 2)
 ANCHORS = np.random.default_rng(0).standard_normal((8, 2))
@@ -45,22 +47,22 @@ ANCHORS = np.random.default_rng(0).standard_normal((8, 2))
 
 @dataclass(frozen=True)
 class Records:
-    """Blocks of records, one or one a view, and their tasks where they have any."""
+    """Records of tasks or of views: a block for each view, and the tasks if there are any."""
 
     blocks: list[Floats]
     task: NDArray[np.int64] | None
 
     @property
     def given(self) -> Any:
-        """As learners take them."""
+        """The records in the form that learners take."""
         return self.blocks[0] if len(self.blocks) == 1 else self.blocks
 
-    def taken(self, rows: Any) -> Records:
-        """Some of them."""
+    def taken(self, rows: Sequence[int]) -> Records:
+        """Return some of the records."""
         return Records([x[rows] for x in self.blocks], None if self.task is None else self.task[rows])
 
     def named(self) -> dict[str, Any]:
-        """The argument ``task``, where there are tasks."""
+        """The argument ``task``, if there are tasks."""
         return {} if self.task is None else {"task": self.task}
 
 
@@ -71,15 +73,15 @@ class Case:
     Attributes
     ----------
     make : callable
-        A new learner.
+        A function that makes a new learner.
     draw : callable
-        So many records of it, from a generator.
+        A function that draws so many records from a generator.
     truth : callable
-        A comparator, from a generator.
+        A function that draws a comparator from a generator.
     sides : callable
-        The least margin that a comparator gives to each record, with its sign; 0 if its parts disagree.
+        The least margin, with its sign, that a comparator gives to each record; 0 if its parts disagree.
     bound : callable
-        From a trace, its records, a comparator and the learner to the number of mistakes.
+        The bound on mistakes for a trace, its records, a comparator and the learner.
     """
 
     make: Callable[[], Any]
@@ -90,17 +92,17 @@ class Case:
 
 
 def unit(X: Floats) -> Floats:
-    """Rows of length one, as the paper has them."""
+    """Scale rows to length one, as the paper supposes."""
     return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
 
 
 def task_records(rng: np.random.Generator, n: int) -> Records:
-    """Records of tasks."""
+    """Draw records of tasks."""
     return Records([unit(rng.standard_normal((n, D)))], rng.integers(K, size=n))
 
 
 def related(rng: np.random.Generator) -> Truth:
-    """Task vectors that are alike."""
+    """Draw task vectors that are alike."""
     return list(3.0 * rng.standard_normal(D) + rng.standard_normal((K, D)))
 
 
@@ -110,54 +112,54 @@ def task_sides(records: Records, U: Truth) -> Floats:
 
 
 def in_order(trace: Trace, parts: Sequence[Any]) -> list[Any]:
-    """What is given by task, in the trace's order."""
+    """Arrange what is given by task in the order of the trace's tasks."""
     return [parts[int(str(task))] for task in trace.tasks]
 
 
-def relation_in_order(trace: Trace, model: Any) -> Floats:
-    """M in the trace's order."""
+def relation_in_order(trace: Trace, model: TaskModel) -> Floats:
+    """Arrange M in the order of the trace's tasks."""
     place = [model.tasks_.index(task) for task in trace.tasks]
     return np.asarray(model.relation_matrix_[np.ix_(place, place)])
 
 
-def _first_order(trace: Trace, records: Records, U: Truth, model: Any) -> float:
+def _first_order(trace: Trace, records: Records, U: Truth, model: MultitaskPerceptron) -> float:
     M, V = relation_in_order(trace, model), np.array(in_order(trace, U))
     return mistake_bound(trace, records.given, V, penalty(V, M), M.diagonal().max()).mistakes
 
 
-def _second_order(trace: Trace, records: Records, U: Truth, model: Any) -> float:
+def _second_order(trace: Trace, records: Records, U: Truth, model: SecondOrderMultitaskPerceptron) -> float:
     M = relation_in_order(trace, model)
     return second_order_bound(trace, records.given, np.array(in_order(trace, U)), M).mistakes
 
 
-def _p_norm(trace: Trace, records: Records, U: Truth, model: Any) -> float:
+def _p_norm(trace: Trace, records: Records, U: Truth, model: PNormMultitaskPerceptron) -> float:
     M = relation_in_order(trace, model)
     return p_norm_bound(trace, records.given, np.array(in_order(trace, U)), M, model.p_).mistakes
 
 
-def _kernel(trace: Trace, records: Records, U: Truth, model: Any) -> float:
-    """Theorem 1 in the space of the kernel: functions of length tr(K_gg A), k(x, x) = 1."""
+def _kernel(trace: Trace, records: Records, U: Truth, model: MultitaskKernelPerceptron) -> float:
+    """The bound of theorem 1 in the space of the kernel: functions of length tr(K_gg A), k(x, x) = 1."""
     M = relation_in_order(trace, model)
     held = Comparators(model.kernel, ANCHORS, M, [0], [np.array(in_order(trace, U))])
     loss = float(held.losses(trace, records.given)[trace.mistake].sum())
     return MistakeBound(loss, held.top**2 * held.norms[0] ** 2).mistakes
 
 
-def _heterogeneous(trace: Trace, records: Records, U: Truth, model: Any) -> float:
+def _heterogeneous(trace: Trace, records: Records, U: Truth, model: HeterogeneousMultitaskPerceptron) -> float:
     return heterogeneous_bound(trace, in_order(trace, records.blocks), in_order(trace, U), model.b).mistakes
 
 
-def _spectral(trace: Trace, records: Records, U: Truth, model: Any) -> float:
+def _spectral(trace: Trace, records: Records, U: Truth, model: MultiviewPerceptron) -> float:
     return view_bound(trace, records.given, np.array(U), model.p).mistakes
 
 
 def of_tasks(make: Callable[[], Any], bound: Callable[..., float]) -> Case:
-    """A learner of tasks in one space."""
+    """The case of a learner of tasks in one space."""
     return Case(make, task_records, related, task_sides, bound)
 
 
-def kernel_case(relation: Any) -> Case:
-    """Functions Σ_s C_is k(z_s, x) of points in the plane."""
+def kernel_case(relation: Relation) -> Case:
+    """The case of functions Σ_s C_is k(z_s, x) of points in the plane."""
     return Case(
         lambda: MultitaskKernelPerceptron(Gaussian(1.0), relation),
         lambda rng, n: Records([rng.standard_normal((n, 2))], rng.integers(K, size=n)),
@@ -170,7 +172,7 @@ def kernel_case(relation: Any) -> Case:
 
 
 def heterogeneous_case(b: float) -> Case:
-    """Tasks in spaces of their own, all instances of which are seen."""
+    """The case of tasks in spaces of their own, all instances of which are seen."""
     planes = [np.random.default_rng(k).standard_normal((2, d)) for k, d in enumerate(WIDTHS)]
 
     def draw(rng: np.random.Generator, n: int) -> Records:
@@ -189,7 +191,7 @@ def heterogeneous_case(b: float) -> Case:
 
 
 def spectral_case(p: int, views: int = 3) -> Case:
-    """Views in one space and one label, that of every view's comparator."""
+    """The case of views in one space with one label, that of every view's comparator."""
 
     def draw(rng: np.random.Generator, n: int) -> Records:
         return Records([unit(rng.standard_normal((n, D))) for _ in range(views)], None)
@@ -206,7 +208,7 @@ def spectral_case(p: int, views: int = 3) -> Case:
 
 
 def drawn(case: Case, rng: np.random.Generator, U: Truth, n: int, noise: float) -> tuple[Records, Floats]:
-    """Labels by the comparator; a part of them is turned round. Where its parts disagree they are drawn."""
+    """Draw labels by the comparator and flip a part of them; where its parts disagree, draw the label."""
     records = case.draw(rng, n)
     side = np.sign(case.sides(records, U))
     sign = np.where(side == 0, rng.choice([-1.0, 1.0], n), side)
@@ -214,7 +216,7 @@ def drawn(case: Case, rng: np.random.Generator, U: Truth, n: int, noise: float) 
 
 
 def chosen(case: Case, rng: np.random.Generator, U: Truth, n: int, spite: bool) -> tuple[Records, Floats]:
-    """Records and labels by an adversary who knows the learner."""
+    """Let an adversary who knows the learner choose records and labels."""
     model, rows, labels = case.make(), [], []
     for t in range(n):
         some = case.draw(rng, 1 if spite else CANDIDATES)
@@ -235,7 +237,7 @@ def _spiteful(margins: Floats) -> tuple[int, float]:
 
 
 def _separable(margins: Floats, sides: Floats) -> tuple[int, float]:
-    """Of the records with a side of 1 or more one that is predicted wrongly, of least side; else any of them."""
+    """Choose, of the records with a side of 1 or more, a wrongly predicted one of least side, if there is one."""
     clear = np.abs(sides) >= 1.0
     if not clear.any():
         return int(np.abs(sides).argmax()), float(np.sign(sides[np.abs(sides).argmax()]))
@@ -245,7 +247,7 @@ def _separable(margins: Floats, sides: Floats) -> tuple[int, float]:
 
 
 def _known(records: Records) -> dict[str, Any]:
-    """All tasks from the start, where they share a space: else every block names its own."""
+    """The argument ``tasks``, if tasks share a space: without one, every block names its own."""
     return {} if records.task is None or len(records.blocks) > 1 else {"tasks": range(K)}
 
 
@@ -258,13 +260,13 @@ KINDS: dict[str, Callable[[Case, np.random.Generator, Truth, int], tuple[Records
 
 
 def comparators(U: Truth, rng: np.random.Generator) -> Iterator[Truth]:
-    """The truth itself and at other lengths, and random ones; the bound of u = 0 is the mistakes themselves."""
+    """Yield the truth, the truth at other lengths, and random ones; the bound of u = 0 is trivial."""
     yield from ([scale * u for u in U] for scale in (1.0, 0.05, 0.1, 0.2, 0.5, 2.0))
     yield from ([scale * rng.standard_normal(u.shape) for u in U] for scale in (0.1, 1.0, 5.0))
 
 
 def against(case: Case, kind: str, seed: int, n: int) -> tuple[float, list[float]]:
-    """Mistakes on a stream, and the bounds for all comparators."""
+    """Count the mistakes on a stream, and compute the bounds for all comparators."""
     rng = np.random.default_rng(seed)
     U, model = case.truth(rng), case.make()
     records, y = KINDS[kind](case, rng, U, n)
@@ -273,7 +275,7 @@ def against(case: Case, kind: str, seed: int, n: int) -> tuple[float, list[float
 
 
 def theorem(cases: dict[str, Case], run: Run) -> Result:
-    """Mistakes beside the least bound, and the largest ratio there was."""
+    """Compare mistakes with bounds on all kinds of streams, and report the largest ratio."""
     n, kinds = (40, list(KINDS)[1:3]) if run.quick else (150, list(KINDS))
     seeds, cells, highest, tried = run.seeds(len(cases) * len(kinds)), [], 0.0, 0
     for name, case in cases.items():
@@ -297,7 +299,7 @@ def _row(what: str, found: list[tuple[float, list[float]]], ratio: float) -> lis
 
 
 def perceptron(run: Run) -> Result:
-    """Theorem 1, and what it is to show: sharing pays where tasks are alike and costs little where they are not."""
+    """Rerun theorem 1 and its point: sharing pays where tasks are alike and costs little where they are not."""
     relations = {"half-update": HalfUpdate(), "b = 1": MeanRegularized(b=1.0), "independent": Independent()}
     found = theorem(_by_relation(MultitaskPerceptron, relations, _first_order, run), run)
     made = {spread: _mistakes_by(spread, run) for spread in (0.2, 1.0, 5.0)}
@@ -313,7 +315,7 @@ def perceptron(run: Run) -> Result:
 
 
 def _mistakes_by(spread: float, run: Run) -> dict[str, Floats]:
-    """Of tasks whose vectors are a common one plus `spread` times one of their own, 8 tasks, 250 records each."""
+    """Count the mistakes on 8 tasks whose vectors are a common one plus `spread` times one of their own."""
     tasks, n = 8, 200 if run.quick else 2000
     relations, made = {"half-update": HalfUpdate(), "independent": Independent()}, []
     for seed in range(run.shuffles):
@@ -328,45 +330,47 @@ def _mistakes_by(spread: float, run: Run) -> dict[str, Floats]:
 
 
 def graph(run: Run) -> Result:
-    """A = I + L of a graph of tasks."""
+    """Rerun theorem 1 for A = I + L of a graph of tasks."""
     edges = {"path": [(0, 1), (1, 2), (2, 3)], "star": [(0, 1), (0, 2), (0, 3)], "two pairs": [(0, 1), (2, 3)]}
     relations = {name: TaskGraph(each) for name, each in edges.items()}
     return theorem(_by_relation(MultitaskPerceptron, relations, _first_order, run), run)
 
 
 def kernel(run: Run) -> Result:
-    """Theorem 1 for a Gaussian kernel."""
+    """Rerun theorem 1 for a Gaussian kernel."""
     relations = {"half-update": HalfUpdate(), "b = 1": MeanRegularized(b=1.0)}
     some = list(relations.items())[: 1 if run.quick else 2]
     return theorem({name: kernel_case(relation) for name, relation in some}, run)
 
 
 def second_order(run: Run) -> Result:
-    """The second-order Perceptron."""
+    """Rerun the bound of the second-order Perceptron."""
     relations = {"half-update": HalfUpdate(), "b = 1": MeanRegularized(b=1.0), "independent": Independent()}
     return theorem(_by_relation(SecondOrderMultitaskPerceptron, relations, _second_order, run), run)
 
 
 def p_norm(run: Run) -> Result:
-    """The p-norm Perceptron, as reconstructed: the text of §5 is lost in part."""
+    """Rerun the bound of the p-norm Perceptron, as reconstructed: the text of §5 is lost in part."""
     tried = (4.0,) if run.quick else (2.0, 4.0, 8.0)
     made = {p: partial(PNormMultitaskPerceptron, HalfUpdate(), p) for p in tried}
     return theorem({f"half-update, p = {p:g}": of_tasks(make, _p_norm) for p, make in made.items()}, run)
 
 
-def _by_relation(kind: Any, relations: dict[str, Any], bound: Callable[..., float], run: Run) -> dict[str, Case]:
-    """A case for each relation, for the first only if quick."""
+def _by_relation(
+    kind: Callable[[Relation], TaskModel], relations: Mapping[str, Relation], bound: Callable[..., float], run: Run
+) -> dict[str, Case]:
+    """Make a case for each relation, for the first only if quick."""
     some = list(relations.items())[: 1 if run.quick else None]
     return {name: of_tasks(partial(kind, relation), bound) for name, relation in some}
 
 
 def heterogeneous(run: Run) -> Result:
-    """Theorem 6, MMPERC."""
+    """Rerun theorem 6, MMPERC."""
     return theorem({f"b = {b:g}": heterogeneous_case(b) for b in ((1.0,) if run.quick else (0.0, 1.0, 8.0))}, run)
 
 
 def spectral(run: Run) -> Result:
-    """Theorem 10, the matrix Perceptron."""
+    """Rerun theorem 10, the matrix Perceptron."""
     return theorem({f"p = {p}": spectral_case(p) for p in ((2,) if run.quick else (1, 2, 5))}, run)
 
 

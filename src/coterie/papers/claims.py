@@ -1,4 +1,4 @@
-"""What a paper claims, and when that holds: one rule for claims on means, one for those without exceptions.
+"""Claims of a paper and the rules by which they hold: one for claims on means, one for those without exceptions.
 
 A claim on means says that some number of a run, mostly the difference of two methods over the same shuffle, lies above
 a limit. It holds where the mean over the runs is more than two standard errors above the limit, does not hold where it
@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-#: A mean is told from a limit where it is more than so many standard errors away.
+#: A mean differs from a limit if it is more than so many standard errors away.
 ERRORS = 2.0
-#: Of numbers that are equal but for rounding.
+#: Numbers that differ by less are equal but for rounding.
 ROUNDING = 1e-9
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The outcome of checking a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -37,18 +37,18 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says in a sentence that can be checked, what was seen, and what became of it.
+    """A sentence of the paper that can be checked, the numbers seen, and the verdict.
 
     Attributes
     ----------
     said, seen : str
         The sentence, and the numbers.
     verdict : Verdict
-        By the rule of this module.
+        The verdict by the rules of this module.
     parts : sequence of Verdict
-        Of the cells or the methods that it is about, where it is about several.
+        The verdicts on the cells or methods that the claim is about, if there are several.
     exact : bool
-        Whether it allows no exception, so that no error is needed.
+        True if the claim allows no exception, so that no standard error is needed.
     """
 
     said: str
@@ -59,12 +59,12 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether it does."""
+        """True if the claim holds."""
         return self.verdict is Verdict.HOLDS
 
     @property
     def shown(self) -> str:
-        """The verdict, and how many of the parts hold where not all are alike.
+        """The verdict, with the number of parts for each if they differ.
 
         Examples
         --------
@@ -78,14 +78,14 @@ class Claim:
         return f"{self.verdict} ({counted})"
 
     def quick(self) -> Claim:
-        """The claim where a rerun was quick: means of few records say nothing, an exception does."""
+        """Return the claim after a quick rerun: means of few records do not test it, an exception does."""
         return self if self.exact else replace(self, verdict=Verdict.UNTESTED)
 
 
 def above(
     said: str, first: ArrayLike, second: ArrayLike, by: float = 0.0, unit: str = " points", digits: int = 1
 ) -> Claim:
-    """The claim that the first is above the second, by more than `by`, in the mean over the same runs.
+    """Claim that the first is above the second, by more than `by`, in the mean over the same runs.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def above(
 def at_most(
     said: str, first: ArrayLike, second: ArrayLike, most: float, unit: str = " points", digits: int = 2
 ) -> Claim:
-    """The claim that the first is above the second by less than `most` in the mean, if at all.
+    """Claim that the first is above the second by less than `most` in the mean, if at all.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def at_most(
 
 
 def within(said: str, first: ArrayLike, second: ArrayLike, most: float, unit: str = " points") -> Claim:
-    """The claim that two are alike: in the mean they differ by less than `most`, either way.
+    """Claim that two are alike: in the mean they differ by less than `most`, either way.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def within(said: str, first: ArrayLike, second: ArrayLike, most: float, unit: st
 
 
 def together(said: str, claims: Sequence[Claim], names: Sequence[str]) -> Claim:
-    """A claim of several parts: it holds where all do, and does not where one does not.
+    """Join claims into one, which holds if all do and fails if one does.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def together(said: str, claims: Sequence[Claim], names: Sequence[str]) -> Claim:
 
 
 def exact(said: str, seen: str, holds: bool) -> Claim:
-    """The claim that something is so in every case: what was tried has an exception, or has none.
+    """Claim that something is so in every case, and report whether an exception was found.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def exact(said: str, seen: str, holds: bool) -> Claim:
 
 
 def judge(runs: Floats, distance: float) -> Verdict:
-    """The rule: by how much the mean of the runs is on the right side of the limit, beside two of its standard errors.
+    """Apply the rule: compare the mean's distance from the limit with two of its standard errors.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def judge(runs: Floats, distance: float) -> Verdict:
 
 
 def overall(parts: Iterable[Verdict]) -> Verdict:
-    """Of several: the worst, where a part that fails is worse than one not tested, and that worse than a tie.
+    """Return the worst of several verdicts: a failure before one not tested, and that before a tie.
 
     Examples
     --------
@@ -187,15 +187,15 @@ def overall(parts: Iterable[Verdict]) -> Verdict:
 
 
 def in_mean(runs: Floats, unit: str = "", digits: int = 1) -> str:
-    """The mean with its sign and, of several runs, their deviation.
+    """Format the mean with its sign and, for several runs, their deviation.
 
     Examples
     --------
     >>> in_mean(np.array([1.0, 2.0]), " points"), in_mean(np.array([1.0]), " points")
     ('+1.5±0.5 points', '+1.0 points')
     """
-    spread = f"±{runs.std():.{digits}f}" if runs.size > 1 else ""
-    return f"{runs.mean():+.{digits}f}{spread}{unit}"
+    deviation = f"±{runs.std():.{digits}f}" if runs.size > 1 else ""
+    return f"{runs.mean():+.{digits}f}{deviation}{unit}"
 
 
 def _gaps(first: ArrayLike, second: ArrayLike) -> Floats:

@@ -1,4 +1,4 @@
-"""Fornoni, "Multi-view learning" (thesis, 2009): the figures 4.2 to 4.10, and what the thesis leaves open.
+"""Fornoni, "Multi-view learning" (thesis, 2009): the figures 4.2 to 4.10, and questions that the thesis leaves open.
 
 A table and curves for each figure: errors in % over one pass, predictions made before the label is seen, by algorithm
 and exponent p; for the photographs those of the held-out part too, by the mean weights.
@@ -22,14 +22,16 @@ from numpy.typing import NDArray
 from coterie.datasets.small import A9A
 from coterie.datasets.texts import NEWSGROUPS_PAIRS
 from coterie.datasets.views import ETH80, MFEAT, ViewDataset, a9a_halves, eth80_pair, mfeat, newsgroups_views
-from coterie.kernels import Gaussian, Pairwise, gram, median_distance
+from coterie.evaluation.progressive import progressive_validation
+from coterie.kernels import Gaussian, Kernel, KernelLike, Pairwise, gram, median_distance
 from coterie.online import MultiCueClassifier, MultiviewPerceptron, OrthogonalMultiviewPerceptron, view_baselines
 from coterie.rules import PassiveAggressive
-from coterie.streams.progressive import progressive_validation
+from coterie.types import Records
 
 from .claims import Claim, above, at_most, within
 from .results import Item, Picture, Result, Run, Table, cell
 
+Learner = MultiviewPerceptron | OrthogonalMultiviewPerceptron | MultiCueClassifier
 PAIRS = {"horse/pear": ("horse", "pear"), "cow/dog": ("cow", "dog")}
 PARTS = {
     "hog, gray20": ("hog", "gray20"),
@@ -44,12 +46,12 @@ SINGLE, UNCUT = "Perceptron, side by side", "Perceptron, uncut"
 
 @dataclass(frozen=True)
 class Curves:
-    """Errors in %, a figure's worth of them.
+    """Errors in % of the algorithms in one figure.
 
     Attributes
     ----------
     title : str
-        What they are of.
+        The data and the settings.
     p : tuple of float
         The exponents.
     lines : dict
@@ -61,34 +63,34 @@ class Curves:
     lines: dict[str, NDArray[np.float64]]
 
     def mean(self, name: str) -> NDArray[np.float64]:
-        """Over the shuffles."""
+        """The mean errors over the shuffles."""
         return np.asarray(self.lines[name].mean(axis=0))
 
     def best(self, name: str) -> float:
-        """At the best exponent, in the mean of the shuffles: chosen in hindsight."""
+        """The error at the best exponent, in the mean of the shuffles: chosen in hindsight."""
         return float(self.mean(name).min())
 
     def at_best(self, name: str) -> NDArray[np.float64]:
-        """The errors of the shuffles at that exponent."""
+        """The errors of the shuffles at the best exponent."""
         return np.asarray(self.lines[name][:, int(self.mean(name).argmin())])
 
     def better(self, said: str, name: str, other: str, by: float = 0.0) -> Claim:
-        """The claim that the first has fewer errors, by more than `by` points, each at its best exponent.
+        """Claim that the first has fewer errors, by more than `by` points, each at its best exponent.
 
         Deviations of differences leave out what shuffles do to both alike, as in the thesis's second and third plots.
         """
         return above(f"{self.title}: {said}", self.at_best(other), self.at_best(name), by, digits=2)
 
     def alike(self, said: str, name: str, other: str, most: float) -> Claim:
-        """The claim that they differ by so many points at most."""
+        """Claim that two differ by so many points at most."""
         return within(f"{self.title}: {said}", self.at_best(other), self.at_best(name), most)
 
     def hardly_better(self, said: str, name: str, other: str, most: float) -> Claim:
-        """The claim that the first is better by so many points at most, or worse."""
+        """Claim that the first is better by so many points at most, or worse."""
         return at_most(f"{self.title}: {said}", self.at_best(other), self.at_best(name), most)
 
     def table(self) -> Table:
-        """The best exponent's errors, and those of some exponents."""
+        """Make a table of the errors at the best exponent and at some others."""
         cells = [cell(name, "best", self.at_best(name), digits=2) for name in self.lines]
         for name, errors in self.lines.items():
             held = dict(zip(self.p, errors.T, strict=True)) if errors.shape[1] == len(self.p) > 1 else {}
@@ -96,7 +98,7 @@ class Curves:
         return Table(f"{self.title}: error in %", cells)
 
     def picture(self) -> Picture:
-        """Errors over exponents; one that does not depend on them is level."""
+        """Draw errors over exponents; an error that does not depend on them is a level line."""
         level = {name: np.broadcast_to(errors, (len(errors), len(self.p))) for name, errors in self.lines.items()
                  if errors.shape[1] in (1, len(self.p))}  # fmt: skip
         drawn = {name: (errors.mean(axis=0), errors.std(axis=0)) for name, errors in level.items()}
@@ -106,7 +108,7 @@ class Curves:
 def adult(
     kernel: str = "linear", seeds: Iterable[int] = range(10), p: Sequence[float] = range(1, 21), n: int | None = None
 ) -> Curves:
-    """Figures 4.2 (``"linear"``) and 4.3 (``"gaussian"``): the halves of a9a, n records of each shuffle."""
+    """Rerun figures 4.2 (``"linear"``) and 4.3 (``"gaussian"``): the halves of a9a, n records of each shuffle."""
     whole = a9a_halves()
     if kernel == "linear":
         return curves(f"a9a, linear{_of(n)}", whole, seeds, p, n=n)
@@ -116,7 +118,7 @@ def adult(
 
 
 def news(views: int, seeds: Iterable[int] = range(5), p: Sequence[float] = range(1, 9), n: int | None = None) -> Curves:
-    """Figures 4.4 and 4.5: 20 Newsgroups as two classes, words cut into so many views.
+    """Rerun figures 4.4 and 4.5: 20 Newsgroups as two classes, words cut into so many views.
 
     Views are scaled to unit norm each, so that side by side they are not the vector that was cut; that has a line too.
     """
@@ -129,9 +131,14 @@ def news(views: int, seeds: Iterable[int] = range(5), p: Sequence[float] = range
 
 
 def curves(
-    title: str, whole: ViewDataset, seeds: Iterable[int], p: Sequence[float], kernel: Any = None, n: int | None = None
+    title: str,
+    whole: ViewDataset,
+    seeds: Iterable[int],
+    p: Sequence[float],
+    kernel: KernelLike | None = None,
+    n: int | None = None,
 ) -> Curves:
-    """Errors of MMP, OMMP and the baselines for views of one space."""
+    """Compute the errors of MMP, OMMP and the baselines for views of one space."""
     lines: dict[str, list[list[float]]] = {}
     for seed in seeds:
         held = whole.taken(np.random.default_rng(seed).permutation(len(whole))[:n])
@@ -143,13 +150,13 @@ def curves(
     return Curves(title, tuple(p), {name: np.array(found) for name, found in lines.items()})
 
 
-def error(model: Any, X: Any, y: NDArray[Any]) -> float:
-    """Wrong predictions of one pass, in %."""
+def error(model: Learner, X: Mapping[str, Records], y: NDArray[Any]) -> float:
+    """The wrong predictions of one pass in %."""
     return 100.0 * progressive_validation(model, X, y).error
 
 
 def pictures(pair: str, seeds: Iterable[int] = range(10), p: Sequence[float] = range(1, 21)) -> tuple[Curves, Curves]:
-    """Figures 4.7 to 4.10: errors while training on 70 % of the photographs of two kinds, and on the others."""
+    """Rerun figures 4.7 to 4.10: errors while training on 70 % of the photographs of two kinds, and on the rest."""
     whole = eth80_pair(*PAIRS[pair])
     grams = {name: gram(kernel, whole.X[name]) for name, kernel in picture_kernels(whole).items()}
     train: dict[str, list[list[float]]] = {}
@@ -168,9 +175,9 @@ def pictures(pair: str, seeds: Iterable[int] = range(10), p: Sequence[float] = r
     return first, second
 
 
-def contestants(p: Sequence[float]) -> dict[str, list[Any]]:
-    """The photographs' learners: a Perceptron a view, OMMP at every p and OMCL on several."""
-    made: dict[str, list[Any]] = {}
+def contestants(p: Sequence[float]) -> dict[str, list[Learner]]:
+    """The learners of the photographs: a Perceptron a view, OMMP at every p and OMCL on several."""
+    made: dict[str, list[Learner]] = {}
     for view in PARTS["four"]:
         made[f"Perceptron: {view}"] = [OrthogonalMultiviewPerceptron(1, "precomputed", average=True)]
     for part in PARTS:
@@ -180,9 +187,9 @@ def contestants(p: Sequence[float]) -> dict[str, list[Any]]:
     return made
 
 
-def picture_kernels(whole: ViewDataset) -> dict[str, Any]:
-    """Chi² for the histograms, with gamma the inverse of their mean distance; Gaussian for the others."""
-    kernels: dict[str, Any] = {name: Gaussian(median_distance(whole.X[name])) for name in ("shape", "gray20")}
+def picture_kernels(whole: ViewDataset) -> dict[str, Kernel]:
+    """Kernels of the photographs: chi² for histograms, gamma the inverse of their mean distance; else Gaussian."""
+    kernels: dict[str, Kernel] = {name: Gaussian(median_distance(whole.X[name])) for name in ("shape", "gray20")}
     for name in ("color", "hog"):
         distances = -np.log(np.maximum(gram(Pairwise("chi2", {"gamma": 1.0}), whole.X[name]), 1e-300))
         kernels[name] = Pairwise("chi2", {"gamma": float(1.0 / distances.mean())})
@@ -190,14 +197,14 @@ def picture_kernels(whole: ViewDataset) -> dict[str, Any]:
 
 
 def _both(
-    model: Any, grams: Mapping[str, NDArray[np.float64]], y: NDArray[Any], order: NDArray[np.int64]
+    model: Learner, grams: Mapping[str, NDArray[np.float64]], y: NDArray[Any], order: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Errors in % of one pass through the first part, by the latest hypothesis, and of the mean one on the others."""
+    """Errors in % of one pass through the first part, by the latest weights, and of the mean weights on the rest."""
     n = round(TRAINING * len(order))
     first, others = order[:n], order[n:]
     X = {name: held[np.ix_(first, first)] for name, held in grams.items()}
     latest = model.__sklearn_clone__()
-    if "average" in latest.parameter_names():
+    if "average" in latest.get_params():
         latest.set_params(average=False)
     trained = error(latest, X, y[first])
     model = latest if latest.get_params() == model.get_params() else model.__sklearn_clone__().fit(X, y[first])
@@ -206,7 +213,7 @@ def _both(
 
 
 def beyond(seeds: Iterable[int] = range(10), n: int | None = None) -> list[Curves]:
-    """What the thesis leaves open: aggressive updates and other group norms, each at its best C in hindsight."""
+    """Try aggressive updates and other group norms, which the thesis leaves open, each at its best C in hindsight."""
     pair = eth80_pair(*PAIRS["cow/dog"])
     grams = {name: gram(kernel, pair.X[name]) for name, kernel in picture_kernels(pair).items()}
     photographs = ViewDataset(pair.name, grams, pair.y)
@@ -217,12 +224,12 @@ def beyond(seeds: Iterable[int] = range(10), n: int | None = None) -> list[Curve
     ]
 
 
-Makes = Mapping[str, Sequence[Callable[[Any], Any]]]
+Makes = Mapping[str, Sequence[Callable[[KernelLike | None], Learner]]]
 STEPS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 def _open_ends(
-    title: str, whole: ViewDataset, seeds: Iterable[int], n: int | None, makes: Makes, kernels: Any = None
+    title: str, whole: ViewDataset, seeds: Iterable[int], n: int | None, makes: Makes, kernels: KernelLike | None = None
 ) -> Curves:
     lines: dict[str, list[list[float]]] = {}
     for seed in seeds:
@@ -237,11 +244,11 @@ def _open_ends(
     )
 
 
-def _models(kind: Any, p: float, **parameters: Any) -> list[Callable[[Any], Any]]:
+def _models(kind: Callable[..., Learner], p: float, **parameters: Any) -> list[Callable[[KernelLike | None], Learner]]:
     return [lambda kernels: kind(p, kernels, **parameters)]
 
 
-def _aggressive(kind: Any, p: float) -> list[Callable[[Any], Any]]:
+def _aggressive(kind: Callable[..., Learner], p: float) -> list[Callable[[KernelLike | None], Learner]]:
     return [make for C in STEPS for make in _models(kind, p, rule=PassiveAggressive(C=C))]
 
 
@@ -266,7 +273,7 @@ def _of(n: int | None) -> str:
 
 
 def figure_adult(kernel: str, run: Run) -> Result:
-    """Figures 4.2 and 4.3."""
+    """Figures 4.2 and 4.3 with their claims."""
     n = 600 if run.quick else 4000 if kernel == "gaussian" else None
     p = (1, 2) if run.quick else (1, 2, 5, 10, 20) if n else range(1, 21)
     found = adult(kernel, run.seeds(), p, n)
@@ -282,7 +289,7 @@ def figure_adult(kernel: str, run: Run) -> Result:
 
 
 def figure_news(run: Run) -> Result:
-    """Figures 4.4 and 4.5."""
+    """Figures 4.4 and 4.5 with their claims."""
     cuts = (2,) if run.quick else (2, 3, 5, 6)
     p, n = ((1, 2), 500) if run.quick else (range(1, 9), None)
     parts = [news(views, run.seeds(2 * len(cuts), 5), p, n) for views in cuts]
@@ -297,7 +304,7 @@ def figure_news(run: Run) -> Result:
 
 
 def figure_pictures(pair: str, run: Run) -> Result:
-    """Figures 4.7 and 4.8, 4.9 and 4.10."""
+    """Figures 4.7 and 4.8, or 4.9 and 4.10, with their claims."""
     train, test = pictures(pair, run.seeds(), (1, 2) if run.quick else range(1, 21))
     views = [f"Perceptron: {view}" for view in PARTS["four"]]
     claims = [
@@ -336,7 +343,7 @@ def _claims_hard(found: Curves, training: bool) -> list[Claim]:
 
 
 def figure_beyond(run: Run) -> Result:
-    """What the thesis leaves open; nothing is claimed there, and p = 2 is compared with itself."""
+    """The questions that the thesis leaves open; it claims nothing there, and p = 2 is compared with itself."""
     parts = beyond(run.seeds(3), 500 if run.quick else None)
     claims = [each.better("Tried: aggressive updates pay", "OMMP p=2, aggressive", "OMMP p=2") for each in parts]
     claims += [

@@ -1,4 +1,4 @@
-"""The numbers that the papers print."""
+"""Numbers as the papers print them."""
 
 from __future__ import annotations
 

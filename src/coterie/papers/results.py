@@ -1,4 +1,4 @@
-"""What an item of a paper is, and what rerunning it gives: tables beside the paper's numbers, claims, curves."""
+"""Items of a paper and the results of rerunning them: tables beside the paper's numbers, claims, curves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .claims import Claim, Floats
 
 @dataclass(frozen=True)
 class Cell:
-    """One number: ours, its deviation over the runs, and the paper's where it is printed."""
+    """One number: ours, its deviation over the runs, and the paper's if it is printed."""
 
     what: str
     of: str
@@ -26,16 +26,16 @@ class Cell:
 
     @property
     def shown(self) -> str:
-        """Ours±deviation (the paper's).
+        """Our number with its deviation, and the paper's in parentheses.
 
         Examples
         --------
         >>> Cell("mtrbp", "C(25%)", 41.84, 0.71, 40.4).shown
         '41.8±0.7 (40.4)'
         """
-        spread = "" if self.deviation is None else f"±{self.deviation:{self.form}}"
-        beside = "" if self.printed is None else f" ({self.printed:{self.form}})"
-        return f"{self.ours:{self.form}}{spread}{beside}"
+        deviation = "" if self.deviation is None else f"±{self.deviation:{self.form}}"
+        printed = "" if self.printed is None else f" ({self.printed:{self.form}})"
+        return f"{self.ours:{self.form}}{deviation}{printed}"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Table:
     cells: Sequence[Cell]
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
-        """The heads, and a list of words for each row; a cell that is not there is empty.
+        """The heads, and the cells of each row as text, empty where there is none.
 
         Examples
         --------
@@ -61,7 +61,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """Curves over one axis: for each name the values, and their deviations where runs were several."""
+    """Curves over one axis: the values of each name, with deviations if there were several runs."""
 
     title: str
     across: str
@@ -72,7 +72,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Result:
-    """What an item gave."""
+    """The tables, claims, pictures and notes of an item."""
 
     tables: Sequence[Table]
     claims: Sequence[Claim] = ()
@@ -82,7 +82,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Seeds:
-    """0, 1, ..., n - 1; each that is done with moves the progress on. May be gone through again."""
+    """The seeds 0, 1, ..., n - 1; progress moves on after each. Can be iterated over several times."""
 
     n: int
     done: Callable[[], None]
@@ -98,16 +98,16 @@ class Seeds:
 
 @dataclass(frozen=True)
 class Run:
-    """How an item is to be rerun.
+    """Settings for rerunning an item.
 
     Attributes
     ----------
     shuffles : int
-        How many runs, with the seeds 0, 1, ...
+        The number of runs, with the seeds 0, 1, ...
     quick : bool
-        Few records and settings: to see that it runs, not what it gives.
+        True for few records and settings: a test that the item runs, not of its claims.
     advance : callable
-        Told the share of the item that is done since the last call.
+        Called with the share of the item that was done since the last call.
     """
 
     shuffles: int
@@ -115,7 +115,7 @@ class Run:
     advance: Callable[[float], None] = field(default=lambda share: None)
 
     def seeds(self, times: int = 1, most: int | None = None) -> Seeds:
-        """The seeds of the shuffles, at most so many; they will be gone through so many times in the whole item."""
+        """The seeds of the shuffles, `most` of them at most, for an item that iterates over them `times` times."""
         n = self.shuffles if most is None else min(most, self.shuffles)
         return Seeds(n, lambda: self.advance(1.0 / (n * times)))
 
@@ -127,17 +127,17 @@ class Item:
     Attributes
     ----------
     name, what : str
-        Its name on the command line, and one line on what it shows.
+        The name on the command line, and one line on what the item shows.
     make : callable
-        From a :class:`Run` to the :class:`Result`.
+        A function from a :class:`Run` to the :class:`Result`.
     shuffles, quick_shuffles : int
-        How many runs, where nothing else is asked for.
+        The default numbers of runs.
     takes : str
-        About how long that is.
+        The time that takes, about.
     needs : sequence of Entry
-        The data sets.
+        The data sets that are read.
     also : sequence of str
-        Other names: what is shown as well.
+        Other names, of figures that are shown together.
     """
 
     name: str
@@ -150,13 +150,13 @@ class Item:
     quick_shuffles: int = 2
 
     def run(self, run: Run) -> Result:
-        """What it gives; of few records claims on means are not tested."""
+        """Rerun the item; with few records its claims on means are not tested."""
         found = self.make(run)
         return replace(found, claims=[claim.quick() for claim in found.claims]) if run.quick else found
 
 
 def cell(what: str, of: str, values: ArrayLike, printed: float | None = None, digits: int = 1) -> Cell:
-    """The mean of some runs and their deviation.
+    """Make a cell of the mean of some runs and their deviation.
 
     Examples
     --------

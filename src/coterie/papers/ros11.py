@@ -24,6 +24,7 @@ from coterie.batch import (
     VectorFieldRidge,
     ridge_path,
 )
+from coterie.batch.output_kernels import Relation
 from coterie.kernels import Gaussian, gram
 from coterie.relations import ClusterPenalty, GraphPenalty, Independent, MeanRegularized, MixedEffect
 
@@ -59,7 +60,7 @@ def by_kernel(M: Floats, G: Floats) -> float:
 
 
 def identities(claims: dict[str, Form], run: Run) -> Result:
-    """Claims that two ways come to the same number, and by how much they differ over random functions."""
+    """Claim that two ways lead to the same number, and measure by how much they differ for random functions."""
     found = []
     for said, form in claims.items():
         pairs = [form(np.random.default_rng(seed)) for seed in run.seeds(len(claims))]
@@ -69,7 +70,7 @@ def identities(claims: dict[str, Form], run: Run) -> Result:
 
 
 def lemma(run: Run) -> Result:
-    """Lemma 1: the norm of the joint kernel is a form in the products of the tasks' functions."""
+    """Check lemma 1: the norm of the joint kernel is a form in the products of the tasks' functions."""
 
     def norm(rng: np.random.Generator, rank: int) -> Pair:
         X, c, task = rng.standard_normal((N, 2)), rng.standard_normal(N), rng.integers(T, size=N)
@@ -85,7 +86,7 @@ def lemma(run: Run) -> Result:
 
 
 def mixed_effect(run: Run) -> Result:
-    """A function of all tasks and one of each, in its three forms."""
+    """Check the penalty of a common function and one for each task, in its three forms."""
     lam, gamma, w = 0.7, 2.0, 0.6
     A_w = 1.0 / (2.0 * (1.0 - w) * (1.0 - w + w * T))
     by_omega, tied = MixedEffect(omega=w), gamma / (lam * T)
@@ -114,7 +115,7 @@ def mixed_effect(run: Run) -> Result:
 
 
 def graph(run: Run) -> Result:
-    """A weighted graph of tasks, in the form of §5.1 and in that of §4.2, which has no ½."""
+    """Check the penalty of a weighted graph of tasks, in the form of §5.1 and in that of §4.2, which has no ½."""
 
     def form(rng: np.random.Generator, symmetric: bool, half: float) -> Pair:
         W, G = rng.random((T, T)), products(rng)
@@ -138,7 +139,7 @@ def graph(run: Run) -> Result:
 
 
 def clusters(run: Run) -> Result:
-    """Tasks in clusters."""
+    """Check the penalty of clusters of tasks."""
     within, between = 2.0, 0.5
     relation = ClusterPenalty({t: c for c, place in enumerate(PLACES) for t in place}, within, between)
     M = sum(np.outer(each, each) / each.sum() for each in (np.isin(range(T), place) * 1.0 for place in PLACES))
@@ -163,7 +164,7 @@ def clusters(run: Run) -> Result:
 
 
 def pupils(seed: int, n: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Tasks that are one curve and a little of their own, few records each, noisy."""
+    """Draw noisy records of tasks that are a common curve and a little of their own, few records each."""
     rng = np.random.default_rng(seed)
     X, task = rng.uniform(-3, 3, (n, 1)), rng.integers(8, size=n)
     own = 0.4 * rng.standard_normal(8)
@@ -171,7 +172,7 @@ def pupils(seed: int, n: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
 
 
 def tikhonov(run: Run) -> Result:
-    """§5.2: the system that is solved, and errors on rows left out for every alpha."""
+    """§5.2: check the system that is solved, and the errors on rows left out for every alpha."""
     system = identities({
         "§5.2 as printed: (Q + λI) c = y minimises the risk (1/n) Σ (y_i - f(x_i, t_i))² + λ‖f‖²":
             lambda rng: _minimum(rng, 1.0),
@@ -195,13 +196,13 @@ def tikhonov(run: Run) -> Result:
     return Result([Table("mean squared error on rows left out", cells)], [*system.claims, *claims], [picture])
 
 
-def _path(model: Any, seed: int, n: int, alphas: Floats, relations: Sequence[Any]) -> Floats:
+def _path(model: MultitaskKernelRidge, seed: int, n: int, alphas: Floats, relations: Sequence[Relation]) -> Floats:
     X, y, task = pupils(seed, n)
     return np.asarray(ridge_path(model, X, y, task, values=list(alphas), relations=relations).curve)
 
 
 def _minimum(rng: np.random.Generator, factor: float) -> Pair:
-    """What a system's solution comes to, and the least there is, found as least squares of the whole objective."""
+    """The objective at a system's solution, and its least value, found by least squares."""
     lam, X, y = 0.3, rng.standard_normal((N, 2)), rng.standard_normal(N)
     task = rng.integers(T, size=N)
     Q = gram(Gaussian(1.0), X) * MixedEffect(omega=0.5).relation_matrix(range(T))[np.ix_(task, task)]
@@ -215,7 +216,7 @@ def _minimum(rng: np.random.Generator, factor: float) -> Pair:
 
 
 def boosting(run: Run) -> Result:
-    """§5.2: gradient descent on the risk, which the number of steps regularises."""
+    """§5.2: check gradient descent on the risk, which the number of steps regularises."""
     steps = [1, 4, 16, 64, 256] if run.quick else [2**k for k in range(15)]
     n, relation, alphas = 80 if run.quick else 200, MixedEffect(omega=0.9), np.logspace(-3, 2, 21)
     model, parts = MultitaskKernelRidge(Gaussian(0.7)), range(run.shuffles)
@@ -247,14 +248,14 @@ def _by_steps(rng: np.random.Generator) -> Pair:
     return length, length + float(np.linalg.norm(found - c))
 
 
-def _held_out(seed: int, n: int, steps: Sequence[int], relation: Any) -> Floats:
+def _held_out(seed: int, n: int, steps: Sequence[int], relation: Relation) -> Floats:
     X, y, task = pupils(seed, n)
     model = MultitaskKernelRidge(Gaussian(0.7), relation, filter=Landweber(1))
     return np.asarray(ridge_path(model, X, y, task, values=list(steps), relations=[relation], folds=10).curve[0])
 
 
 def vector_fields(run: Run) -> Result:
-    """§6.1: the velocity of an incompressible fluid from noisy samples, at the best sigma and alpha in hindsight."""
+    """§6.1: estimate the velocity of an incompressible fluid, at the best sigma and alpha in hindsight."""
     kinds: dict[str, Any] = {"divergence-free": DivergenceFree, "curl-free": CurlFree, "components apart": Separable}
     n, widths, alphas = (20, (0.7,), (0.1, 1.0)) if run.quick else (60, (0.5, 0.7, 1.0, 1.4), np.logspace(-2, 1.5, 8))
     found, sources = [], 0.0
@@ -279,7 +280,7 @@ def vector_fields(run: Run) -> Result:
     return Result([Table("vector field", cells)], claims)
 
 
-def _missed(model: Any, new: Floats) -> float:
+def _missed(model: VectorFieldRidge, new: Floats) -> float:
     return float(np.mean((model.predict(new) - whirl(new)) ** 2))
 
 
@@ -290,7 +291,7 @@ def whirl(X: Floats) -> Floats:
 
 
 def multiclass(run: Run) -> Result:
-    """§6.2: classes as outputs, on 8 × 8 pictures of digits."""
+    """§6.2: regress classes as outputs, on 8 × 8 pictures of digits."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -322,8 +323,10 @@ def multiclass(run: Run) -> Result:
     return Result([Table("digits", cells)], claims)
 
 
-def _apart_from_binary(model: Any, X: Floats, y: NDArray[Any], train: NDArray[Any], test: NDArray[Any]) -> float:
-    """How far the scores of a class, f - 1/2 for unit vectors as codes, are from a ridge regression of its own."""
+def _apart_from_binary(
+    model: MultitaskKernelClassifier, X: Floats, y: NDArray[Any], train: NDArray[Any], test: NDArray[Any]
+) -> float:
+    """The largest difference between the scores of a class and a ridge regression of its own."""
     scores = model.decision_function(X[test]) + 0.5
     alone = MultitaskKernelRidge(Gaussian(1.5), alpha=0.1).fit(X[train], (y[train] == 3) * 1.0)
     return float(np.abs(scores[:, 3] - alone.predict(X[test])).max())

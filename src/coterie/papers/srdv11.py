@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from coterie import datasets
 from coterie.asking import Margin, RelationRow
 from coterie.datasets.texts import AMAZON4, NEWSGROUPS_PAIRS
+from coterie.evaluation.progressive import progressive_validation
 from coterie.online import MultitaskPerceptron, SelectiveSampling
 from coterie.relations import (
     BatchOptimal,
@@ -33,7 +34,6 @@ from coterie.relations import (
     Primed,
     VonNeumann,
 )
-from coterie.streams.progressive import progressive_validation
 
 from .claims import Claim, Floats, above, at_most, together, within
 from .printed import SRDV11 as PRINTED
@@ -41,6 +41,8 @@ from .printed import SRDV11_ASKING as PRINTED_ASKING
 from .printed import SRDV11_CORRELATIONS as PRINTED_CORRELATIONS
 from .results import Cell, Item, Picture, Result, Run, Table, cell
 
+Relation = Pooled | Independent | HalfUpdate | MeanRegularized | Primed
+Rule = Margin | RelationRow
 PLACES = {"newsgroups_pairs": 0, "amazon4": 1}
 ENTRIES = (NEWSGROUPS_PAIRS, AMAZON4)
 #: Rates of OMTLLOG and OMTLVON for records of length one.
@@ -49,7 +51,7 @@ QUICK_RECORDS, QUICK_WORDS = 1000, 200
 EPOCHS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
-def methods(epoch: float = 0.5, log: float = 1e-4, von: float = 3e-5, ridge: float = 0.1) -> dict[str, Any]:
+def methods(epoch: float = 0.5, log: float = 1e-4, von: float = 3e-5, ridge: float = 0.1) -> dict[str, Relation]:
     """The paper's seven methods by its names, as printed.
 
     Parameters
@@ -77,8 +79,8 @@ def methods(epoch: float = 0.5, log: float = 1e-4, von: float = 3e-5, ridge: flo
     }
 
 
-def recommended(epoch: float = 0.05, log: float = 1e-3, von: float = 1e-4) -> dict[str, Any]:
-    """The learned relations with the mean step kept and priming short, for records of length one."""
+def recommended(epoch: float = 0.05, log: float = 1e-3, von: float = 1e-4) -> dict[str, Relation]:
+    """The learned relations with the mean step kept and short priming, for records of length one."""
     return {
         "BATCHOPT, step kept": Primed(BatchOptimal(0.1, step_norm=True, role="Ainv"), epoch),
         "OMTLCOV, step kept": Primed(Covariance(0.01, step_norm=True, role="Ainv"), epoch),
@@ -102,7 +104,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method did over several shuffles: mistakes, held-out accuracy in %, weights of the last, its control's."""
+    """Results of a method over several shuffles: mistakes, held-out accuracy in %, correlations, its control's too."""
 
     name: str
     mistakes: Floats
@@ -112,7 +114,7 @@ class Outcome:
 
 
 def synthetic(seed: int) -> Split:
-    """Three tasks in ten dimensions, w_1 = -w_2 and w_3 orthogonal to them; 200 records to learn from, 100 to test."""
+    """Draw three tasks in ten dimensions, w_1 = -w_2 and w_3 orthogonal to them; 200 records to learn, 100 to test."""
     rng = np.random.default_rng(seed)
     w, other = rng.standard_normal((2, 10))
     other -= (other @ w) / (w @ w) * w
@@ -123,7 +125,7 @@ def synthetic(seed: int) -> Split:
 
 
 def real(name: str, quick: bool = False) -> Callable[[int], Split]:
-    """A data set with a published test part, its training part shuffled by the seed; a small dense part if quick."""
+    """Load a data set with a published test part; its training part is shuffled by the seed, and cut if quick."""
     data = datasets.load(name)
     held = data.test
     if held is None:
@@ -139,10 +141,10 @@ def real(name: str, quick: bool = False) -> Callable[[int], Split]:
     return split
 
 
-def learn(relation: Any, split: Split) -> tuple[MultitaskPerceptron, int]:
-    """One pass over the training records: the model, and its mistakes."""
+def learn(relation: Relation, split: Split) -> tuple[MultitaskPerceptron, int]:
+    """Learn the training records in one pass; return the model and its mistakes."""
     model = MultitaskPerceptron(relation)
-    rounds = model.learn_rounds(split.X, split.y, split.task, tasks=known(split), whole=True)
+    rounds = model.__stream_model__().learn_rounds(split.X, split.y, split.task, tasks=known(split), whole=True)
     return model, int(rounds.updated.sum())
 
 
@@ -152,19 +154,19 @@ def held_out(model: MultitaskPerceptron, split: Split) -> float:
 
 
 def known(split: Split) -> list[Hashable]:
-    """The tasks in a fixed order."""
+    """The tasks in sorted order."""
     return sorted(set(split.task.tolist()))
 
 
-def control(relation: Any, model: MultitaskPerceptron) -> Any:
-    """Tasks on their own, with the mean step that the model's relation has come to, from its EPOCH on."""
+def control(relation: Primed, model: MultitaskPerceptron) -> Primed:
+    """Independent tasks with the mean step that the model's relation has arrived at, from its EPOCH on."""
     M = model.relation_matrix_
     step = float(np.trace(M)) / len(M)
     return Primed(Interaction(inverse=step * np.eye(len(M)), tasks=model.tasks_), relation.epoch)
 
 
-def outcome(name: str, relation: Any, split: Callable[[int], Split], seeds: Iterable[int]) -> Outcome:
-    """A method over several shuffles, with its control where it has an EPOCH that a control can share."""
+def outcome(name: str, relation: Relation, split: Callable[[int], Split], seeds: Iterable[int]) -> Outcome:
+    """Run a method over several shuffles, with its control if it has an EPOCH that a control can share."""
     mistakes, accuracy, shapes, controls = [], [], [], []
     for seed in seeds:
         at = split(seed)
@@ -172,7 +174,7 @@ def outcome(name: str, relation: Any, split: Callable[[int], Split], seeds: Iter
         mistakes.append(made)
         accuracy.append(held_out(model, at))
         shapes.append(np.corrcoef(model.coef_))
-        if isinstance(getattr(relation, "epoch", None), float):
+        if isinstance(relation, Primed) and isinstance(relation.epoch, float):
             beside, _ = learn(control(relation, model), at)
             controls.append(held_out(beside, at))
     seen = np.array(mistakes, np.float64), np.array(accuracy), np.array(shapes)
@@ -180,7 +182,7 @@ def outcome(name: str, relation: Any, split: Callable[[int], Split], seeds: Iter
 
 
 def outcomes(name: str, run: Run, times: int = 1) -> dict[str, Outcome]:
-    """Every method on a data set, as printed and with the mean step kept; found once, for tables 3 and 5."""
+    """Run every method on a data set, as printed and with the mean step kept; cached for tables 3 and 5."""
     key = name, run.shuffles, run.quick
     if key not in _found:
         split, tried = real(name, run.quick), methods(0.5, *RATES) | recommended()
@@ -193,7 +195,7 @@ _found: dict[tuple[str, int, bool], dict[str, Outcome]] = {}
 
 
 def table_2(run: Run) -> Result:
-    """Correlations of the task vectors on Synthetic (EPOCH = 0.5), with accuracy and mistakes."""
+    """Rerun table 2: correlations of the task vectors on Synthetic (EPOCH = 0.5), with accuracy and mistakes."""
     tried = methods() | recommended(0.5, 1e-1, 1e-4)
     seeds = run.seeds(len(tried))
     found = {name: outcome(name, relation, synthetic, seeds) for name, relation in tried.items()}
@@ -233,7 +235,7 @@ def _claims_2(found: dict[str, Outcome]) -> list[Claim]:
 
 
 def table_3(run: Run) -> Result:
-    """Held-out accuracy on real data beside the paper's, with the control of each method."""
+    """Rerun table 3: held-out accuracy on real data beside the paper's, with the control of each method."""
     tables, claims = [], []
     for name, place in PLACES.items():
         found, cells = outcomes(name, run, len(PLACES)), []
@@ -268,7 +270,7 @@ def _claims_3(name: str, found: dict[str, Outcome]) -> list[Claim]:
 
 
 def table_4(run: Run) -> Result:
-    """Held-out accuracy and labels asked for, beside the accuracy with all labels."""
+    """Rerun table 4: held-out accuracy and labels asked for, beside the accuracy with all labels."""
     tables, claims = [], []
     for name, place in PLACES.items():
         split = real(name, run.quick)
@@ -289,8 +291,8 @@ def table_4(run: Run) -> Result:
 Asked = tuple[Floats, Floats, Floats]
 
 
-def questions(n_tasks: int) -> dict[str, tuple[Any, Any]]:
-    """The methods' relations, and how each asks; CMTL also with steps of the size of IPL's.
+def questions(n_tasks: int) -> dict[str, tuple[Relation, Rule]]:
+    """The relations of the methods and their rules for asking; CMTL also with steps of the size of IPL's.
 
     Examples
     --------
@@ -305,7 +307,7 @@ def questions(n_tasks: int) -> dict[str, tuple[Any, Any]]:
     return made | {"CMTL, asks as IPL": (HalfUpdate(), Margin(1.0))} | own
 
 
-def _asking(parts: tuple[Any, Any], split: Callable[[int], Split], run: Run) -> Asked:
+def _asking(parts: tuple[Relation, Rule], split: Callable[[int], Split], run: Run) -> Asked:
     """Accuracy in %, the share of labels in %, and accuracy with all labels, over the shuffles."""
     relation, ask = parts
     found = []
@@ -335,7 +337,7 @@ def _claims_4(name: str, asked: dict[str, Asked]) -> list[Claim]:
 
 
 def table_5(run: Run) -> Result:
-    """Mistakes of one pass on real data; the paper's Sentiment is nine times as long."""
+    """Rerun table 5: mistakes of one pass on real data; the paper's Sentiment is nine times as long."""
     tables, claims = [], []
     for name, place in PLACES.items():
         found = outcomes(name, run, len(PLACES))
@@ -353,7 +355,7 @@ def table_5(run: Run) -> Result:
 
 
 def figure_1(run: Run) -> Result:
-    """Held-out accuracy over EPOCH on 20 Newsgroups, as printed and with the mean step kept."""
+    """Rerun figure 1: held-out accuracy over EPOCH on 20 Newsgroups, as printed and with the mean step kept."""
     split, epochs = real("newsgroups_pairs", run.quick), EPOCHS[1::2] if run.quick else EPOCHS
     tried = {epoch: methods(epoch, *RATES) | recommended(epoch) for epoch in epochs}
     names = [*list(methods())[3:], *list(recommended())[:4]]
@@ -385,7 +387,7 @@ def _claims_1(found: dict[str, Floats], alone: Floats, epochs: Sequence[float]) 
     ]
 
 
-def run_accuracy(relation: Any, split: Split) -> float:
+def run_accuracy(relation: Relation, split: Split) -> float:
     """Held-out accuracy in % after one pass."""
     return held_out(learn(relation, split)[0], split)
 

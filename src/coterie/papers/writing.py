@@ -1,4 +1,4 @@
-"""A result as files: Markdown, CSV, and a picture for each figure."""
+"""Results of papers as files: Markdown, CSV, and a picture for each figure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from coterie.batch import drawing
 from coterie.persistence import replacing
 
 from .claims import Claim
@@ -38,7 +39,7 @@ def write(folder: Path, name: str, heading: str, result: Result) -> list[Path]:
 
 
 def markdown(heading: str, result: Result) -> Iterator[str]:
-    r"""A section: tables, then claims.
+    r"""Yield the lines of a section: tables, then claims.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def markdown(heading: str, result: Result) -> Iterator[str]:
 
 
 def comma_separated(result: Result) -> str:
-    """One line a number and one a claim.
+    """Write a result as CSV: a line for each number and for each claim.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def comma_separated(result: Result) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Tables, claims and notes as what JSON has forms for; pictures are left out.
+    """Return tables, claims and notes as data with a JSON form, without pictures.
 
     Examples
     --------
@@ -125,25 +126,22 @@ def _number(result: Result, i: int) -> str:
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is there."""
+    """True if matplotlib is installed."""
     from importlib.util import find_spec
 
     return find_spec("matplotlib") is not None
 
 
 def _draw(path: Path, picture: Picture) -> Path | None:
-    """Curves with a band of one deviation."""
+    """Draw curves with a band of one deviation."""
     if not can_draw():
         return None
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=INCHES, layout="constrained")
+    figure = drawing.new_figure(path, INCHES)
     axes = figure.add_subplot(title=picture.title, xlabel=picture.across, ylabel=picture.up)
     for name, (mean, deviation) in picture.curves.items():
         (line,) = axes.plot(picture.x, mean, marker=".", label=name)
         if deviation is not None:
             axes.fill_between(picture.x, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.12, lw=0)
     axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    with replacing(path) as file:
-        figure.savefig(file, format="png", dpi=120)
+    drawing.write(figure, path, dpi=120)
     return path

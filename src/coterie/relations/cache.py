@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.arrays import grown
-from coterie.numeric.models import Columns, SparseColumns
+from coterie.numeric.core.arrays import grown
+from coterie.numeric.primal.spread import Columns, SparseColumns
 
 from .sources import ColumnSource
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from .matrices import SYMMETRY, check_label, label_of, labels_of, rows_of, some
 if TYPE_CHECKING:
     from scipy.sparse import coo_array, csr_array
 
-Edge = tuple[Any, Any] | tuple[Any, Any, float]
+Edge = tuple[Hashable, Hashable] | tuple[Hashable, Hashable, float]
 Ends = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 # Beyond it rounding in I + L moves A^-1 by more than 1e-10, and a push goes to and fro over the edge for minutes.
@@ -23,7 +23,7 @@ LARGEST_WEIGHT = 1e6
 ADJACENCY = "edges as an adjacency matrix"
 
 
-def normalized(edges: Any, tasks: Iterable[Any] | None) -> tuple[tuple[Edge, ...], tuple[Any, ...] | None]:
+def normalized(edges: object, tasks: Iterable[Hashable] | None) -> tuple[tuple[Edge, ...], tuple[Hashable, ...] | None]:
     """Edges as pairs (weight 1) and triples of labels, and the tasks where they are named or an adjacency numbers them.
 
     Raises
@@ -51,7 +51,7 @@ def edge_of(place: int, edge: Any) -> Edge:
     return (a, b) if weight == 1.0 else (a, b, weight)
 
 
-def weight_of(a: Any, b: Any, weight: Any) -> float:
+def weight_of(a: Hashable, b: Hashable, weight: object) -> float:
     """The weight of an edge; ValueError unless it is a positive number that float64 can add to 1."""
     number = label_of(weight)
     if not isinstance(number, (int, float)) or not 0 < number <= LARGEST_WEIGHT:
@@ -61,12 +61,12 @@ def weight_of(a: Any, b: Any, weight: Any) -> float:
     return float(number)
 
 
-def nodes_of(edges: Iterable[Edge]) -> tuple[Any, ...]:
+def nodes_of(edges: Iterable[Edge]) -> tuple[Hashable, ...]:
     """The tasks that edges name, in order of first appearance."""
     return tuple(dict.fromkeys(chain.from_iterable(edge[:2] for edge in edges)))
 
 
-def ends_of(edges: tuple[Edge, ...], tasks: tuple[Any, ...]) -> Ends:
+def ends_of(edges: tuple[Edge, ...], tasks: tuple[Hashable, ...]) -> Ends:
     """The edges as rows and weights.
 
     Raises
@@ -98,7 +98,7 @@ def adjacency_of(ends: Ends, n_tasks: int) -> csr_array[Any]:
     return whole
 
 
-def _check_simple(ends: NDArray[np.int64], tasks: tuple[Any, ...]) -> None:
+def _check_simple(ends: NDArray[np.int64], tasks: tuple[Hashable, ...]) -> None:
     loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
     if len(loops):
         raise ValueError(f"edges[{loops[0]}] joins {tasks[ends[loops[0], 0]]!r} to itself")
@@ -119,7 +119,7 @@ def _is_adjacency(edges: Any) -> bool:
     return edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.dtype.kind in "biufc"
 
 
-def _from_adjacency(W: Any, tasks: Iterable[Any] | None) -> tuple[tuple[Edge, ...], tuple[Any, ...]]:
+def _from_adjacency(W: Any, tasks: Iterable[Hashable] | None) -> tuple[tuple[Edge, ...], tuple[Hashable, ...]]:
     upper = _upper(_checked(W))
     labels = tuple(range(W.shape[0])) if tasks is None else labels_of(tasks)
     if len(labels) != W.shape[0]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -27,7 +27,6 @@ from .sources import Column, ColumnSource, FactorColumns, PushColumns
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-METHODS = ("auto", "factor", "push")
 FACTOR_TASKS = 100_000
 FACTOR_ENTRIES = 25_000_000
 MATRIX_TASKS = 10_000
@@ -35,6 +34,7 @@ MATRIX_TASKS = 10_000
 LEAST_PUSH_ERROR = 1e-14
 
 
+@spec.choice("relation", "graph")
 @spec.part
 class TaskGraph:
     """Tasks joined in a graph are drawn together: A = I + L (CCG08 §3.3, CC12 §3).
@@ -80,13 +80,18 @@ class TaskGraph:
 
     form: ClassVar[str] = "columns"
 
-    edges: Any
-    tasks: Sequence[Any] | None = None
-    error: float = 1e-10
-    method: Literal["auto", "factor", "push"] = "auto"
+    edges: Any = spec.field(
+        option="graph",
+        file="edges",
+        help="CSV file of `task,task` or `task,task,weight`: neighbours share.",
+    )
+    tasks: Sequence[Hashable] | None = None
+    error: float = spec.field(default=1e-10, at_least=0, below=1)
+    method: Literal["auto", "factor", "push"] = spec.field(default="auto", choices=("auto", "factor", "push"))
 
     def __post_init__(self) -> None:
-        self._check_options()
+        if self.method == "push" and self.error < LEAST_PUSH_ERROR:
+            raise ValueError(f"error must be at least {LEAST_PUSH_ERROR:g} for method='push', got {self.error!r}")
         edges, tasks = normalized(self.edges, self.tasks)
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "tasks", tasks)
@@ -94,20 +99,12 @@ class TaskGraph:
             raise ValueError("TaskGraph has no tasks: give edges, or tasks, or both")
         _ = self._ends  # the edges are refused now or never
 
-    def _check_options(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
-        if not isinstance(self.error, (int, float)) or not 0 <= self.error < 1:
-            raise ValueError(f"error must be a number from 0 to below 1, got {self.error!r}")
-        if self.method == "push" and self.error < LEAST_PUSH_ERROR:
-            raise ValueError(f"error must be at least {LEAST_PUSH_ERROR:g} for method='push', got {self.error!r}")
-
     @cached_property
-    def known_tasks(self) -> tuple[Any, ...]:
+    def known_tasks(self) -> tuple[Hashable, ...]:
         """The labels of the rows, in order."""
         return nodes_of(self.edges) if self.tasks is None else tuple(self.tasks)
 
-    def index(self, task: Any) -> int:
+    def index(self, task: Hashable) -> int:
         """The row of a task; ValueError if the graph has no such node."""
         return row(self._rows, task, "node of TaskGraph")
 
@@ -119,7 +116,7 @@ class TaskGraph:
         """L = D - W with D the weighted degrees, sparse, shape (K, K)."""
         return laplacian_of(self._adjacency)
 
-    def components(self) -> tuple[tuple[Any, ...], ...]:
+    def components(self) -> tuple[tuple[Hashable, ...], ...]:
         """The tasks of each connected component, in order of their first task."""
         members: dict[int, list[Any]] = {}
         for task, number in zip(self.known_tasks, component_of(self._adjacency).tolist(), strict=True):
@@ -128,7 +125,7 @@ class TaskGraph:
 
     @cached_property
     def chosen_method(self) -> str:
-        """What ``method`` comes to for this graph: "factor" or "push"."""
+        """The method used for this graph: "factor" or "push"."""
         if self.method != "auto":
             return self.method
         if self.error < LEAST_PUSH_ERROR:
@@ -136,7 +133,7 @@ class TaskGraph:
         small = len(self.known_tasks) <= FACTOR_TASKS and fill_estimate(self._adjacency) <= FACTOR_ENTRIES
         return "factor" if small else "push"
 
-    def prior_rows(self, new: Sequence[Any], tasks: Sequence[Any]) -> NDArray[np.float64]:
+    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> NDArray[np.float64]:
         """A^-1 between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
         return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
 
@@ -146,7 +143,7 @@ class TaskGraph:
             return PushColumns(self._adjacency, self.error)
         return FactorColumns(interaction_of(self._adjacency), self.error)
 
-    def relation_matrix(self, tasks: Sequence[Any] | None = None) -> NDArray[np.float64]:
+    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
         """A^-1, or its rows and columns for these tasks, shape (n, n); for looking at, never for learning.
 
         Raises
@@ -177,7 +174,7 @@ class TaskGraph:
         """The constant of the bounds of CC12, max_i √((A^-1)_ii)."""
         return float(np.sqrt(self.max_diagonal()))
 
-    def resistance_distances(self, task: Any = None, augmented: bool = False) -> NDArray[np.float64]:
+    def resistance_distances(self, task: Hashable = None, augmented: bool = False) -> NDArray[np.float64]:
         """Effective resistance between tasks when every edge is a resistor of conductance w_ij.
 
         Parameters
@@ -212,7 +209,7 @@ class TaskGraph:
         return within_row(self._adjacency, self.index(task))
 
     @cached_property
-    def _rows(self) -> dict[Any, int]:
+    def _rows(self) -> dict[Hashable, int]:
         return rows_of(self.known_tasks)
 
     @cached_property
@@ -223,7 +220,7 @@ class TaskGraph:
     def _adjacency(self) -> csr_array[Any]:
         return adjacency_of(self._ends, len(self.known_tasks))
 
-    def _some_rows(self, tasks: Sequence[Any] | None) -> list[int]:
+    def _some_rows(self, tasks: Sequence[Hashable] | None) -> list[int]:
         chosen = self.known_tasks if tasks is None else tasks
         if len(chosen) > MATRIX_TASKS:
             raise ValueError(

@@ -8,8 +8,8 @@ from itertools import chain
 
 import numpy as np
 
-from coterie.numeric.arrays import grown
-from coterie.numeric.models import Levels
+from coterie.numeric.core.arrays import grown
+from coterie.numeric.primal.grouped import Levels
 
 from .levels import Group, LevelRelation
 
@@ -50,7 +50,7 @@ class GroupIndex:
                 self._reweigh(levels, group, each * arrivals, rounds)
         return levels
 
-    def ghosts(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
+    def unseen_task_model(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
         """Levels of tasks that nobody has seen: their known groups, and nothing of their own."""
         paths = np.full((len(tasks), self.relation.depth), -1, np.int64)
         for row, task in zip(paths, tasks, strict=True):

@@ -7,9 +7,10 @@ from functools import cached_property
 
 from coterie import spec
 
-from .levels import Group, LevelRelation, check_b, check_share, choose_strength
+from .levels import SHARE, B, Group, LevelRelation, choose_strength
 
 
+@spec.choice("relation", "hierarchy")
 @spec.part
 class Hierarchy(LevelRelation):
     """Tasks are drawn to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
@@ -43,19 +44,25 @@ class Hierarchy(LevelRelation):
            [0.25, 0.25, 1.  ]])
     """
 
-    parents: Mapping[Hashable, Hashable] | str
-    b: float | Sequence[float] | None = None
-    share: float | Sequence[float] | None = None
+    parents: Mapping[Hashable, Hashable] | str = spec.field(
+        option="parents",
+        file="parents",
+        metavar="FILE|CHAR",
+        help="CSV file of `node,parent`, or the character that separates levels in the names of tasks, as `/` in "
+        "`fr/paris`.",
+    )
+    b: float | Sequence[float] | None = spec.field(B, default=None, several=True)
+    share: float | Sequence[float] | None = spec.field(SHARE, default=None, several=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.parents, (Mapping, str)) or not self.parents:
             raise ValueError(f"parents must map nodes to parents or be a separator, got {self.parents!r}")
         choose_strength(self, self.b, self.share)
         for b in self._strengths() if self.b is not None else ():
-            check_b(b)
+            B.check("b", b)
         if self.share is not None:
-            check_share(sum(self._strengths()))
-            check_share(min(self._strengths()))
+            SHARE.check("share", sum(self._strengths()))
+            SHARE.check("share", min(self._strengths()))
 
     @cached_property
     def depth(self) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from .matrices import inverse_of, labels_of, positive_definite, row, rows_of, ta
 from .sources import ColumnSource, DenseColumns
 
 
+@spec.choice("relation", "matrix")
 @spec.part
 class Interaction:
     """Tasks share through any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
@@ -49,9 +50,14 @@ class Interaction:
 
     form: ClassVar[str] = "columns"
 
-    matrix: ArrayLike | None = None
+    matrix: ArrayLike | None = spec.field(
+        default=None,
+        option="matrix",
+        file="matrix",
+        help="CSV file of an interaction matrix, its first line the tasks of the rows.",
+    )
     inverse: ArrayLike | None = None
-    tasks: Sequence[Any] | None = None
+    tasks: Sequence[Hashable] | None = None
 
     def __post_init__(self) -> None:
         if (self.matrix is None) == (self.inverse is None):
@@ -65,20 +71,20 @@ class Interaction:
             raise ValueError(f"tasks names {len(self.known_tasks)} tasks, and {name} has {len(self._given)} rows")
 
     @property
-    def known_tasks(self) -> tuple[Any, ...]:
+    def known_tasks(self) -> tuple[Hashable, ...]:
         """The labels of the rows, in order."""
         return tuple(range(len(self._given))) if self.tasks is None else tuple(self.tasks)
 
-    def index(self, task: Any) -> int:
+    def index(self, task: Hashable) -> int:
         """The row of a task; ValueError if it has none."""
         return row(self._rows, task, "row of Interaction")
 
-    def relation_matrix(self, tasks: Sequence[Any] | None = None) -> NDArray[np.float64]:
+    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
         """A^-1, or its rows and columns for these tasks, shape (len(tasks), len(tasks))."""
         rows = range(len(self._given)) if tasks is None else [self.index(task) for task in tasks]
         return self._inverse[np.ix_(rows, rows)]
 
-    def prior_rows(self, new: Sequence[Any], tasks: Sequence[Any]) -> NDArray[np.float64]:
+    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> NDArray[np.float64]:
         """A^-1 between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
         return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
 
@@ -104,7 +110,7 @@ class Interaction:
         return self._given if self.matrix is None else inverse_of(self._given)
 
     @cached_property
-    def _rows(self) -> dict[Any, int]:
+    def _rows(self) -> dict[Hashable, int]:
         return rows_of(self.known_tasks)
 
     def _apply(self, V: NDArray[np.float64]) -> NDArray[np.float64]:

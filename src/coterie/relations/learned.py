@@ -19,21 +19,26 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from coterie import spec
-from coterie.numeric import learned as compiled
-
-from . import recursion
-from .recursion import Matrix
+from coterie.numeric.primal import laws
+from coterie.numeric.primal import learned_relations as compiled
 
 #: A learned relation keeps matrices with a row and a column for every task.
 MOST_TASKS = 4000
 #: From so many on somebody should know what that costs.
 MANY_TASKS = 1000
 
+_ETA = spec.Setting(above=0, of_class=True, option="eta", metavar="ETA", help="How fast the relation is learned.")
+_RIDGE = spec.Setting(
+    above=0, of_class=True, option="ridge", metavar="RHO", help="What is added to the diagonal of the relation learned."
+)
+_WEIGHTS = spec.Setting(kind="text", choices=("previous", "new"), of_class=True)
+_ROLE = spec.Setting(kind="text", choices=("A", "Ainv"), of_class=True)
+
 
 class TooManyTasksError(ValueError):
     """More tasks than a learned relation keeps a matrix of."""
 
-    def __init__(self, relation: Any, n_tasks: int) -> None:
+    def __init__(self, relation: object, n_tasks: int) -> None:
         super().__init__(
             f"{type(relation).__name__} keeps a matrix of all pairs of tasks and takes at most {MOST_TASKS} tasks, got "
             f"{n_tasks}: for more take a relation of groups (MeanRegularized, Clusters, Hierarchy)"
@@ -58,34 +63,33 @@ class LearnedRelation(ABC):
         """The state for these tasks before the first round; ``length`` rounds are expected, None if nobody knows."""
         check_size(self, len(tasks))
         tell_many(self, 0, len(tasks))
-        return self.begin_at(tasks, features, recursion.from_round(1.0))
+        return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))
 
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
         """The state before the first round, with what decides when A is revised."""
         order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)
-        pace = compiled.MeanStep(1) if self.step_norm else compiled.AsLearned(0)
-        return recursion.relation(self.law(len(tasks), features), order, pace, start, len(tasks))
+        pace = laws.MeanStep(1) if self.step_norm else laws.AsLearned(0)
+        return compiled.Relation.begin(self.law(len(tasks), features), order, pace, start, len(tasks))
 
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
         check_size(self, len(tasks))
         tell_many(self, len(state.inverse), len(tasks))
-        return recursion.grown_to(state, len(tasks), features)
-
-    def _check(self, name: str) -> None:
-        spec.check_positive(f"{name} of {type(self).__name__}", getattr(self, name))
-        check_flag(self, "step_norm")
-        check_choice(self, "weights", ("previous", "new"))
+        return state.grown(len(tasks), features)
 
 
-def check_size(relation: Any, n_tasks: int) -> None:
-    """Refuse more tasks than a matrix of them can be kept for."""
+def _trace(unit: bool) -> laws.UnitTrace | laws.FreeTrace:
+    return laws.UnitTrace(1) if unit else laws.FreeTrace(0)
+
+
+def check_size(relation: object, n_tasks: int) -> None:
+    """Refuse more tasks than a learned relation keeps a matrix of."""
     if n_tasks > MOST_TASKS:
         raise TooManyTasksError(relation, n_tasks)
 
 
-def tell_many(relation: Any, before: int, n_tasks: int) -> None:
-    """Warn, once a model, where tasks have become many: UserWarning."""
+def tell_many(relation: object, before: int, n_tasks: int) -> None:
+    """Warn when a model has come to many tasks: UserWarning."""
     if before < MANY_TASKS <= n_tasks:
         warnings.warn(
             f"{type(relation).__name__} revises a matrix of all pairs of tasks at each mistake, {n_tasks**2:,} numbers "
@@ -96,19 +100,7 @@ def tell_many(relation: Any, before: int, n_tasks: int) -> None:
         )
 
 
-def check_choice(relation: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse what is not among the choices."""
-    if getattr(relation, name) not in choices:
-        shown = " or ".join(map(repr, choices))
-        raise ValueError(f"{name} of {type(relation).__name__} must be {shown}, got {getattr(relation, name)!r}")
-
-
-def check_flag(relation: Any, name: str) -> None:
-    """Refuse what is neither true nor false."""
-    if not isinstance(getattr(relation, name), (bool, np.bool_)):
-        raise ValueError(f"{name} of {type(relation).__name__} must be True or False, got {getattr(relation, name)!r}")
-
-
+@spec.choice("relation", "logdet", eta=1e-3, step_norm=True)
 @spec.part
 class LogDet(LearnedRelation):
     """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
@@ -147,21 +139,18 @@ class LogDet(LearnedRelation):
     LogDet(eta=0.001, step_norm=True, weights='previous', trace_norm=False)
     """
 
-    eta: float
-    step_norm: bool = False
-    weights: Literal["previous", "new"] = "previous"
-    trace_norm: bool = False
+    eta: float = spec.field(_ETA)
+    step_norm: bool = spec.field(default=False, of_class=True)
+    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
+    trace_norm: bool = spec.field(default=False, of_class=True)
 
     remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
 
-    def __post_init__(self) -> None:
-        self._check("eta")
-        check_flag(self, "trace_norm")
-
     def law(self, n_tasks: int, features: int) -> Any:
-        return compiled.LogDetLaw(float(self.eta), recursion.trace(self.trace_norm))
+        return laws.LogDetLaw(float(self.eta), _trace(self.trace_norm))
 
 
+@spec.choice("relation", "vonneumann", eta=1e-4, step_norm=True)
 @spec.part
 class VonNeumann(LearnedRelation):
     """A_s = exp(log A_{s-1} - eta W'W), the von Neumann divergence (SRDV11 eq. 3.8, OMTLVON).
@@ -186,23 +175,18 @@ class VonNeumann(LearnedRelation):
     VonNeumann(eta=0.0001, step_norm=False, weights='previous', trace_norm=False)
     """
 
-    eta: float
-    step_norm: bool = False
-    weights: Literal["previous", "new"] = "previous"
-    trace_norm: bool = False
+    eta: float = spec.field(_ETA)
+    step_norm: bool = spec.field(default=False, of_class=True)
+    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
+    trace_norm: bool = spec.field(default=False, of_class=True)
 
     remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
 
-    def __post_init__(self) -> None:
-        self._check("eta")
-        check_flag(self, "trace_norm")
-
     def law(self, n_tasks: int, features: int) -> Any:
-        exponent = np.log(max(n_tasks, 1)) * np.eye(n_tasks)
-        known = np.ones(n_tasks, np.uint8)
-        return compiled.VonNeumannLaw(float(self.eta), recursion.trace(self.trace_norm), exponent, known)
+        return laws.VonNeumannLaw.begin(float(self.eta), _trace(self.trace_norm), n_tasks)
 
 
+@spec.choice("relation", "covariance", ridge=0.01, step_norm=True, role="Ainv")
 @spec.part
 class Covariance(LearnedRelation):
     """A_s = cov(W) + ridge I, the features being the observations (SRDV11 eq. 3.9, OMTLCOV).
@@ -230,25 +214,21 @@ class Covariance(LearnedRelation):
     Covariance(ridge=0.01, step_norm=True, weights='previous', role='Ainv')
     """
 
-    ridge: float
-    step_norm: bool = False
-    weights: Literal["previous", "new"] = "previous"
-    role: Literal["A", "Ainv"] = "A"
+    ridge: float = spec.field(_RIDGE)
+    step_norm: bool = spec.field(default=False, of_class=True)
+    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
+    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
 
     needs_features: ClassVar[bool] = True
     remedy: ClassVar[str] = "take step_norm=True or role='A'"
 
-    def __post_init__(self) -> None:
-        self._check("ridge")
-        check_choice(self, "role", ("A", "Ainv"))
-
     def law(self, n_tasks: int, features: int) -> Any:
-        ridge, width = float(self.ridge), np.array([float(max(features, 1))])
         if self.role == "Ainv":
-            return compiled.CovarianceLaw(ridge, width)
-        return compiled.PrecisionLaw(ridge, width, np.zeros((2, n_tasks)), recursion.NEVER_INVERTED.copy())
+            return laws.CovarianceLaw.begin(float(self.ridge), features)
+        return laws.PrecisionLaw.begin(float(self.ridge), features, n_tasks)
 
 
+@spec.choice("relation", "batchoptimal", ridge=0.1, step_norm=True, role="Ainv")
 @spec.part
 class BatchOptimal(LearnedRelation):
     """A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, optimal in a batch (SRDV11 eq. 3.10, BATCHOPT).
@@ -273,22 +253,18 @@ class BatchOptimal(LearnedRelation):
     BatchOptimal(ridge=0.1, step_norm=False, weights='previous', role='A')
     """
 
-    ridge: float
-    step_norm: bool = False
-    weights: Literal["previous", "new"] = "previous"
-    role: Literal["A", "Ainv"] = "A"
+    ridge: float = spec.field(_RIDGE)
+    step_norm: bool = spec.field(default=False, of_class=True)
+    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
+    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
 
     remedy: ClassVar[str] = "take records of smaller length"
 
-    def __post_init__(self) -> None:
-        self._check("ridge")
-        check_choice(self, "role", ("A", "Ainv"))
-
     def law(self, n_tasks: int, features: int) -> Any:
-        kind = compiled.RootLaw if self.role == "Ainv" else compiled.InverseRootLaw
+        kind = laws.RootLaw if self.role == "Ainv" else laws.InverseRootLaw
         return kind(float(self.ridge))
 
 
-def matrix_of(state: compiled.Relation) -> Matrix:
+def matrix_of(state: compiled.Relation) -> laws.Matrix:
     """The A⁻¹ that spreads the next move, (K, K), ``step_norm`` included."""
     return np.asarray(compiled.current(state))

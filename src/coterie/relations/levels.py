@@ -30,6 +30,27 @@ Group = Hashable
 Matrix = NDArray[np.float64]
 
 
+#: Strengths, given as the paper does or on a scale from 0 to 1.
+B = spec.Setting(
+    above=-1,
+    must="be a finite number above -1 (A is positive definite there)",
+    option="b",
+    metavar="B",
+    help="The same as the strength b of the papers.",
+)
+SHARE = spec.Setting(
+    at_least=0,
+    at_most=1,
+    must="lie between 0 (independent) and 1 (pooled)",
+    option="share",
+    metavar="S",
+    instead_of="b",
+    shown="0.5",
+    help="How much is shared, 0 (independent) to 1 (pooled); a hierarchy may have `S,S,...`, one number a level, the "
+    "widest first.",
+)
+
+
 class LevelRelation(ABC):
     """A relation of nested groups; a subclass says which groups a task has and what they weigh."""
 
@@ -38,7 +59,7 @@ class LevelRelation(ABC):
 
     @property
     def form(self) -> str:
-        """What a hypothesis must be able to learn under: "levels", or "repelling levels" if b < 0 somewhere."""
+        """The form of the relation: "levels", or "repelling levels" if b < 0 somewhere."""
         weights = [self.own(self.depth), *(self.shared(level, 1) for level in range(self.depth))]
         return "levels" if min(weights) >= 0.0 else "repelling levels"
 
@@ -61,11 +82,11 @@ class LevelRelation(ABC):
 
     @property
     def specific(self) -> bool:
-        """Whether any task has weights of its own."""
+        """True if some task has weights of its own."""
         return any(self.own(depth) != 0.0 for depth in range(self.depth + 1))
 
     def scale(self, members: int) -> float:
-        """What the streamed M is multiplied with to give A⁻¹, for a group of so many tasks."""
+        """Return the factor between the streamed M and A⁻¹, for a group of so many tasks."""
         return 1.0
 
     def relation_matrix(self, tasks: Sequence[Hashable], among: Sequence[int] | None = None) -> Matrix:
@@ -151,7 +172,7 @@ class LevelRelation(ABC):
         return pseudo_quadratic(self.relation_matrix(tasks), task_vectors(U, len(tasks)))
 
     def _scales(self, paths: list[tuple[Group, ...]]) -> NDArray[np.float64]:
-        """What each task's row is multiplied with."""
+        """Return the factor of each task's row."""
         sizes = [len(members) for members in _groups_at(paths, 0).values()]
         return np.full(len(paths), self.scale(max(sizes, default=1)))
 
@@ -164,20 +185,8 @@ def _groups_at(paths: Sequence[tuple[Group, ...]], level: int) -> dict[Group, li
     return groups
 
 
-def check_b(b: float, name: str = "b") -> None:
-    """Refuse a strength for which A is not positive definite."""
-    if not (b > -1 and np.isfinite(b)):
-        raise ValueError(f"{name} must be a finite number above -1 (A is positive definite there), got {b!r}")
-
-
-def check_share(share: float) -> None:
-    """Refuse a share outside [0, 1]."""
-    if not (spec.is_number(share) and 0 <= share <= 1):
-        raise ValueError(f"share must lie between 0 (independent) and 1 (pooled), got {share!r}")
-
-
 def choose_strength(relation: LevelRelation, b: Any, share: Any) -> None:
-    """Let a share of one half be the strength where none is given, and refuse two."""
+    """Set a share of one half if no strength is given, and refuse two."""
     if b is not None and share is not None:
         raise ValueError(f"give either b or share, got b={b!r} and share={share!r}")
     if b is None and share is None:
@@ -185,7 +194,7 @@ def choose_strength(relation: LevelRelation, b: Any, share: Any) -> None:
 
 
 class _OneGroup(LevelRelation):
-    """Every task in one group of all."""
+    """A relation with one group of all tasks."""
 
     alike = True
 
@@ -197,6 +206,7 @@ class _OneGroup(LevelRelation):
         return ("all",)
 
 
+@spec.choice("relation", "independent")
 @spec.part
 class Independent(LevelRelation):
     """No sharing: A = I, a model of its own for every task (IPL; CCG08 §3).
@@ -224,6 +234,7 @@ class Independent(LevelRelation):
         return 0.0
 
 
+@spec.choice("relation", "pooled")
 @spec.part
 class Pooled(_OneGroup):
     """One model for all tasks (STL in SRDV11): M = 11'/K, the limit of :class:`MeanRegularized` as b grows.
@@ -245,6 +256,7 @@ class Pooled(_OneGroup):
         return 1.0 / members
 
 
+@spec.choice("relation", "half", help="half of every step goes to all")
 @spec.part
 class HalfUpdate(_OneGroup):
     """Every mistake moves its own task by a full step and all others by half of one (CCG08 §3; CMTL in SRDV11).
@@ -271,7 +283,7 @@ class HalfUpdate(_OneGroup):
 
 
 def _share_scale(share: float, members: int) -> float:
-    """Takes (1 - s) I + s 11' to A⁻¹ = (I + (b/K) 11') / (1 + b) with b = sK / (1 - s)."""
+    """Return the factor that takes (1 - s) I + s 11' to A⁻¹ = (I + (b/K) 11') / (1 + b) with b = sK / (1 - s)."""
     return 1.0 / (1.0 - share + share * members)
 
 
@@ -287,10 +299,6 @@ class _BOrShare(LevelRelation):
 
     def _check(self) -> None:
         choose_strength(self, self.b, self.share)
-        if self.b is not None:
-            check_b(self.b)
-        if self.share is not None:
-            check_share(self.share)
 
     def own(self, depth: int) -> float:
         return 1.0 / (1.0 + self.b) if self.b is not None else 1.0 - float(self.share or 0.0)
@@ -304,6 +312,7 @@ class _BOrShare(LevelRelation):
         return 1.0 if self.share is None else _share_scale(self.share, members)
 
 
+@spec.choice("relation", "mean")
 @spec.part
 class MeanRegularized(_BOrShare):
     """Tasks are drawn to their mean: the penalty Σ‖u_i‖² + b Σ‖u_i - ū‖² (CCG08 §3.2).
@@ -332,8 +341,8 @@ class MeanRegularized(_BOrShare):
 
     alike = True
 
-    b: float | None = None
-    share: float | None = None
+    b: float | None = spec.field(B, default=None)
+    share: float | None = spec.field(SHARE, default=None)
 
     def __post_init__(self) -> None:
         self._check()
@@ -342,6 +351,7 @@ class MeanRegularized(_BOrShare):
         return ("all",)
 
 
+@spec.choice("relation", "clusters")
 @spec.part
 class Clusters(_BOrShare):
     """Tasks are drawn to their group's mean: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
@@ -368,9 +378,11 @@ class Clusters(_BOrShare):
            [0.   , 0.   , 1.   ]])
     """
 
-    groups: Mapping[Hashable, Hashable]
-    b: float | None = None
-    share: float | None = None
+    groups: Mapping[Hashable, Hashable] = spec.field(
+        option="groups", file="groups", help="CSV file of `task,group`: tasks share inside their group."
+    )
+    b: float | None = spec.field(B, default=None)
+    share: float | None = spec.field(SHARE, default=None)
 
     def __post_init__(self) -> None:
         if not isinstance(self.groups, Mapping):

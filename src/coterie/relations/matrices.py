@@ -1,8 +1,8 @@
-"""What relations given by a whole matrix or graph check of their input: labels, symmetry, positive definiteness."""
+"""Checks of matrices and task labels: symmetry, positive definiteness, one row a label."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,12 @@ SHOWN = 5
 SYMMETRY = 1e-8
 
 
-def label_of(value: Any) -> Any:
+def label_of(value: object) -> Any:
     """A task label as plain Python: ``numpy.int64(3)`` becomes ``3``."""
     return value.item() if isinstance(value, np.generic) else value
 
 
-def labels_of(tasks: Iterable[Any]) -> tuple[Any, ...]:
+def labels_of(tasks: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Task labels as a tuple of plain Python values.
 
     Raises
@@ -34,9 +34,9 @@ def labels_of(tasks: Iterable[Any]) -> tuple[Any, ...]:
     return labels
 
 
-def rows_of(labels: tuple[Any, ...]) -> dict[Any, int]:
+def rows_of(labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
     """Label to row; ValueError for a label that cannot name a row of its own."""
-    rows: dict[Any, int] = {}
+    rows: dict[Hashable, int] = {}
     for row, label in enumerate(labels):
         check_label(label)
         if rows.setdefault(label, row) != row:
@@ -44,7 +44,7 @@ def rows_of(labels: tuple[Any, ...]) -> dict[Any, int]:
     return rows
 
 
-def check_label(label: Any) -> None:
+def check_label(label: Hashable) -> None:
     """Refuse what no dictionary can find again."""
     try:
         hash(label)
@@ -54,7 +54,7 @@ def check_label(label: Any) -> None:
         raise ValueError(f"a task label must be equal to itself, got {label!r}")
 
 
-def row(rows: Mapping[Any, int], label: Any, what: str) -> int:
+def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:
     """The row of a task; ValueError with some of those known if there is none."""
     try:
         return rows[label_of(label)]
@@ -62,7 +62,7 @@ def row(rows: Mapping[Any, int], label: Any, what: str) -> int:
         raise ValueError(f"task {label_of(label)!r} is not a {what} (known: {some(rows)})") from None
 
 
-def some(labels: Iterable[Any]) -> str:
+def some(labels: Iterable[Hashable]) -> str:
     """The first few labels in words."""
     every = list(labels)
     rest = f", … {len(every)} in all" if len(every) > SHOWN else ""

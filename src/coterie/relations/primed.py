@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.numeric import learned as compiled
+from coterie.numeric.primal import learned_relations as compiled
+from coterie.numeric.primal.laws import FixedLaw
 
-from . import recursion
 from .learned import LearnedRelation, check_size, tell_many
+from .relation import Relation
 
 #: Priming that decides itself looks first when there were so many moves a task, and then at each doubling,
 FIRST_LOOK = 4
@@ -48,19 +50,28 @@ class Primed:
     Primed(relation=HalfUpdate(), epoch=1000)
     """
 
-    relation: Any
-    epoch: float | int | Literal["auto"]
+    relation: Relation
+    epoch: float | int | Literal["auto"] = spec.field(
+        kind="whole",
+        unit="records",
+        words=("auto",),
+        checked=False,
+        option="epoch",
+        metavar="N|auto",
+        usual="auto",
+        help="Records before a relation begins to be learned; `auto`: when the tasks' weights have settled.",
+    )
 
     form: ClassVar[str] = "learned"
 
     def __post_init__(self) -> None:
-        if type(self.relation) is Primed or not hasattr(self.relation, "form"):
+        if isinstance(self.relation, Primed) or not isinstance(self.relation, Relation):
             raise ValueError(f"Primed takes a relation that is not primed itself, got {self.relation!r}")
         check_epoch(self.epoch)
 
     @property
     def remedy(self) -> str:
-        """What helps if A⁻¹ grows too large."""
+        """The advice to give if A⁻¹ grows too large."""
         return str(self._inner.remedy)
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
@@ -77,20 +88,22 @@ class Primed:
 
     @property
     def needs_features(self) -> bool:
-        """Whether the relation is learned from the features of records, which kernels have not."""
-        return self.relation.form == "learned" and bool(self.relation.needs_features)
+        """True if the relation is learned from the features of records, which kernels have not."""
+        return self._inner.needs_features
 
     @property
-    def _inner(self) -> Any:
-        return self.relation if self.relation.form == "learned" else _Waiting(self.relation)
+    def _inner(self) -> LearnedRelation:
+        if self.relation.form == "learned":
+            return cast(LearnedRelation, self.relation)
+        return _Waiting(cast(FixedRelation, self.relation))
 
-    def _start(self, n_tasks: int, length: int | None) -> Any:
+    def _start(self, n_tasks: int, length: int | None) -> compiled.WhenSettled | compiled.FromRound:
         if isinstance(self.epoch, str):
-            return recursion.when_settled(n_tasks, FIRST_LOOK * n_tasks, SETTLED)
-        return recursion.from_round(rounds_of(self.epoch, length))
+            return compiled.WhenSettled.begin(n_tasks, FIRST_LOOK * n_tasks, SETTLED)
+        return compiled.FromRound.begin(rounds_of(self.epoch, length))
 
 
-def check_epoch(epoch: Any) -> None:
+def check_epoch(epoch: object) -> None:
     """Refuse what is neither a fraction, nor a number of rounds, nor "auto"."""
     whole = type(epoch) is not bool and isinstance(epoch, (int, np.integer)) and epoch >= 0
     part = isinstance(epoch, float) and 0 <= epoch <= 1
@@ -121,18 +134,25 @@ def rounds_of(epoch: Any, length: int | None) -> float:
     return float(epoch)
 
 
+class FixedRelation(Relation, Protocol):
+    """A relation whose M can be written out for any tasks it knows."""
+
+    def relation_matrix(self, tasks: Sequence[Any], /) -> NDArray[np.float64]:
+        """Write out M for these tasks."""
+
+
 class _Waiting(LearnedRelation):
-    """A fixed relation as the law that a primed relation switches to."""
+    """A fixed relation in the form of a learned one, for priming to switch to."""
 
     step_norm = False
     weights = "previous"
     remedy = ""
 
-    def __init__(self, relation: Any) -> None:
+    def __init__(self, relation: FixedRelation) -> None:
         self.relation = relation
 
     def law(self, n_tasks: int, features: int) -> Any:
-        return compiled.FixedLaw(np.zeros((n_tasks, n_tasks)))
+        return FixedLaw(np.zeros((n_tasks, n_tasks)))
 
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
         return self._aimed(super().begin_at(tasks, features, start), tasks)
@@ -144,4 +164,4 @@ class _Waiting(LearnedRelation):
         target = np.array(self.relation.relation_matrix(list(tasks)))
         if state.status[2]:
             state.inverse[:] = target
-        return state._replace(law=compiled.FixedLaw(target))
+        return state._replace(law=FixedLaw(target))

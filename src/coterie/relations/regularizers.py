@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 
-from .levels import LevelRelation
+from .levels import SHARE, LevelRelation
 from .matrices import half_sum, labels_of, pseudo_quadratic, row, rows_of, square, task_vectors
 from .sources import ColumnSource, DenseColumns
 
@@ -25,6 +25,11 @@ def _inverse(value: float) -> float:
     return 1.0 / value if value > 0 else 0.0
 
 
+@spec.choice(
+    "batch relation",
+    "mixed",
+    help="one function of all tasks and one of each",
+)
 @spec.part
 class MixedEffect(LevelRelation):
     """A function of all tasks and one of each: lam Σ‖f_t‖² + gamma Σ‖f_t - mean‖² (ROS11 §4.2, §5.1).
@@ -54,19 +59,14 @@ class MixedEffect(LevelRelation):
     14.0
     """
 
-    lam: float | None = None
-    gamma: float | None = None
-    omega: float | None = None
+    lam: float | None = spec.field(default=None, at_least=0)
+    gamma: float | None = spec.field(default=None, at_least=0)
+    omega: float | None = spec.field(SHARE, default=None, must="lie between 0 (independent) and 1 (one function)")
 
     def __post_init__(self) -> None:
         given = (self.lam is not None, self.gamma is not None, self.omega is not None)
         if given not in ((True, True, False), (False, False, True)):
             raise ValueError(f"give either lam and gamma, or omega, got {self!r}")
-        for name in ("lam", "gamma", "omega"):
-            if getattr(self, name) is not None:
-                spec.check_not_negative(name, getattr(self, name))
-        if self.omega is not None and self.omega > 1:
-            raise ValueError(f"omega must lie between 0 (independent) and 1 (one function), got {self.omega!r}")
         if self.omega is None and not self.lam and not self.gamma:
             raise ValueError("lam and gamma are both 0, and nothing would be penalised")
 
@@ -118,14 +118,12 @@ class ClusterPenalty(LevelRelation):
     """
 
     groups: Mapping[Hashable, Hashable]
-    within: float = 1.0
-    between: float = 1.0
+    within: float = spec.field(default=1.0, at_least=0)
+    between: float = spec.field(default=1.0, at_least=0)
 
     def __post_init__(self) -> None:
         if not isinstance(self.groups, Mapping):
             raise ValueError(f"groups must be a mapping of task to cluster, got {type(self.groups).__name__}")
-        spec.check_not_negative("within", self.within)
-        spec.check_not_negative("between", self.between)
         if not self.within and not self.between:
             raise ValueError("within and between are both 0, and nothing would be penalised")
 
@@ -180,7 +178,7 @@ class GraphPenalty:
     form: ClassVar[str] = "columns"
 
     weights: ArrayLike
-    tasks: Sequence[Any] | None = None
+    tasks: Sequence[Hashable] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", square(self.weights, "weights"))
@@ -195,7 +193,7 @@ class GraphPenalty:
             )
 
     @property
-    def known_tasks(self) -> tuple[Any, ...]:
+    def known_tasks(self) -> tuple[Hashable, ...]:
         """The labels of the rows, in order."""
         return tuple(range(len(np.asarray(self.weights)))) if self.tasks is None else tuple(self.tasks)
 
@@ -205,16 +203,16 @@ class GraphPenalty:
         W = half_sum(np.asarray(self.weights))
         return np.diag(W.sum(axis=1) + W.diagonal()) - W
 
-    def index(self, task: Any) -> int:
+    def index(self, task: Hashable) -> int:
         """The row of a task; ValueError if it has none."""
         return row(self._rows, task, "row of GraphPenalty")
 
-    def relation_matrix(self, tasks: Sequence[Any] | None = None) -> NDArray[np.float64]:
+    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
         """The pseudo-inverse of P, or its rows and columns for these tasks."""
         rows = range(len(self.matrix)) if tasks is None else [self.index(task) for task in tasks]
         return self._inverse[np.ix_(rows, rows)]
 
-    def prior_rows(self, new: Sequence[Any], tasks: Sequence[Any]) -> NDArray[np.float64]:
+    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> NDArray[np.float64]:
         """Its rows for tasks not learned from and columns for those learned from, shape (len(new), len(tasks))."""
         return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
 
@@ -222,7 +220,7 @@ class GraphPenalty:
         """Gives the columns of the pseudo-inverse, all entries."""
         return DenseColumns(self._inverse)
 
-    def penalty(self, U: ArrayLike, tasks: Sequence[Any] | None = None) -> float:
+    def penalty(self, U: ArrayLike, tasks: Sequence[Hashable] | None = None) -> float:
         """The penalty of the vectors in the rows of U, of these tasks or else of all; infinite if some are excluded.
 
         For some of the tasks it is the least over the vectors of the others.
@@ -235,5 +233,5 @@ class GraphPenalty:
         return half_sum(np.linalg.pinv(self.matrix, rcond=1e-13, hermitian=True))
 
     @cached_property
-    def _rows(self) -> dict[Any, int]:
+    def _rows(self) -> dict[Hashable, int]:
         return rows_of(self.known_tasks)

@@ -37,7 +37,10 @@ def component_of(W: csr_array[Any]) -> NDArray[np.int32]:
 
 
 def within_row(W: csr_array[Any], i: int) -> Resistances:
-    """From task i to all: the diagonal of the inverse of L without row and column i; infinite across components."""
+    """Return the resistances from task i to all, infinite across components.
+
+    They are the diagonal of the inverse of L without row and column i.
+    """
     number = component_of(W)
     others = np.flatnonzero((number == number[i]) & (np.arange(len(number)) != i))
     resistance = np.full(len(number), np.inf)
@@ -49,7 +52,7 @@ def within_row(W: csr_array[Any], i: int) -> Resistances:
 
 
 def within_matrix(W: csr_array[Any]) -> Resistances:
-    """Between all tasks, dense: O(m³) for a component of m tasks."""
+    """Return the resistances between all tasks, dense: O(m³) for a component of m tasks."""
     number = component_of(W)
     resistance = np.full(W.shape, np.inf)
     for each in np.unique(number):
@@ -61,7 +64,7 @@ def within_matrix(W: csr_array[Any]) -> Resistances:
 
 
 def augmented_matrix(M: NDArray[np.float64]) -> Resistances:
-    """Between all tasks and, last, the node joined to every one, from M = A^-1."""
+    """Return the resistances between all tasks and, last, the node joined to every one, from M = A^-1."""
     resistance = np.zeros((len(M) + 1, len(M) + 1))
     resistance[:-1, :-1] = _from_inverse(M)
     resistance[-1, :-1] = resistance[:-1, -1] = np.diag(M)
@@ -69,7 +72,7 @@ def augmented_matrix(M: NDArray[np.float64]) -> Resistances:
 
 
 def augmented_row(diagonal: NDArray[np.float64], column: NDArray[np.float64], i: int) -> Resistances:
-    """From task i to all tasks and, last, the node joined to every one, from the diagonal and column i of A^-1."""
+    """Return the resistances from task i to all and, last, the node joined to every one, from columns of A^-1."""
     resistance = np.append(np.maximum(diagonal + diagonal[i] - 2.0 * column, 0.0), diagonal[i])
     resistance[i] = 0.0
     return resistance

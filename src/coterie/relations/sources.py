@@ -1,4 +1,4 @@
-"""Where the columns of M come from, for relations whose M is not diagonal plus group blocks."""
+"""Sources of the columns of M, for relations whose M is not diagonal plus group blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
     from scipy.sparse.linalg import SuperLU
 
-    from coterie.numeric.push import Graph, Scratch
+    from coterie.numeric.graph.push import Graph, Scratch
 
 Column = tuple[NDArray[np.int64], NDArray[np.float64]]
 
@@ -126,7 +126,7 @@ class PushColumns:
     @cached_property
     def graph(self) -> Graph:
         """The graph as compiled code reads it."""
-        from coterie.numeric.push import Graph
+        from coterie.numeric.graph.push import Graph
 
         W = self.adjacency
         return Graph(W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data, np.asarray(1.0 + W.sum(axis=1)))
@@ -142,13 +142,13 @@ class PushColumns:
 
     @cached_property
     def _room(self) -> Scratch:
-        from coterie.numeric.push import scratch
+        from coterie.numeric.graph.push import scratch
 
         return scratch(self.n_tasks)
 
     def column(self, task: int) -> Column:
         """The entries reached; the cost grows with how far M reaches, not with K."""
-        from coterie.numeric.push import push
+        from coterie.numeric.graph.push import push
 
         return push(self.graph, self._room, task, self.error, self.omega)
 
@@ -188,7 +188,7 @@ def factored_diagonal(factor: SuperLU) -> NDArray[np.float64]:
     """Diagonal of the inverse of a matrix factored by :func:`symmetric_factor`."""
     from scipy.sparse import tril
 
-    from coterie.numeric.selected_inverse import inverse_diagonal
+    from coterie.numeric.graph.selected_inverse import inverse_diagonal
 
     lower = tril(factor.L, k=-1, format="csc")
     lower.sort_indices()

@@ -1,4 +1,4 @@
-"""A relation made ready to be looked at: comparable entries, related tasks side by side."""
+"""A relation prepared for drawing: comparable entries, related tasks side by side."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+#: The most tasks that are drawn.
 MOST = 200
 
 
 class Relation(Protocol):
-    """What a relation must offer to be shown: M = A^-1, (K, K), and the task of each row."""
+    """A relation that can be drawn: M = A^-1, (K, K), and the task of each row."""
 
     @property
     def matrix(self) -> NDArray[np.float64]:
@@ -27,15 +28,15 @@ class Relation(Protocol):
 
     @property
     def tasks(self) -> Sequence[Hashable]:
-        """Its rows."""
+        """The task of each row."""
 
     @property
     def shares(self) -> NDArray[np.float64] | None:
-        """How much each of all tasks shares, where the model learned that."""
+        """The share of each of all tasks, where the model learned it."""
 
 
 class Clustered(NamedTuple):
-    """Tasks in the order of their clustering and how much each pair shares.
+    """Tasks in the order of their clustering, and the sharing of each pair.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class Clustered(NamedTuple):
     limit : float
         The largest absolute value off the diagonal.
     uniform : bool
-        Whether all pairs share the same.
+        True if all pairs share the same.
     """
 
     tasks: list[Hashable]
@@ -56,7 +57,7 @@ class Clustered(NamedTuple):
 
 
 def clustered(relation: Relation, examples: Mapping[Hashable, int]) -> Clustered:
-    """Tasks by average linkage on 1 - sharing, at most 200 of them: those with most examples.
+    """Order tasks by average linkage on 1 - sharing, at most 200 of them: those with most examples.
 
     Parameters
     ----------

@@ -1,22 +1,26 @@
-"""A relation by itself: as a picture, or as a page of its own."""
+"""A relation alone, as a picture or as a page of its own."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from coterie.report import figures, page
-from coterie.report.clustering import Clustered, clustered
-from coterie.report.sections import relation_part
+from coterie.batch.drawing import new_figure, write
+
+from . import figures, page
+from .clustering import Clustered, clustered
+from .sections import relation_part
 
 if TYPE_CHECKING:
-    from coterie.report.clustering import Relation
+    from matplotlib.figure import Figure
+
+    from .clustering import Relation
 
 _INCHES = 7.0
 
 
 def write_relation(path: Path, relation: Relation) -> None:
-    """Draw how tasks share, related ones side by side, at most 200 of them.
+    """Draw the relation of tasks, related ones side by side, at most 200 of them.
 
     Parameters
     ----------
@@ -44,19 +48,12 @@ def _write_html(path: Path, relation: Relation) -> None:
 
 
 def _write_png(path: Path, relation: Relation) -> None:
-    from coterie.persistence import replacing
-
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("a picture needs matplotlib: pip install coterie[report]") from error
-    figure = Figure(figsize=(_INCHES, _INCHES), layout="constrained")
+    figure = new_figure(path, (_INCHES, _INCHES))
     _heat_map(figure, clustered(relation, {}))
-    with replacing(path) as file:
-        figure.savefig(file, format="png", dpi=150)
+    write(figure, path)
 
 
-def _heat_map(figure: Any, shown: Clustered) -> None:
+def _heat_map(figure: Figure, shown: Clustered) -> None:
     axes = figure.add_subplot()
     low = -shown.limit if shown.values.min() < 0 else 0.0
     image = axes.imshow(shown.values, cmap="RdBu_r" if low else "Blues", vmin=low, vmax=shown.limit)

@@ -1,4 +1,4 @@
-"""The figures, as the dictionaries plotly draws; colours are names of the style sheet's variables.
+"""The figures, as dictionaries that plotly draws; colours are names of the style sheet's variables.
 
 Task and learner names go through `label`: plotly reads a little HTML in every text it shows.
 """
@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.report.clustering import Clustered
-from coterie.streams.costs import Words, words_of
-from coterie.streams.metrics import error_curve, label_curve
+from coterie.evaluation.costs import Words, words_of
+from coterie.evaluation.metrics import error_curve, label_curve
+
+from .clustering import Clustered
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from coterie.streams.progressive import Trace
-    from coterie.streams.support import SupportCurve
-    from coterie.streams.verdict import Verdict
-    from coterie.streams.view_weights import ViewWeights
+    from coterie.evaluation.progressive import Trace
+    from coterie.evaluation.support import SupportCurve
+    from coterie.evaluation.verdict import Verdict
+    from coterie.evaluation.view_weights import ViewWeights
+
+    Array = NDArray[Any]
 
 Figure = dict[str, Any]
-NAMED_ROWS = 40
-DRAWN_TASKS = 500
+#: The most tasks whose names fit beside a figure, and the most that are drawn at all.
+NAMED_ROWS, DRAWN_TASKS = 40, 500
 _SERIES = 6
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FIRST_ROUND = 30
@@ -45,7 +48,7 @@ _KINDS = {
 
 
 def label(name: object, most: int = 28) -> str:
-    """A name as plotly shows it unchanged, shortened where it is long.
+    """Escape a name so that plotly shows it unchanged, shortened where it is long.
 
     >>> label("<b>a</b>"), label("abcdef", most=4)
     ('&lt;b&gt;a&lt;/b&gt;', 'abc…')
@@ -60,25 +63,18 @@ def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     The first hundredth is left out: it is mostly first guesses, and would leave the rest no height.
     """
     curves = {name: error_curve(trace, spacing="log") for name, trace in traces.items()}
-    words = _words(traces)
-    lines = [
-        _line(i, name, curve.rounds[kept], curve.cumulative[kept], thick, words)
-        for i, (name, curve) in enumerate(curves.items())
-        for kept in [curve.rounds >= min(max(_FIRST_ROUND, curve.rounds[-1] // 100), curve.rounds[-1])]
-    ]
-    return _figure(lines, _rounds_axis("log"), _error_axis(words))
+    points = {
+        name: (curve.rounds, curve.cumulative, min(max(_FIRST_ROUND, curve.rounds[-1] // 100), curve.rounds[-1]))
+        for name, curve in curves.items()
+    }
+    return _errors(traces, points, thick, _rounds_axis("log"))
 
 
 def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     """Error over the last twentieth of the rounds by learner."""
     curves = {name: error_curve(trace) for name, trace in traces.items()}
-    words = _words(traces)
-    lines = [
-        _line(i, name, curve.rounds[kept], curve.recent[kept], thick, words)
-        for i, (name, curve) in enumerate(curves.items())
-        for kept in [curve.rounds >= curve.window]
-    ]
-    return _figure(lines, _rounds_axis("linear"), _error_axis(words))
+    points = {name: (curve.rounds, curve.recent, curve.window) for name, curve in curves.items()}
+    return _errors(traces, points, thick, _rounds_axis("linear"))
 
 
 def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
@@ -93,6 +89,21 @@ def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}}
     across = _axis("labels asked for", type="log", tickformat="~s", hoverformat=",", **ticks)
     return _figure(lines, across, _error_axis(words), hovermode="closest")
+
+
+def _errors(
+    traces: Mapping[str, Trace],
+    points: Mapping[str, tuple[Array, Array, int]],
+    thick: str,
+    across: Figure,
+) -> Figure:
+    """Error by learner over the rounds, from the round on that is given with the points of each."""
+    words = _words(traces)
+    lines = [
+        _line(i, name, rounds[rounds >= first], error[rounds >= first], thick, words)
+        for i, (name, (rounds, error, first)) in enumerate(points.items())
+    ]
+    return _figure(lines, across, _error_axis(words))
 
 
 def support(curve: SupportCurve, tasks: Sequence[Hashable]) -> Figure:
@@ -164,7 +175,7 @@ def all_gains(verdict: Verdict) -> Figure:
 
 
 def relation(clustered: Clustered) -> Figure:
-    """How much tasks share, as a heat map in the order of the clustering."""
+    """Heat map of a relation, tasks in the order of the clustering."""
     values, limit = clustered.values, clustered.limit
     names = [label(task, 18) for task in clustered.tasks]
     heat = {
@@ -186,7 +197,7 @@ def relation(clustered: Clustered) -> Figure:
 
 
 def shares(values: NDArray[np.float64]) -> Figure:
-    """How many tasks share how much, in twentieths."""
+    """Histogram of the shares of tasks, in twentieths."""
     counts, edges = np.histogram(values, bins=20, range=(0.0, 1.0))
     bars = {
         "type": "bar",
@@ -199,7 +210,7 @@ def shares(values: NDArray[np.float64]) -> Figure:
     return _figure([bars], _axis("share: 0 a model of its own, 1 that of all", range=[0, 1]), _axis("tasks"))
 
 
-def _line(i: int, name: str, x: NDArray[Any], y: NDArray[Any], thick: str, words: Words) -> Figure:
+def _line(i: int, name: str, x: Array, y: Array, thick: str, words: Words) -> Figure:
     style = {
         "color": f"--series-{i % _SERIES + 1}",
         "dash": _DASHES[i % len(_DASHES)],
@@ -216,10 +227,8 @@ def _line(i: int, name: str, x: NDArray[Any], y: NDArray[Any], thick: str, words
     }
 
 
-def _marks(
-    verdict: Verdict, kind: str, x: NDArray[Any], y: NDArray[Any], tasks: NDArray[np.int64], flat: bool = False
-) -> Figure:
-    """One mark a task of one outcome; ``flat`` ones lie on rows and carry their interval."""
+def _marks(verdict: Verdict, kind: str, x: Array, y: Array, tasks: NDArray[np.int64], flat: bool = False) -> Figure:
+    """A mark for each task of one outcome; ``flat`` ones lie on rows and carry their interval."""
     (color, symbol), factor, digits = _KINDS[kind], verdict.words.factor, _digits(verdict.words)
     gain = x if flat else y
     reach = {
@@ -244,7 +253,7 @@ def _marks(
 
 
 def _sticks(verdict: Verdict, rank: NDArray[np.int64], tasks: NDArray[np.int64]) -> Figure:
-    """Every interval as an upright line, all in one path: error bars would be thousands of elements."""
+    """Draw every interval as an upright line, all in one path: error bars would be thousands of elements."""
     gap = np.full(len(tasks), np.nan)
     ends = np.stack([verdict.low[tasks], verdict.high[tasks], gap], axis=1)
     return {
@@ -259,7 +268,7 @@ def _sticks(verdict: Verdict, rank: NDArray[np.int64], tasks: NDArray[np.int64])
 
 
 def _thinned(order: NDArray[np.int64], outcome: NDArray[np.str_]) -> NDArray[np.int64]:
-    """Of the ordered tasks, at most ``DRAWN_TASKS`` evenly, and as many of those helped or hurt."""
+    """Choose at most ``DRAWN_TASKS`` of the ordered tasks evenly, and as many of those helped or hurt."""
     return np.unique(np.concatenate([_evenly(order), _evenly(order[outcome[order] != "unclear"])]))
 
 
@@ -269,7 +278,7 @@ def _evenly(order: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _middle_range(verdict: Verdict, drawn: NDArray[np.int64]) -> list[float]:
-    """Where the gains lie, less the utmost hundredth on either side: of tasks with few rounds they are noise."""
+    """The range of the gains, less the utmost hundredth on either side: of tasks with few rounds they are noise."""
     factor = verdict.words.factor
     low, high = np.quantile(factor * verdict.gain[drawn], [0.01, 0.99])
     called = factor * verdict.gain[drawn][verdict.outcome[drawn] != "unclear"]
@@ -337,12 +346,12 @@ def _words(traces: Mapping[str, Trace]) -> Words:
 
 
 def _digits(words: Words) -> int:
-    """Decimals to keep: of numbers of any size more than of percentages."""
+    """Decimals to keep: more for numbers of any size than for percentages."""
     return 3 if words.suffix else 6
 
 
-def _rounded(values: NDArray[Any], digits: int) -> list[Any]:
-    """Nested lists of rounded numbers, None for nan, for JSON."""
+def _rounded(values: Array, digits: int) -> list[Any]:
+    """Round numbers and nest them in lists for JSON, None for nan."""
     rounded = np.round(values, digits).astype(object)
     rounded[np.isnan(values)] = None
     nested: list[Any] = rounded.tolist()

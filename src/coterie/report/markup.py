@@ -20,7 +20,7 @@ class Table(NamedTuple):
 
 
 def escape(value: object) -> str:
-    """Any value as text that HTML shows as it is.
+    """Escape any value, so that HTML shows it as it is.
 
     >>> escape("<script>")
     '&lt;script&gt;'
@@ -29,12 +29,12 @@ def escape(value: object) -> str:
 
 
 def prose(text: str) -> str:
-    """Escaped text whose percentages do not break over lines."""
+    """Escape text and keep percentages from breaking over lines."""
     return escape(text).replace(" %", "&nbsp;%")
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """One paragraph of plain text, of a style class where named; nothing for no text."""
+    """A paragraph of plain text, of the style class ``kind`` if given; nothing for no text."""
     return f"<p{_class(kind)}>{prose(text)}</p>" if text else ""
 
 
@@ -49,13 +49,13 @@ def section(name: str, heading: str, *parts: str) -> str:
 
 
 def plot(name: str, label: str, caption: str, height: int, kind: str = "") -> str:
-    """The place of a figure, of a style class where named, with words for those who cannot see it."""
+    """The place of a figure, of the style class ``kind`` if given, with a label for those who cannot see it."""
     place = f'<div class="plot" id="{name}" role="img" aria-label="{escape(label)}" style="height:{height}px"></div>'
     return f"<figure{_class(kind)}>{place}<figcaption>{prose(caption)}</figcaption></figure>"
 
 
 def table(content: Table) -> str:
-    """A table that scrolls by itself where it is wider than the page."""
+    """A table, which scrolls where it is wider than the page."""
     head = "".join(
         f'<th scope="col"{_number(i, content)}>{escape(name)}</th>' for i, name in enumerate(content.columns)
     )
@@ -80,7 +80,7 @@ def folded(summary: str, body: str) -> str:
 
 
 def script_json(value: Any) -> str:
-    r"""JSON that can stand inside a script element: no character that could end it.
+    r"""Encode a value as JSON that can stand in a script element, without a character that could end it.
 
     >>> script_json("</script>")
     '"\\u003c/script\\u003e"'

@@ -1,22 +1,25 @@
-"""The page as one file: no part of it comes from anywhere else, and no script but its own can run."""
+"""The report as one HTML file: nothing in it is fetched, and no script but its own can run."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import os
-from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from coterie.report import course, markup, sections
+from coterie.persistence import replacing
+
+from . import markup, sections
 
 if TYPE_CHECKING:
-    from coterie.report.clustering import Relation
-    from coterie.report.sections import Part, Reading
-    from coterie.streams.comparison import Comparison
+    import os
+
+    from coterie.evaluation.comparison import Comparison
+
+    from .clustering import Relation
+    from .sections import Part, Reading
 
 TITLE = "Does learning together help?"
 
@@ -30,21 +33,21 @@ def write_report(
     relation: Relation | None = None,
     learner: str | None = None,
 ) -> Path:
-    """Write what a comparison says as one HTML page that works offline.
+    """Write a comparison of learners as one HTML page that works offline.
 
     Parameters
     ----------
     path : path-like
-        Where to; an existing file is replaced at once, or stays as it was if writing fails.
+        The file; an existing one is replaced at once, or stays as it was if writing fails.
     comparison : Comparison
         Learners over one stream, ``"independent"`` among them.
     title : str
         The page's heading.
     reading : object, optional
-        What was read and dropped: ``source``, ``rows``, ``skipped``, ``skipped_examples``, ``columns`` (role to names),
-        ``dropped`` (column to reason).
+        The rows and columns read and dropped: ``source``, ``rows``, ``skipped``, ``skipped_examples``, ``columns``
+        (role to names), ``dropped`` (column to reason).
     relation : object, optional
-        How tasks share: ``matrix``, (K, K), the inverse interaction matrix M, and ``tasks``, its K rows.
+        The relation among tasks: ``matrix``, (K, K), the inverse interaction matrix M, and ``tasks``, its K rows.
     learner : str, optional
         The learner the page is about; the one with the least error, ``"independent"`` left out, where it is not given.
 
@@ -75,25 +78,25 @@ def render(
     relation: Relation | None = None,
     learner: str | None = None,
 ) -> str:
-    """The page that `write_report` writes, as text."""
-    told = sections.story(comparison, learner)
+    """Make the page that `write_report` writes, as text."""
+    content = sections.content_of(comparison, learner)
     parts = [
-        sections.headline(told),
-        sections.over_time(told),
-        sections.labels(told),
-        sections.learners(told),
-        course.views(told),
-        sections.gains(told),
-        sections.named_tasks(told),
-        course.support(told),
-        sections.shared(told, relation),
+        sections.headline(content),
+        sections.over_time(content),
+        sections.labels(content),
+        sections.learners(content),
+        sections.views(content),
+        sections.gains(content),
+        sections.named_tasks(content),
+        sections.support(content),
+        sections.shared(content, relation),
         sections.read(reading),
     ]
     return assemble(title, parts)
 
 
 def assemble(title: str, parts: list[Part]) -> str:
-    """Parts as one page that fetches nothing."""
+    """Put parts together to one page that fetches nothing."""
     plotly, drawing = _plotly(), _own("figures.js")
     drawn = {name: figure for part in parts for name, figure in part.figures.items()}
     return Template(_own("page.html")).substitute(
@@ -108,7 +111,7 @@ def assemble(title: str, parts: list[Part]) -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """A content security policy: nothing is fetched, and only these scripts run."""
+    """The content security policy: nothing is fetched, and only these scripts run."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
@@ -130,15 +133,9 @@ def _own(name: str) -> str:
 
 
 def replace(target: Path, text: str) -> None:
-    """Write beside the target, then rename: a reader sees the old file or the new one, never half of one."""
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    """Write a page, completely or not at all."""
     try:
-        with beside.open("wb") as file:
+        with replacing(target) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(target)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
         raise OSError(error.errno, f"the report could not be written: {error.strerror}", str(target)) from error

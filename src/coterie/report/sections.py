@@ -1,4 +1,4 @@
-"""The parts of the page, each from the comparison to HTML and the figures it needs."""
+"""The parts of the page: each turns the comparison into HTML and the figures it needs."""
 
 from __future__ import annotations
 
@@ -6,90 +6,95 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from coterie.evaluation.costs import AMOUNTS, RATES, words_of
+from coterie.evaluation.metrics import evaluate, measured, written
+from coterie.evaluation.support import support_curve
+from coterie.evaluation.verdict import verdict
 from coterie.jobs.summary import conclusions
-from coterie.report import figures, markup
-from coterie.report.clustering import clustered
-from coterie.streams.costs import AMOUNTS, RATES, words_of
-from coterie.streams.metrics import evaluate, measured, written
-from coterie.streams.verdict import verdict
-from coterie.streams.wording import NONE, counted, digits_of, listed, percent, spoken
+from coterie.online.multiview import ALONE
+from coterie.wording import NONE, counted, digits_of, listed, percent, spoken
+
+from . import figures, markup
+from .clustering import clustered
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from coterie.report.clustering import Clustered, Relation
-    from coterie.streams.comparison import Comparison
-    from coterie.streams.costs import Measure
-    from coterie.streams.metrics import Metrics
-    from coterie.streams.verdict import Verdict
-    from coterie.streams.view_weights import ViewWeights
+    from coterie.evaluation.comparison import Comparison
+    from coterie.evaluation.costs import Measure
+    from coterie.evaluation.metrics import Metrics
+    from coterie.evaluation.verdict import Verdict
+    from coterie.evaluation.view_weights import ViewWeights
 
-_ROWS = 25
-_FOLDED = 1000
-_LISTED = 30
+    from .clustering import Clustered, Relation
+
+#: Rows of a table, rows behind it that open on a click, names in a list.
+_ROWS, _FOLDED, _LISTED = 25, 1000, 30
+#: Points of the curves of views, and columns of their table.
+_POINTS, _LOOKS = 200, 5
 
 
 class Reading(Protocol):
-    """What was read and what was dropped."""
+    """A count of the rows and columns that were read and dropped."""
 
     @property
     def source(self) -> str:
-        """Name of the file or stream."""
+        """The name of the file or stream."""
 
     @property
     def rows(self) -> int:
-        """How many rows became examples."""
+        """The number of rows that became examples."""
 
     @property
     def skipped(self) -> int:
-        """How many did not."""
+        """The number of rows that were left out."""
 
     @property
     def skipped_examples(self) -> Sequence[object]:
-        """Sentences saying why, for the first of them."""
+        """Reasons for leaving out the first of these rows."""
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
-        """By role, the columns used."""
+        """The columns used, by role."""
 
     @property
     def dropped(self) -> Mapping[str, str]:
-        """By column, why it was not used."""
+        """The columns not used, with the reason for each."""
 
 
 class Part(NamedTuple):
-    """HTML, and by the name of its place each figure to draw."""
+    """HTML, and the figures to draw by the name of their place in it."""
 
     html: str
     figures: dict[str, figures.Figure]
 
 
-class Story(NamedTuple):
-    """What the page tells: the learner it is about, its verdict against one model per task, and all verdicts."""
+class Content(NamedTuple):
+    """What the page is about: one learner of a comparison, its verdict against one model per task, and all verdicts."""
 
     comparison: Comparison
     learner: str
     verdict: Verdict
     verdicts: dict[str, Verdict]
-    beside: tuple[str, str]
+    reference_names: tuple[str, str]
 
     @property
     def weights(self) -> ViewWeights | None:
-        """How much each view weighed, where the learner's records have several."""
+        """The weight of each view, where the learner's records have several."""
         return self.comparison.traces[self.learner].weights
 
 
-def story(comparison: Comparison, learner: str | None = None) -> Story:
-    """The verdict on one learner, by default on the one with the least error that is not one model per task.
+def content_of(comparison: Comparison, learner: str | None = None) -> Content:
+    """Judge one learner, by default the one with the least error that is not one model per task.
 
     Raises
     ------
     ValueError
         No ``"independent"`` in the comparison, nothing to compare it with, or an unknown ``learner``.
     """
-    alone = comparison.beside[0]
+    alone = comparison.reference_names[0]
     others = [name for name in comparison.traces if name != alone]
     if alone not in comparison.traces or not others:
         raise ValueError(
@@ -99,19 +104,19 @@ def story(comparison: Comparison, learner: str | None = None) -> Story:
     if chosen not in others:
         raise ValueError(f"learner={chosen!r}: expected one of {others}")
     verdicts = {name: verdict(comparison.traces[name], comparison.traces[alone]) for name in others}
-    return Story(comparison, chosen, verdicts[chosen], verdicts, comparison.beside)
+    return Content(comparison, chosen, verdicts[chosen], verdicts, comparison.reference_names)
 
 
-def headline(told: Story) -> Part:
-    """What to do, and the counts behind it."""
-    lead, *beside = conclusions(told.learner, told.verdict, _against_pooled(told), told.beside)
-    outcome = told.verdict.outcome
-    counts = [("examples", f"{told.verdict.overall.n:,}")]
-    if told.weights is None:
-        counts += [("tasks", f"{len(told.verdict.tasks):,}")]
+def headline(content: Content) -> Part:
+    """The recommendation, and the counts behind it."""
+    lead, *beside = conclusions(content.learner, content.verdict, _against_pooled(content), content.reference_names)
+    outcome = content.verdict.outcome
+    counts = [("examples", f"{content.verdict.overall.n:,}")]
+    if content.weights is None:
+        counts += [("tasks", f"{len(content.verdict.tasks):,}")]
         counts += [(name, f"{(outcome == key).sum():,}") for name, key in _COUNTED]
     else:
-        counts += [("views", f"{len(told.weights.names):,}")]
+        counts += [("views", f"{len(content.weights.names):,}")]
     said = markup.paragraph(lead, "lead") + "".join(map(markup.paragraph, beside))
     body = said + markup.facts(counts, "counts")
     return Part(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
@@ -120,35 +125,35 @@ def headline(told: Story) -> Part:
 _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart", "unclear"))
 
 
-def learners(told: Story) -> Part:
-    """A table of all learners."""
-    found = {name: evaluate(trace) for name, trace in told.comparison.traces.items()}
-    measures, words = measured(found.values()), told.verdict.words
+def learners(content: Content) -> Part:
+    """The table of all learners."""
+    found = {name: evaluate(trace) for name, trace in content.comparison.traces.items()}
+    measures, words = measured(found.values()), content.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
     columns += [words.gain, "helped", "hurt", "examples/s"]
-    rows = [_learner_row(told, name, metrics, measures) for name, metrics in found.items()]
-    content = markup.Table(
+    rows = [_learner_row(content, name, metrics, measures) for name, metrics in found.items()]
+    table = markup.Table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {spoken(name)}" for name in told.beside if name in found]
-    alone = spoken(told.beside[0])
-    best = "" if told.weights is None else ", which of all views did best alone, seen in hindsight"
+    names = [f"{name} is {spoken(name)}" for name in content.reference_names if name in found]
+    alone = spoken(content.reference_names[0])
+    best = "" if content.weights is None else ", which of all views did best alone, seen in hindsight"
     note = f"{_capital(', '.join(names))}. Gain, helped and hurt are against {alone}{best}."
-    return Part(markup.section("learners", "Learners", markup.table(content), markup.paragraph(note, "note")), {})
+    return Part(markup.section("learners", "Learners", markup.table(table), markup.paragraph(note, "note")), {})
 
 
-def over_time(told: Story) -> Part:
+def over_time(content: Content) -> Part:
     """Error by learner as the examples came."""
-    traces = told.comparison.traces
-    if not told.verdict.overall.n:
+    traces = content.comparison.traces
+    if not content.verdict.overall.n:
         return Part("", {})
     drawn = {
-        "cumulative": figures.cumulative_error(traces, told.learner),
-        "recent": figures.recent_error(traces, told.learner),
+        "cumulative": figures.cumulative_error(traces, content.learner),
+        "recent": figures.recent_error(traces, content.learner),
     }
-    words = told.verdict.words
+    words = content.verdict.words
     final = "; ".join(f"{name} {words.value(trace.error)}" for name, trace in traces.items())
-    window = max(1, told.verdict.overall.n // 20)
+    window = max(1, content.verdict.overall.n // 20)
     since = markup.plot(
         "cumulative",
         f"{_capital(words.error)} since the start by learner. At the end: {final}",
@@ -159,9 +164,9 @@ def over_time(told: Story) -> Part:
     return Part(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
 
 
-def labels(told: Story) -> Part:
-    """Error over the labels asked for, where somebody did without some."""
-    traces = told.comparison.traces
+def labels(content: Content) -> Part:
+    """Error over the labels asked for, where a learner did not ask for all."""
+    traces = content.comparison.traces
     if all(trace.queries == trace.n for trace in traces.values()):
         return Part("", {})
     rows = [
@@ -172,17 +177,17 @@ def labels(told: Story) -> Part:
         markup.Table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
     )
     words = "Recent error by learner over the number of labels asked for. The table has the numbers."
-    window = max(1, told.verdict.overall.n // 20)
+    window = max(1, content.verdict.overall.n // 20)
     place = markup.plot(
         "label-error", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380
     )
-    drawn = {"label-error": figures.label_error(traces, told.learner)}
+    drawn = {"label-error": figures.label_error(traces, content.learner)}
     return Part(markup.section("labels", "Labels asked for", place, table), drawn)
 
 
-def gains(told: Story) -> Part:
-    """Gain of every task, those surest to be hurt and helped by name."""
-    result = told.verdict
+def gains(content: Content) -> Part:
+    """Gain of every task, with the names of those most surely helped and hurt."""
+    result = content.verdict
     known = np.flatnonzero(result.n > 0)
     if len(known) < 2:
         return Part("", {})
@@ -192,7 +197,7 @@ def gains(told: Story) -> Part:
     if len(shown) < len(known):
         drawn["all-gains"] = figures.all_gains(result)
         parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known)), 460))
-    less = f"{spoken(told.beside[0])} less that of {spoken(told.learner)}"
+    less = f"{spoken(content.reference_names[0])} less that of {spoken(content.learner)}"
     intro = markup.paragraph(f"Gain is the {result.words.error} of {less}: above zero, sharing helped.")
     return Part(markup.section("gains", "Gain per task", intro, *parts, _RULES[result.words.error]), drawn)
 
@@ -213,28 +218,28 @@ out zero. Of the tasks called, about one in twenty at most is called wrongly. Al
 _RULES = {RATES.error: _RATES_RULE, AMOUNTS.error: _AMOUNTS_RULE}
 
 
-def named_tasks(told: Story) -> Part:
-    """Tables of the tasks hurt and of those helped most."""
-    if len(told.verdict.tasks) < 2:
+def named_tasks(content: Content) -> Part:
+    """Tables of the tasks that are hurt and helped most."""
+    if len(content.verdict.tasks) < 2:
         return Part("", {})
-    hurt = _task_table(told, "hurt", "Tasks hurt, the largest loss first")
-    helped = _task_table(told, "helped", "Tasks helped, the largest gain first")
+    hurt = _task_table(content, "hurt", "Tasks hurt, the largest loss first")
+    helped = _task_table(content, "helped", "Tasks helped, the largest gain first")
     none = markup.paragraph(f"No task is shown to be hurt{'' if helped else ', and none to be helped'}.")
     return Part(markup.section("tasks", "Tasks hurt and helped most", hurt or none, helped), {})
 
 
-def shared(told: Story, relation: Relation | None) -> Part:
-    """The relation of the learner that the page is about."""
+def shared(content: Content, relation: Relation | None) -> Part:
+    """The relation that the learner uses or has learned."""
     if relation is None or len(relation.tasks) < 2:
         return Part("", {})
-    examples = dict(zip(told.verdict.tasks, told.verdict.n.tolist(), strict=True))
+    examples = dict(zip(content.verdict.tasks, content.verdict.n.tolist(), strict=True))
     pairs = relation_part(relation, examples, max(len(relation.tasks), len(examples)))
     each = shares_part(relation.shares)
     return Part(each.html + pairs.html, each.figures | pairs.figures)
 
 
 def shares_part(shares: NDArray[np.float64] | None) -> Part:
-    """How much each task shares, where the model learned that."""
+    """Histogram of how much each task shares, where the model learned that."""
     if shares is None:
         return Part("", {})
     little = counted(int((shares < 0.5).sum()), "task")
@@ -246,7 +251,7 @@ def shares_part(shares: NDArray[np.float64] | None) -> Part:
 
 
 def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: int) -> Part:
-    """A relation as a clustered heat map, of the tasks with most examples where there are many."""
+    """Clustered heat map of a relation, of the tasks with most examples where there are many."""
     shown = clustered(relation, examples)
     few = len(shown.tasks) < total
     which = f"The {len(shown.tasks)} tasks with most examples, of {total:,}. " if few else ""
@@ -259,7 +264,7 @@ def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: i
 
 
 def _uniform(shown: Clustered, total: int) -> str:
-    """A relation that is the same between all tasks, in words: there is nothing to see in its picture."""
+    """Describe a relation that is the same between all tasks: its picture would show nothing."""
     share = shown.values[0, 1]
     if share == 0:
         return f"None of the {total:,} tasks learns from another."
@@ -267,8 +272,48 @@ def _uniform(shown: Clustered, total: int) -> str:
     return f"Every pair of the {total:,} tasks shares the same: {part} of what one learns reaches the other."
 
 
+def support(content: Content) -> Part:
+    """Support vectors by task, for a learner that has some."""
+    trace = content.comparison.traces[content.learner]
+    if trace.stored is None or not trace.stored.any():
+        return Part("", {})
+    curve = support_curve(trace)
+    now, gone = counted(int(curve.held[-1].sum()), "support vector"), int(curve.evicted[-1])
+    words = f"{now} of {content.learner} at the end; {gone:,} had to leave for others."
+    text = f"Support vectors by task. {words}"
+    place = markup.plot("support-vectors", text, text, 380)
+    drawn = {"support-vectors": figures.support(curve, trace.tasks)}
+    return Part(markup.section("support", "Support vectors", place), drawn)
+
+
+def views(content: Content) -> Part:
+    """The weight of each view, where records have several."""
+    if content.weights is None or not len(content.weights.rounds):
+        return Part("", {})
+    curve = content.weights.thinned(_POINTS)
+    shares, lengths = curve.shares, curve.lengths
+    looks = np.unique(np.linspace(0, len(shares) - 1, _LOOKS).round().astype(np.int64))
+    names = [str(name) for name in curve.names]
+    rows = [
+        (name, *(percent(shares[i, k]) for i in looks), f"{lengths[-1, k]:.3g}", _alone_error(content, name))
+        for k, name in enumerate(names)
+    ]
+    heads = ["view", *(f"after {curve.rounds[i]:,}" for i in looks), "length at the end", "error alone"]
+    table = markup.table(markup.Table("Weight of each view as the examples came", heads, rows))
+    last = "; ".join(f"{name} {percent(share)}" for name, share in zip(names, shares[-1], strict=True))
+    text = "Each view's part of the weights' lengths, over the examples learned."
+    place = markup.plot("view-weights", f"{text} At the end: {last}", text, 380)
+    drawn = {"view-weights": figures.view_weights(curve)}
+    return Part(markup.section("views", "Weight of each view", place, table), drawn)
+
+
+def _alone_error(content: Content, view: str) -> str:
+    trace = content.comparison.traces.get(f"{view}{ALONE}")
+    return NONE if trace is None else content.verdict.words.value(trace.error, 2)
+
+
 def read(reading: Reading | None) -> Part:
-    """What was read and what was dropped."""
+    """The rows and columns read and dropped."""
     if reading is None:
         return Part("", {})
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
@@ -281,23 +326,23 @@ def read(reading: Reading | None) -> Part:
     return Part(markup.section("read", "What was read", *parts), {})
 
 
-def _against_pooled(told: Story) -> Verdict | None:
-    """The same learner against one model for all, where it is not that itself."""
-    one = told.beside[1]
-    pooled = told.comparison.traces.get(one)
-    if pooled is None or told.learner == one:
+def _against_pooled(content: Content) -> Verdict | None:
+    """Verdict on the learner against one model for all tasks, unless it is that model."""
+    one = content.reference_names[1]
+    pooled = content.comparison.traces.get(one)
+    if pooled is None or content.learner == one:
         return None
-    return verdict(told.comparison.traces[told.learner], pooled)
+    return verdict(content.comparison.traces[content.learner], pooled)
 
 
-def _learner_row(told: Story, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
+def _learner_row(content: Content, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
     errors = (metrics.words.value(each["error"], 2) for each in (metrics.micro, metrics.macro))
     row = [name, *errors, *written(metrics, measures)]
-    seconds = told.comparison.seconds.get(name, 0.0)
-    speed = f"{told.verdict.overall.n / seconds:,.0f}" if seconds > 0 else NONE
-    if name == told.beside[0]:
+    seconds = content.comparison.seconds.get(name, 0.0)
+    speed = f"{content.verdict.overall.n / seconds:,.0f}" if seconds > 0 else NONE
+    if name == content.reference_names[0]:
         return [*row, NONE, NONE, NONE, speed]
-    result = told.verdicts[name]
+    result = content.verdicts[name]
     return [*row, _gain(result), f"{len(result.helped):,}", f"{len(result.hurt):,}", speed]
 
 
@@ -310,7 +355,7 @@ def _gain(result: Verdict) -> str:
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All tasks where they are few; else those with the highest lower and the lowest upper ends, best first."""
+    """All tasks if few; else those whose intervals have the highest lower and the lowest upper ends, best first."""
     if len(known) <= figures.NAMED_ROWS:
         return known[np.argsort(-result.gain[known], kind="stable")]
     half = figures.NAMED_ROWS // 2
@@ -341,12 +386,19 @@ def _sum_up(result: Verdict) -> str:
     return f"Gain per task: {', '.join(parts)}. The tables below name them."
 
 
-def _task_table(told: Story, outcome: str, caption: str) -> str:
-    result = told.verdict
+def _task_table(content: Content, outcome: str, caption: str) -> str:
+    result = content.verdict
     chosen = result.ordered(outcome)
     if not len(chosen):
         return ""
-    columns = ["task", "examples", spoken(told.beside[0]), spoken(told.learner), result.words.gain, "95 % interval"]
+    columns = [
+        "task",
+        "examples",
+        spoken(content.reference_names[0]),
+        spoken(content.learner),
+        result.words.gain,
+        "95 % interval",
+    ]
     rows = [_task_row(result, i) for i in chosen[: _ROWS + _FOLDED]]
     more = f" ({_ROWS} of {len(chosen):,})" if len(chosen) > _ROWS else ""
     first = markup.table(markup.Table(caption + more, columns, rows[:_ROWS]))

@@ -1,4 +1,4 @@
 from .averaged import Averaged as Averaged
-from .fading import Forgetting as Forgetting
-from .forgetting import forgetting as forgetting
+from .forgetting import Forgetting as Forgetting
+from .forgetting import with_half_life as with_half_life
 from .signed import Signed as Signed

@@ -1,16 +1,96 @@
-"""Half-lives as estimators take them: most forget nothing, and do without the compiled code for it."""
+"""Weights that fade, those that tasks share and those of each task at half-lives of their own."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from coterie import spec
+from coterie.hypotheses.hypothesis import Hypothesis
+from coterie.numeric.primal.forgetting import Forgetful
+from coterie.numeric.primal.grouped import Levels
+from coterie.numeric.primal.spread import Columns, SparseColumns
 
-def forgetting(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:
-    """The hypothesis, forgetting if a half-life is given: one for all, or those of the shared and the own part."""
+from .wrapper import HypothesisWrapper
+
+_HALF_LIFE = spec.Setting(
+    above=0,
+    infinite=True,
+    must="be a positive half-life",
+    option="half_life",
+    metavar="N",
+    several=True,
+    help="[Forget](drift.md): what was learned counts half after N records; `N,N` for what is shared and what is a "
+    "task's own. Perceptrons then predict by their last weights.",
+)
+
+
+@spec.part
+class Forgetting(HypothesisWrapper):
+    """Weights that fade: after every round what is shared shrinks by 2^(-1/``shared``), a task's own by 2^(-1/``own``).
+
+    A move counts half when so many rounds of the stream have passed, whatever their tasks and whether they moved
+    anything. For :class:`coterie.AdaptiveGradient` the sums of squared gradients fade with the weights, so that rates
+    grow again; for :class:`coterie.DiagonalAROW` the precision that was gained, so that variances do. A task that is
+    seldom seen falls back to what is shared.
+
+    Parameters
+    ----------
+    hypothesis : LinearWeights, AdaptiveGradient or DiagonalAROW
+        What forgets.
+    shared, own : float > 0
+        Half-lives in rounds; infinity forgets nothing. For relations that are not of nested groups the two must be the
+        same.
+
+    Raises
+    ------
+    ValueError
+        If a half-life is not positive.
+    TypeError
+        If the hypothesis cannot forget.
+
+    Notes
+    -----
+    O(1) a round beside what the hypothesis costs, by a scale for each table; memory as without.
+
+    Examples
+    --------
+    >>> from coterie import LinearWeights
+    >>> Forgetting(LinearWeights(), shared=10_000, own=1000).own
+    1000
+    """
+
+    hypothesis: Any
+    shared: float = spec.field(_HALF_LIFE, default=10_000.0)
+    own: float = spec.field(_HALF_LIFE, default=10_000.0)
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.hypothesis, Hypothesis) and self.hypothesis.fades):
+            raise TypeError(
+                f"Forgetting needs LinearWeights, AdaptiveGradient or DiagonalAROW, got {self.hypothesis!r}"
+            )
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Nested groups, and any fixed relation where the half-lives are the same."""
+        forms = self.hypothesis.forms
+        return tuple(form for form in forms if "levels" in form or (form == "columns" and self.shared == self.own))
+
+    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
+        """Make the model of the wrapped hypothesis, with a scale for each of its two tables."""
+        return self._forgetful(self.hypothesis.by_levels(levels, groups, tasks, features, dense))
+
+    def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Forgetful:
+        """Make the model of the wrapped hypothesis, with a scale for its table."""
+        return self._forgetful(self.hypothesis.by_columns(columns, tasks, features, dense))
+
+    def _forgetful(self, model: Any) -> Forgetful:
+        return Forgetful.of(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
+
+
+def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:
+    """Wrap a hypothesis in :class:`Forgetting` if there is a half-life, or two: of what is shared, and of the own."""
     if half_life is None:
         return hypothesis
-    from .fading import Forgetting
-
     both = tuple(half_life) if isinstance(half_life, (tuple, list)) else (half_life, half_life)
     if len(both) != 2:
         raise ValueError(

@@ -1,0 +1,161 @@
+"""Relations as output kernels: the matrix M = A⁻¹ among tasks, and its rows for tasks nobody has learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+from coterie.relations import MixedEffect
+
+from . import memory
+
+Array = NDArray[Any]
+Matrix = NDArray[np.float64]
+
+
+class Relation(Protocol):
+    """A relation, as far as batch estimators use it."""
+
+    @property
+    def form(self) -> str:
+        """In which form it gives M; "learned" is learned online, "alternated" in batch."""
+
+    def relation_matrix(self, tasks: Sequence[Hashable]) -> Matrix:
+        """M for these tasks, shape (T, T)."""
+
+    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
+        """M between new tasks and those known, shape (len(new), T)."""
+
+
+@spec.choice("batch relation", "optimal", "learned")
+@spec.part
+class OptimalOutputKernel:
+    """The output kernel M of trace T that fits best, learned with the functions (Zhang & Yeung 2010; SRDV11 eq. 3.10).
+
+    Over functions f and positive semidefinite M of trace T it minimises
+
+        Σ_i (y_i - f_(t_i)(x_i))² + alpha tr(M⁻¹ (G + ridge I)),      G_st = ⟨f_s, f_t⟩,
+
+    which is convex in both together. For given functions the best is M = T (G + ridge I)^½ / tr (G + ridge I)^½
+    (BATCHOPT of SRDV11, with a ridge), for given M the functions are kernel ridge regression; each round does one and
+    the other, so the objective never rises.
+
+    Parameters
+    ----------
+    ridge : float > 0
+        Keeps M positive definite, without which a round could not leave the span of the last.
+    tolerance : float > 0
+        It ends when a round lowers the objective by less than this part.
+    steps : int
+        Most rounds.
+
+    Notes
+    -----
+    A round costs a kernel ridge regression and O(T³). It starts from M = I, independent tasks.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(60, 2)), np.repeat(["a", "b", "opposite"], 20)
+    >>> y = X[:, 0] * np.where(task == "opposite", -1, 1)
+    >>> model = ct.MultitaskKernelRidge("linear", ct.OptimalOutputKernel(), alpha=0.1).fit(X, y, task=task)
+    >>> model.relation_matrix_.round(1)
+    array([[ 1.,  1., -1.],
+           [ 1.,  1., -1.],
+           [-1., -1.,  1.]])
+    >>> bool((np.diff(model.objective_) <= 0).all())
+    True
+    """
+
+    form: ClassVar[str] = "alternated"
+
+    ridge: float = spec.field(default=1e-6, above=0)
+    tolerance: float = spec.field(default=1e-6, above=0)
+    steps: int = spec.field(default=200, kind="whole", at_least=1)
+
+    def relation_matrix(self, tasks: Sequence[Hashable]) -> Array:
+        """The matrix M before the first round."""
+        return np.eye(len(tasks))
+
+    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Array:
+        """Zero: the function of a task that was not learned from is zero."""
+        return np.zeros((len(new), len(tasks)))
+
+
+def optimal(G: Array) -> Array:
+    """T G^½ / tr G^½, which minimises tr(M⁻¹ G) over M of trace T."""
+    values, U = np.linalg.eigh(G)
+    roots = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
+    return np.ascontiguousarray((U * (len(G) * roots / roots.sum())) @ U.T)
+
+
+#: Half of each task is what all have in common; M has a diagonal of 1, so that alpha means the same for any number of
+#: tasks.
+DEFAULT = MixedEffect(omega=0.5)
+
+
+def relation_of(relation: Relation | None) -> Relation:
+    """Check a relation; ``MixedEffect(omega=0.5)`` where none is given.
+
+    Raises
+    ------
+    TypeError
+        If it is no relation.
+    ValueError
+        If it is one that is learned online, which has no matrix before it has seen a stream.
+    """
+    if relation is None:
+        return DEFAULT
+    spec.require_part("relation", relation, "MixedEffect(omega=0.5)")
+    if getattr(relation, "form", None) == "learned":
+        raise ValueError(
+            f"relation {relation!r} is learned online; give relation=OptimalOutputKernel(), which is learned in batch"
+        )
+    if not hasattr(relation, "relation_matrix"):
+        raise TypeError(f"relation must be one of coterie.relations, got {relation!r}")
+    return relation
+
+
+def fixed_relation_of(relation: Relation | None) -> Relation:
+    """Check a relation as :func:`relation_of` does, and refuse one that is learned in batch."""
+    used = relation_of(relation)
+    if is_learned(used):
+        raise ValueError(f"relation {relation!r} is learned by MultitaskKernelRidge; give one that is fixed")
+    return used
+
+
+def is_learned(relation: Relation) -> bool:
+    """True for :class:`OptimalOutputKernel`, which is learned with the functions."""
+    return relation.form == OptimalOutputKernel.form
+
+
+def output_kernel(relation: Relation | None, tasks: Sequence[Hashable]) -> Matrix:
+    """M for these tasks, shape (T, T).
+
+    Raises
+    ------
+    OutOfMemoryError
+        If it would not fit, before it is made.
+    """
+    n = len(tasks)
+    instead = "take fewer tasks, or a linear machine (MultitaskLinearSVR) if they are in groups"
+    memory.require(3 * 8.0 * n**2, f"the output kernel of {n} x {n} tasks", instead)
+    return np.ascontiguousarray(fixed_relation_of(relation).relation_matrix(list(tasks)), np.float64)
+
+
+def prior_rows(relation: Relation | None, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
+    """M between tasks not learned from and those learned from, shape (len(new), T)."""
+    if not new:
+        return np.zeros((0, len(tasks)))
+    return np.asarray(relation_of(relation).prior_rows(list(new), list(tasks)), np.float64)
+
+
+def known_tasks(relation: Relation | None) -> Sequence[Hashable] | None:
+    """The tasks of a relation that lists them, as a matrix with names does; None for one that does not."""
+    found: Sequence[Hashable] | None = getattr(relation, "known_tasks", None)
+    return found

@@ -1,0 +1,287 @@
+"""The meaning of outputs: numbers, or classes that each have a code, the nearest of which is predicted (ROS11 §4.3).
+
+Scores of classes become probabilities by one slope, fitted on rows whose scores come from a model that did not learn
+from them. There is no offset: regression on codes puts the score of even odds at zero, and so the class of the largest
+probability is the one that is predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.types import Labels
+
+Array = NDArray[Any]
+
+#: Pulls slopes a little towards 1, so that separable scores have finite probabilities.
+PULL = 1e-3
+#: Bounds of the slope's logarithm: with the steepest a score of 1 still leaves a chance of 2e-9.
+SLOPES = (-7.0, 3.0)
+
+
+class Numbers:
+    """Targets that are numbers: the outputs are the predictions."""
+
+    def scores(self, outputs: Array) -> Array:
+        """Return the outputs."""
+        return outputs
+
+    def labels(self, scores: Array) -> Array:
+        """Return the numbers predicted, which are the scores."""
+        return scores
+
+    def strength(self, scores: Array) -> None:
+        """Return None: a predicted number comes without a measure of confidence."""
+
+    def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
+        """Return the explained variance R², its mean over outputs."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(plain(y), predicted, sample_weight=weights))
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return empty data: there is nothing to keep."""
+        return {}, {}
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Targets that are classes, or several labels a row.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The labels, sorted; the columns of y where there are several labels a row.
+    codes : ndarray, shape (n_classes, p), or None
+        The output that each class should have; None where there are several labels a row (one output a label).
+    middle : float
+        Half-way between the outputs 0 and 1 of labels that a row has not and has; 0 for machines, whose are -1 and +1.
+    """
+
+    classes: Array
+    codes: Array | None
+    middle: float = 0.5
+
+    @property
+    def binary(self) -> bool:
+        """True for two classes: one output, whose sign is the class."""
+        return self.codes is not None and self.codes.shape[1] == 1
+
+    def scores(self, outputs: Array) -> Array:
+        """⟨f, code⟩ - middle ‖code‖² for each class; f where there are two; f - middle where rows have several."""
+        if self.codes is None:
+            return outputs - self.middle
+        if self.binary:
+            return np.asarray(outputs[:, 0])
+        return np.asarray(outputs @ self.codes.T - self.middle * (self.codes**2).sum(axis=1))
+
+    def labels(self, scores: Array) -> Array:
+        """Return the labels: ties go to the class that comes first, and a score of zero is positive."""
+        if self.codes is None:
+            return (scores >= 0).astype(np.int64)
+        places = (scores >= 0).astype(np.int64) if self.binary else scores.argmax(axis=1)
+        return np.asarray(self.classes[places])
+
+    def strength(self, scores: Array) -> Array:
+        """The score of two classes; the best of several less the second best; of several labels the nearest to zero."""
+        if self.codes is None:
+            return np.asarray(np.abs(scores).min(axis=1))
+        if self.binary:
+            return scores
+        second, first = np.partition(scores, -2, axis=1)[:, -2:].T
+        return np.asarray(first - second)
+
+    def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
+        """Return the share of records whose labels are all predicted right."""
+        right = predicted == np.asarray(y)
+        weights = None if weights is None else np.asarray(weights, np.float64)
+        return float(np.average(right if right.ndim == 1 else right.all(axis=1), weights=weights))
+
+    def calibrated(self, scores: Array, Y: Array, places: NDArray[np.int64]) -> Array:
+        """Fit the slopes of :meth:`probabilities` to scores of rows: one, or one for each label of several.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Scores of rows that were not learned from.
+        Y : ndarray, shape (n, p)
+            Their outputs.
+        places : ndarray of int64, shape (n,)
+            The class of each.
+        """
+        if self.codes is None:
+            return np.array([sigmoid(s, each > 0.5) for s, each in zip(scores.T, Y.T, strict=True)])
+        return np.array([sigmoid(scores, places == 1) if self.binary else softmax(scores, places)])
+
+    def probabilities(self, scores: Array, slopes: Array) -> Array:
+        """The probability of each class, shape (n, n_classes); of each label where a row may have several."""
+        if self.codes is None:
+            return np.column_stack([_sigmoid(s, slope) for s, slope in zip(scores.T, slopes, strict=True)])
+        if not self.binary:
+            return _softmax(scores, slopes[0])
+        positive = _sigmoid(scores, slopes[0])
+        return np.column_stack([1 - positive, positive])
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return classes and codes as data with a JSON form and named arrays."""
+        arrays = {} if self.codes is None else {"codes of classes": self.codes}
+        return {"labels": self.classes, "middle": self.middle}, arrays
+
+    @classmethod
+    def restored(cls, data: dict[str, Any], arrays: dict[str, Array]) -> Classes:
+        """Undo :meth:`dump`."""
+        classes = data["labels"] if data["labels"].dtype != object else np.array(data["labels"].tolist())
+        return cls(classes, arrays.get("codes of classes"), data["middle"])
+
+
+def plain(y: Labels) -> ArrayLike:
+    """Labels as NumPy knows them: columns and tables of Arrow as lists and arrays."""
+    given: Any = y
+    if hasattr(given, "column_names"):
+        return np.column_stack([np.asarray(column) for column in given.columns])
+    made: ArrayLike = given.to_pylist() if hasattr(given, "to_pylist") else given
+    return made
+
+
+def numbers(y: Labels, n: int, name: str = "y") -> Array:
+    """Check numeric outputs, shape (n,) or (n, p), finite.
+
+    Raises
+    ------
+    ValueError
+        For anything else, or another number of rows.
+    """
+    from sklearn.utils import check_array
+
+    array = check_array(plain(y), dtype=np.float64, ensure_2d=False, allow_nd=False, input_name=name)
+    if array.ndim not in (1, 2) or len(array) != n:
+        raise ValueError(f"{name} must have one row a record, shape ({n},) or ({n}, p), got shape {array.shape}")
+    return np.asarray(array)
+
+
+def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-vs-all") -> tuple[Classes, Array, Array]:
+    """The classes of y, the outputs to learn, shape (n, p), and the class of each row (its first label among several).
+
+    Raises
+    ------
+    ValueError
+        For one class only, a y that is no classification, a coding without a row for each class, or other than n rows.
+    """
+    from sklearn.utils import check_array, column_or_1d
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+    held = plain(y)
+    check_array(held, ensure_2d=False, dtype=None, input_name="y")
+    check_classification_targets(held)
+    if type_of_target(held) == "multilabel-indicator":
+        Y = check_array(held, accept_sparse=False, input_name="y", dtype=np.float64)
+        made = Classes(np.arange(Y.shape[1]), None), Y, Y.argmax(axis=1)
+    else:
+        classes, places = np.unique(column_or_1d(held, warn=True), return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold two classes, got one class only: {classes.tolist()[0]!r}")
+        codes = codes_of(coding, len(classes))
+        made = Classes(classes, codes), codes[places], places
+    if n is not None and len(made[1]) != n:
+        raise ValueError(f"y must hold one label a record: got {len(made[1])} for {n} records")
+    return made
+
+
+def signs_of(y: Labels, n: int) -> tuple[Classes, Array]:
+    """The classes of y, and for each a column of +1 where a row has it and -1 where not; one for two classes."""
+    found, Y, _ = classes_of(y, n)
+    return Classes(found.classes, found.codes, middle=0.0), np.where(Y > 0.5, 1.0, -1.0)
+
+
+def codes_of(coding: str | ArrayLike, n_classes: int) -> Array:
+    """A code for each class: +1 and -1 for two, else the rows of the matrix that the coding names or is.
+
+    Examples
+    --------
+    >>> codes_of("one-vs-all", 3)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    >>> codes_of("simplex", 3).round(3)
+    array([[ 1.   ,  0.   ],
+           [-0.5  ,  0.866],
+           [-0.5  , -0.866]])
+    """
+    if not isinstance(coding, str):
+        return _given(coding, n_classes)
+    if coding not in ("one-vs-all", "simplex"):
+        raise ValueError(f"coding must be 'one-vs-all', 'simplex' or a matrix of codes, got {coding!r}")
+    if n_classes == 2:
+        return np.array([[-1.0], [1.0]])
+    return np.eye(n_classes) if coding == "one-vs-all" else simplex(n_classes)
+
+
+def simplex(n_classes: int) -> Array:
+    """The corners of a regular simplex: unit vectors with inner products -1/(n - 1), shape (n, n - 1)."""
+    codes = np.zeros((n_classes, n_classes - 1))
+    codes[0, 0] = 1.0
+    if n_classes > 2:
+        codes[1:, 0] = -1.0 / (n_classes - 1)
+        codes[1:, 1:] = simplex(n_classes - 1) * np.sqrt(1 - 1 / (n_classes - 1) ** 2)
+    else:
+        codes[1, 0] = -1.0
+    return codes
+
+
+def _given(coding: ArrayLike, n_classes: int) -> Array:
+    codes = np.asarray(coding, np.float64)
+    if codes.ndim != 2 or len(codes) != n_classes or not np.isfinite(codes).all():
+        raise ValueError(
+            f"coding must have one finite row for each of the {n_classes} classes, got shape {codes.shape}"
+        )
+    if len(np.unique(codes, axis=0)) < n_classes:
+        raise ValueError("coding gives two classes the same code")
+    return codes
+
+
+def sigmoid(scores: Array, positive: NDArray[np.bool_]) -> float:
+    """The slope a of the probability 1 / (1 + exp(-a score)) with the least log loss (Platt 1999, without offset).
+
+    As in Platt's paper, targets are (m + 1)/(m + 2) and 1/(m + 2) for m rows of a label, instead of 1 and 0.
+    """
+    ups, downs = int(positive.sum()), int((~positive).sum())
+    target = np.where(positive, (ups + 1) / (ups + 2), 1 / (downs + 2))
+    return _least(lambda a: float(np.mean(np.logaddexp(0.0, a * scores) - target * a * scores)))
+
+
+def softmax(scores: Array, places: NDArray[np.int64]) -> float:
+    """The slope a of the probabilities ∝ exp(a score_c) with the least log loss."""
+    true = scores[np.arange(len(scores)), places]
+
+    def loss(a: float) -> float:
+        z = a * (scores - true[:, None])
+        top = z.max(axis=1)
+        return float(np.mean(top + np.log(np.exp(z - top[:, None]).sum(axis=1))))
+
+    return _least(loss)
+
+
+def _least(loss: Callable[[float], float]) -> float:
+    """Minimise a loss over slopes, on a logarithmic scale."""
+    from scipy.optimize import minimize_scalar
+
+    def pulled(log: float) -> float:
+        return loss(float(np.exp(log))) + PULL * log**2
+
+    found = minimize_scalar(pulled, bounds=SLOPES, method="bounded", options={"xatol": 1e-8})
+    return float(np.exp(found.x))
+
+
+def _sigmoid(scores: Array, slope: float) -> Array:
+    return np.asarray(np.exp(-np.logaddexp(0.0, -slope * scores)))
+
+
+def _softmax(scores: Array, slope: float) -> Array:
+    z = slope * scores
+    z = np.exp(z - z.max(axis=1, keepdims=True))
+    return np.asarray(z / z.sum(axis=1, keepdims=True))

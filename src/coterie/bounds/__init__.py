@@ -1,0 +1,5 @@
+"""Mistake bounds, the papers' theorems as functions: the most mistakes that a learner can make on any stream."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,260 @@
+"""Mistake bounds of the learners of other geometries: second order, p-norm, agreement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie import spec
+from coterie.evaluation.progressive import Trace
+from coterie.types import RowMatrix
+
+from .perceptron import MistakeBound, penalty
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SecondOrderBound:
+    """The mistake bound of a second-order Perceptron for one comparator, and its parts.
+
+    Attributes
+    ----------
+    loss : float
+        L, the comparator's hinge loss, summed over the rounds with a mistake.
+    complexity : float
+        ridge · u'(A ⊗ I)u + Σ (u_i·x)², summed over the same rounds.
+    log_determinant : float
+        Σ_j ln(1 + λ_j / ridge), λ_j being the eigenvalues of the multitask Gram matrix of the mistakes.
+    """
+
+    loss: float
+    complexity: float
+    log_determinant: float
+
+    @property
+    def mistakes(self) -> float:
+        """L + sqrt(complexity · log_determinant), which the number of mistakes cannot exceed."""
+        return self.loss + math.sqrt(self.complexity * self.log_determinant)
+
+
+def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, ridge: float = 1.0) -> SecondOrderBound:
+    """The bound of CCG08 §4.1 for a second-order multitask Perceptron, its stream and a comparator.
+
+    For every comparator U, a linear classifier u_i for each task, with sums over the rounds with a mistake,
+
+        mistakes <= L + sqrt((ridge u'(A ⊗ I)u + Σ (u_i·x)²) Σ_j ln(1 + λ_j / ridge)),
+
+    λ_j being the eigenvalues of G_st = M_{i_s i_t} x_s·x_t. The paper has ridge = 1. It holds for a relation that did
+    not change on the way and without delay.
+
+    Parameters
+    ----------
+    trace : Trace
+        The trace of the first pass of a :class:`~coterie.SecondOrderMultitaskPerceptron` with the linear kernel.
+    X : array or sparse matrix, shape (n, d)
+        The records of the stream.
+    U : array, shape (K, d)
+        The comparator; row i is that of ``trace.tasks[i]``.
+    M : array, shape (K, K)
+        The A⁻¹ that is learned with, in the order of ``trace.tasks``: its scale matters, relative to ridge.
+    ridge : float > 0
+        The learner's ridge.
+
+    Returns
+    -------
+    SecondOrderBound
+        Its ``mistakes`` is the bound. O(m² d + m³) for m mistakes.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or ridge is not positive.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, users = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+    >>> model = ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=2))
+    >>> trace = ct.progressive_validation(model, X, X[:, 0] > 0, task=users)
+    >>> bound = second_order_bound(trace, X, [[3.0, 0.0, 0.0]] * 2, model.relation_matrix_)
+    >>> trace.mistakes, round(bound.mistakes, 1)
+    (8, 18.0)
+    """
+    spec.check_positive("ridge", ridge)
+    margins, loss, moved = _against(trace, X, U)
+    complexity = ridge * penalty(U, M) + float(margins @ margins)
+    return SecondOrderBound(loss, complexity, _log_determinant(trace, X, M, ridge, moved))
+
+
+def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0) -> float:
+    """Ln det(I + G / ridge) = Σ_j ln(1 + λ_j / ridge) over the rounds with a mistake; see :func:`second_order_bound`.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> trace = ct.progressive_validation(ct.SecondOrderMultitaskPerceptron(), [[1.0], [2.0]], [0, 1])
+    >>> round(log_determinant(trace, np.array([[1.0], [2.0]]), [[1.0]]), 3), round(float(np.log(1 + 1 + 4)), 3)
+    (1.792, 1.792)
+    """
+    spec.check_positive("ridge", ridge)
+    return _log_determinant(trace, X, M, ridge, np.flatnonzero(trace.mistake))
+
+
+def _log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float, moved: NDArray[np.int64]) -> float:
+    rows, task = X[moved], trace.task[moved]
+    products = rows @ rows.T
+    G = np.asarray(products.toarray() if hasattr(products, "toarray") else products)
+    shares = np.asarray(M, np.float64)[np.ix_(task, task)]
+    return float(np.linalg.slogdet(np.eye(len(moved)) + shares * G / ridge)[1])
+
+
+@dataclass(frozen=True)
+class PNormBound:
+    """The mistake bound of a p-norm Perceptron for one comparator, and its parts.
+
+    Attributes
+    ----------
+    loss : float
+        L, the comparator's hinge loss, summed over the rounds with a mistake.
+    radius : float
+        X, the largest ‖(T ⊗ I)φ‖_p of these rounds.
+    length : float
+        U = ‖(T ⊗ I)⁻¹u‖_q, 1/p + 1/q = 1.
+    p : float
+        The norm.
+    """
+
+    loss: float
+    radius: float
+    length: float
+    p: float
+
+    @property
+    def mistakes(self) -> float:
+        """L + (p - 1) X² U² + X U sqrt((p - 1) L), which the number of mistakes cannot exceed."""
+        both = self.radius * self.length
+        return self.loss + (self.p - 1.0) * both**2 + both * math.sqrt((self.p - 1.0) * self.loss)
+
+
+def p_norm_bound(trace: Trace, X: RowMatrix, U: ArrayLike, T: ArrayLike, p: float) -> PNormBound:
+    """The bound of the p-norm multitask Perceptron (CCG08 §5, as reconstructed) for its stream and a comparator.
+
+    For every comparator U, with z = (T ⊗ I)φ and the hinge loss L on the rounds with a mistake,
+
+        mistakes <= L + (p - 1) X² V² + X V sqrt((p - 1) L),    X = max ‖z‖_p,    V = ‖(T ⊗ I)⁻¹u‖_q.
+
+    Parameters
+    ----------
+    trace, X, U
+        As in :func:`second_order_bound`, for a :class:`~coterie.PNormMultitaskPerceptron`.
+    T : array, shape (K, K)
+        M, its square root or I, as the learner's ``transformation`` says, in the order of ``trace.tasks``; a factor of
+        it cancels.
+    p : float >= 2
+        The learner's p, unchanged on the way.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or p is below 2.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1.0, 1.0], size=(400, 100))
+    >>> model = ct.PNormMultitaskPerceptron(ct.Independent(), p="auto")
+    >>> trace = ct.progressive_validation(model, X, X[:, 3] > 0)
+    >>> bound = p_norm_bound(trace, X, [np.eye(100)[3]], [[1.0]], model.p_)
+    >>> trace.mistakes, round(bound.mistakes, 1)
+    (6, 22.3)
+    """
+    if not p >= 2:
+        raise ValueError(f"p must be at least 2, got {p!r}")
+    _, loss, moved = _against(trace, X, U)
+    columns = np.linalg.norm(np.asarray(T, np.float64)[:, trace.task[moved]], p, axis=0)
+    rows = X[moved].toarray() if hasattr(X, "toarray") else np.asarray(X)[moved]
+    lengths = np.linalg.norm(rows, p, axis=1) * columns  # ‖(T ⊗ I)φ‖_p = ‖T_i‖_p ‖x‖_p
+    inverse = np.linalg.solve(np.asarray(T, np.float64), np.asarray(U, np.float64))
+    length = np.linalg.norm(inverse.ravel(), p / (p - 1.0))
+    return PNormBound(loss, float(lengths.max(initial=0.0)), float(length), float(p))
+
+
+def heterogeneous_bound(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float) -> MistakeBound:
+    """The bound of MMPERC (CCG08 §6) for its stream and a comparator.
+
+    For every u = (u_1, ..., u_K), with sums over the rounds with a mistake, i being the active task,
+
+        mistakes <= L + c q + sqrt(c q L),    q = Σ_k ‖u_k‖² + b K Σ (u_i·x_i - mean_k u_k·x_k)²,
+
+    c being the largest φ_i'(I + M)⁻¹φ_i of these rounds, M that of the round alone. For instances of unit length c is
+    (K (b + 1) - b) / (b K (K - 1) + K).
+
+    Parameters
+    ----------
+    trace : Trace
+        The trace of the first pass of a :class:`~coterie.HeterogeneousMultitaskPerceptron`, without kernels and delay.
+    X : list of K arrays
+        The instances, in the order of ``trace.tasks``.
+    U : list of K vectors
+        The comparator, in the same order.
+    b : float >= 0
+        The learner's b.
+
+    Raises
+    ------
+    ValueError
+        If there is not one array and one vector a task, of one row a round.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> hidden, active = rng.normal(size=(200, 2)), np.arange(200) % 2
+    >>> X = [hidden / np.linalg.norm(hidden, axis=1, keepdims=True)] * 2
+    >>> trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=1.0), X, hidden[:, 0] > 0, task=active)
+    >>> bound = heterogeneous_bound(trace, X, [np.array([4.0, 0.0])] * 2, b=1.0)
+    >>> trace.mistakes, round(bound.mistakes, 1)
+    (12, 40.7)
+    """
+    K = len(trace.tasks)
+    if len(X) != K or len(U) != K or any(len(np.asarray(each)) != trace.n for each in X):
+        raise ValueError(f"X and U must hold one array a task, {K}, of {trace.n} rounds, got {len(X)} and {len(U)}")
+    moved = np.flatnonzero(trace.mistake)
+    margins = np.array([np.asarray(x)[moved] @ np.asarray(u) for x, u in zip(X, U, strict=True)])
+    squares = np.array([(np.asarray(x)[moved] ** 2).sum(axis=1) for x in X])
+    active = trace.task[moved], np.arange(len(moved))
+    loss = np.maximum(0.0, 1.0 - _signs(trace, moved) * margins[active]).sum()
+    apart = margins[active] - margins.mean(axis=0)
+    q = sum(float(np.vdot(u, u)) for u in map(np.asarray, U)) + b * K * float(apart @ apart)
+    return MistakeBound(float(loss), float(_radius(squares, active, b).max(initial=0.0)) * q)
+
+
+def _radius(squares: Matrix, active: tuple[NDArray[np.int64], NDArray[np.int64]], b: float) -> Matrix:
+    """φ_i'(I + M)⁻¹φ_i of each round, from the squared lengths of all its instances."""
+    K = len(squares)
+    own, others = squares[active], squares.sum(axis=0) - squares[active]
+    along = b * K * ((1.0 - 1.0 / K) * own) ** 2
+    return np.asarray(own - along / (1.0 + b * K * ((1.0 - 1.0 / K) ** 2 * own + others / K**2)))
+
+
+def _against(trace: Trace, X: RowMatrix, U: ArrayLike) -> tuple[Matrix, float, NDArray[np.int64]]:
+    """u_i·x on the rounds with a mistake, the hinge loss there, and the numbers of these rounds."""
+    V = np.asarray(U, np.float64)
+    if X.shape[0] != trace.n:
+        raise ValueError(f"X must have one row a round, shape ({trace.n}, d), got shape {X.shape}")
+    if V.shape != (len(trace.tasks), X.shape[1]):
+        raise ValueError(f"U must have shape ({len(trace.tasks)}, {X.shape[1]}), got {V.shape}")
+    moved = np.flatnonzero(trace.mistake)
+    margins = np.asarray((X[moved] @ V.T)[np.arange(len(moved)), trace.task[moved]])
+    return margins, float(np.maximum(0.0, 1.0 - _signs(trace, moved) * margins).sum()), moved
+
+
+def _signs(trace: Trace, moved: NDArray[np.int64]) -> Matrix:
+    return np.where(trace.label[moved] == trace.classes[-1], 1.0, -1.0)

@@ -1,0 +1,216 @@
+"""Mistake bounds of the multitask Perceptron."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.evaluation.progressive import Trace
+from coterie.types import RowMatrix
+
+
+@dataclass(frozen=True)
+class MistakeBound:
+    """The mistake bound of a stream for one comparator, and its parts.
+
+    Attributes
+    ----------
+    loss : float
+        L, the comparator's hinge loss, summed over the rounds with a mistake.
+    complexity : float
+        c q: max‖x‖² over those rounds, times max_i M_ii, times u'(A ⊗ I)u.
+    """
+
+    loss: float
+    complexity: float
+
+    @property
+    def mistakes(self) -> float:
+        """L + c q + sqrt(c q L), which the number of mistakes cannot exceed."""
+        return self.loss + self.complexity + math.sqrt(self.complexity * self.loss)
+
+
+def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_diagonal: float) -> MistakeBound:
+    """The bound of CCG08 Theorem 1 for a multitask Perceptron, its stream and a comparator.
+
+    For every comparator U, a linear classifier u_i for each task,
+
+        mistakes <= L + c q + sqrt(c q L),    c = max‖x‖² max_i M_ii,    q = u'(A ⊗ I)u,
+
+    L being the comparator's hinge loss, Σ max(0, 1 - y u_i · x), on the rounds with a mistake; those rounds are enough
+    for max‖x‖ too. It holds for the rule :class:`~coterie.Perceptron` under a relation that did not change on the way
+    (all tasks known from the start), without averaging and delay. A factor of A cancels in c q.
+
+    Parameters
+    ----------
+    trace : Trace
+        The trace of the Perceptron's first pass.
+    X : array or sparse matrix, shape (n, d)
+        The records of the stream.
+    U : array, shape (K, d)
+        The comparator; row i is that of ``trace.tasks[i]``.
+    penalty : float
+        u'(A ⊗ I)u.
+    max_diagonal : float
+        The largest entry on the diagonal of M = A⁻¹.
+
+    Returns
+    -------
+    MistakeBound
+        Its ``mistakes`` is the bound. O(nnz).
+
+    Raises
+    ------
+    ValueError
+        If X has not one row a round, or U not one row a task and one column a feature.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y, users = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]), [1, 0, 1], ["ann", "bob", "ann"]
+    >>> model = ct.MultitaskPerceptron(ct.MeanRegularized(b=1))
+    >>> trace = ct.progressive_validation(model, X, y, task=users)
+    >>> U, M = np.array([[1.0, 1.0], [0.0, -1.0]]), model.relation_matrix_
+    >>> bound = mistake_bound(trace, X, U, penalty(U, M), M.diagonal().max())
+    >>> trace.mistakes, round(bound.mistakes, 3)
+    (2, 4.125)
+    """
+    V = np.asarray(U, dtype=np.float64)
+    if X.shape[0] != trace.n:
+        raise ValueError(f"X must have one row a round, shape ({trace.n}, d), got shape {X.shape}")
+    if V.shape != (len(trace.tasks), X.shape[1]):
+        raise ValueError(f"U must have shape ({len(trace.tasks)}, {X.shape[1]}), got {V.shape}")
+    rounds = np.flatnonzero(trace.mistake)
+    sign = np.where(trace.label[rounds] == trace.classes[-1], 1.0, -1.0)
+    margins, lengths = _against(X[rounds], V, trace.task[rounds])
+    loss = np.maximum(0.0, 1.0 - sign * margins).sum()
+    return MistakeBound(float(loss), float(lengths.max(initial=0.0) * max_diagonal * penalty))
+
+
+def penalty(U: ArrayLike, M: ArrayLike) -> float:
+    """u'(A ⊗ I)u = tr(U'A U) for task vectors in the rows of U, shape (K, d), and M = A⁻¹ such as a relation matrix.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If M has no inverse, as that of :class:`~coterie.Pooled`.
+
+    Examples
+    --------
+    >>> round(penalty([[1.0], [-1.0]], [[0.75, 0.25], [0.25, 0.75]]), 12)
+    4.0
+    """
+    V = np.asarray(U, dtype=np.float64)
+    return float(np.vdot(V, np.linalg.solve(np.asarray(M, dtype=np.float64), V)))
+
+
+def _against(X: RowMatrix, U: NDArray[np.float64], task: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """u_i · x and ‖x‖² of every record."""
+    margins, squares = np.zeros(len(task)), X.multiply(X) if hasattr(X, "multiply") else X * X
+    for i in range(len(U)):
+        of_task = np.flatnonzero(task == i)
+        margins[of_task] = X[of_task] @ U[i]
+    return margins, np.asarray(squares.sum(axis=1)).ravel()
+
+
+@dataclass(frozen=True)
+class ShiftingBound:
+    """The mistake bound of a drifting stream for a comparator that moves, and its parts.
+
+    Attributes
+    ----------
+    loss : float
+        L, the hinge loss of the comparators in force, summed over the rounds with a mistake.
+    radius : float
+        c, max‖x‖² over those rounds times max_i M_ii.
+    path : float
+        Q = ‖u_n‖ + (1 - gamma) Σ_t ‖u_t‖ + Σ_t ‖u_t - u_{t-1}‖, the norms being sqrt(u'(A ⊗ I)u).
+    gamma : float
+        The factor by which weights shrink in a round; 1 without forgetting.
+    """
+
+    loss: float
+    radius: float
+    path: float
+    gamma: float
+
+    @property
+    def mistakes(self) -> float:
+        """The smaller of L + c Q² + Q sqrt(c L) and, with forgetting, L + Q sqrt(c / (1 - gamma²))."""
+        complexity = self.radius * self.path**2
+        growing = self.loss + complexity + math.sqrt(complexity * self.loss)
+        if self.gamma == 1.0:
+            return growing
+        return min(growing, self.loss + self.path * math.sqrt(self.radius / (1.0 - self.gamma**2)))
+
+
+def shifting_bound(
+    trace: Trace, X: RowMatrix, U: ArrayLike, when: ArrayLike, M: ArrayLike, half_life: float = math.inf
+) -> ShiftingBound:
+    """The bound for a multitask Perceptron on a stream that drifts, with a comparator that moves.
+
+    As :func:`mistake_bound`, for comparators u_t that may change from round to round, and weights that fade by
+    gamma = 2^(-1/half_life) a round, shared and own parts alike (:class:`~coterie.Forgetting`). With a_t = <u_t, w_t>
+    in the inner product of A ⊗ I, a mistake gives a_{t+1} >= gamma (a_t + 1 - loss_t) - ‖u_{t+1} - u_t‖ ‖w_{t+1}‖, and
+    ‖w_t‖² / gamma² is at most c times the mistakes before and at most c / (1 - gamma²); summed over the rounds this is
+
+        mistakes <= L + Q sqrt(c mistakes)    and    mistakes <= L + Q sqrt(c / (1 - gamma²)).
+
+    With one comparator and without forgetting it is the bound of :func:`mistake_bound`.
+
+    Parameters
+    ----------
+    trace, X
+        As in :func:`mistake_bound`.
+    U : array, shape (P, K, d)
+        The comparators.
+    when : array of int, shape (n,)
+        The number of the comparator that is in force in each round.
+    M : array, shape (K, K)
+        A⁻¹, such as a relation matrix; a factor of it cancels.
+    half_life : float > 0
+        The half-life of the weights, in rounds.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or the half-life is not positive.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = np.array([[1.0, 0.0]] * 6), [1, 1, 1, 0, 0, 0]
+    >>> model = ct.MultitaskPerceptron(ct.Independent(), half_life=2.0)
+    >>> trace = ct.progressive_validation(model, X, y)
+    >>> U = np.array([[[1.0, 0.0]], [[-1.0, 0.0]]])
+    >>> bound = shifting_bound(trace, X, U, [0, 0, 0, 1, 1, 1], [[1.0]], half_life=2.0)
+    >>> trace.mistakes, round(bound.path, 2), round(bound.mistakes, 1)
+    (2, 4.76, 6.7)
+    """
+    V, which = np.asarray(U, dtype=np.float64), np.asarray(when)
+    if V.ndim != 3 or V.shape[1:] != (len(trace.tasks), X.shape[1]):
+        raise ValueError(f"U must have shape (P, {len(trace.tasks)}, {X.shape[1]}), got {V.shape}")
+    if X.shape[0] != trace.n or which.shape != (trace.n,):
+        raise ValueError(f"X and when must have one entry a round, {trace.n}, got {X.shape[0]} and {which.shape}")
+    if not half_life > 0:
+        raise ValueError(f"half_life must be positive, got {half_life!r}")
+    gamma = 2.0 ** (-1.0 / half_life)
+    rounds = np.flatnonzero(trace.mistake)
+    sign = np.where(trace.label[rounds] == trace.classes[-1], 1.0, -1.0)
+    found = [_against(X[rounds], comparator, trace.task[rounds]) for comparator in V]
+    margins = np.array([margin for margin, _ in found])[which[rounds], np.arange(len(rounds))]
+    loss = np.maximum(0.0, 1.0 - sign * margins).sum()
+    radius = found[0][1].max(initial=0.0) * np.asarray(M).diagonal().max()
+    return ShiftingBound(float(loss), float(radius), _path(V, which, M, gamma), gamma)
+
+
+def _path(V: NDArray[np.float64], which: NDArray[np.int64], M: ArrayLike, gamma: float) -> float:
+    norms = np.array([math.sqrt(penalty(comparator, M)) for comparator in V])
+    shifts = np.flatnonzero(which[1:] != which[:-1])
+    moved = sum(math.sqrt(penalty(V[which[t + 1]] - V[which[t]], M)) for t in shifts)
+    last = norms[which[-1]] if len(which) else 0.0
+    return float(last + (1.0 - gamma) * norms[which].sum() + moved)

@@ -1,0 +1,183 @@
+"""Mistake bounds of Perceptrons of several views."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.evaluation.progressive import Trace
+from coterie.inputs.view_input import read_views
+from coterie.numeric.core.points import as_matrix
+from coterie.numeric.views.forms import pick, points_of
+from coterie.types import RowMatrix, ViewBlocks
+from coterie.views import ViewRecords
+from coterie.views.norms import EXPONENT
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ViewBound:
+    """The mistake bound of a stream of several views for one comparator, and its parts.
+
+    Attributes
+    ----------
+    loss : float
+        L, the hinge losses of the K comparators, each on its own view, summed over views and rounds with a mistake.
+    radius, size : float
+        The largest ‖X_t‖ over those rounds, and the comparators' norm in the dual of that norm.
+    p : float
+        The exponent.
+    views : int
+        K.
+    """
+
+    loss: float
+    radius: float
+    size: float
+    p: float
+    views: int
+
+    @property
+    def mistakes(self) -> float:
+        """L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K), which the number of mistakes cannot exceed."""
+        loss, reach = self.loss / self.views, self.radius * self.size / self.views
+        steep = 2.0 * self.p - 1.0
+        return loss + steep * reach**2 + reach * math.sqrt(steep * loss)
+
+
+def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound:
+    """The bound of FOR09 Theorem 3.1.3 for a :class:`coterie.MultiviewPerceptron` and its stream.
+
+    For every comparator U, a linear classifier u_k for each view,
+
+        mistakes <= L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K)    (3.1.6)
+
+    with X = max ‖X_t‖_S2p, U the Schatten-2q norm of the comparator, 2q = 2p / (2p - 1), and L the hinge losses
+    max(0, 1 - y u_k · x_k) summed over views; rounds with a mistake are enough for both. An absent view costs 1, for
+    its u_k · x_k is 0. It holds for the rule :class:`~coterie.Perceptron` on linear views, without averaging and delay.
+
+    Parameters
+    ----------
+    trace : Trace
+        The trace of the first pass.
+    X : list of blocks or dictionary name -> block
+        The views of the stream, as the model had them.
+    U : array, shape (K, d)
+        The comparator, one row a view.
+    p : float >= 1
+        The model's p.
+
+    Raises
+    ------
+    ValueError
+        If X has not one row a round, or U not one row a view and one column a feature.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = [[[1.0, 0.0], [0.0, 1.0]], [[0.8, 0.0], [0.1, 0.9]]], [1, 0]
+    >>> trace = ct.progressive_validation(ct.MultiviewPerceptron(p=2), X, y)
+    >>> bound = view_bound(trace, X, [[1.0, -1.0], [1.0, -1.0]], p=2)
+    >>> trace.mistakes, round(bound.mistakes, 3)
+    (2, 6.687)
+    """
+    EXPONENT.check("p", p)
+    records, names, widths = _records(trace, X, one_space=True)
+    V = np.asarray(U, np.float64)
+    if V.shape != (len(names), widths[0]):
+        raise ValueError(f"U must have shape ({len(names)}, {widths[0]}), got {V.shape}")
+    blocks, power = _blocks(records, widths), 2.0 * p / (2.0 * p - 1.0)
+    values = np.linalg.eigvalsh(_grams(blocks, len(records))).clip(0.0)
+    radius = _norm(values, p).max(initial=0.0) ** 0.5
+    size = _norm(np.asarray(np.linalg.svd(V, compute_uv=False), np.float64), power)
+    return ViewBound(_loss(trace, blocks, list(V)), float(radius), float(size), float(p), len(names))
+
+
+def orthogonal_view_bound(
+    trace: Trace, X: ViewBlocks, U: Sequence[ArrayLike] | Mapping[str, ArrayLike], p: float
+) -> ViewBound:
+    """The bound for a :class:`coterie.OrthogonalMultiviewPerceptron` with ``inner=2``: views of any sizes.
+
+    The thesis has no bound for it; but it is the matrix Perceptron on views put at right angles, so that (3.1.6)
+    holds with X = max (Σ_k ‖x_k‖^2p)^(1/2p) and U = (Σ_k ‖u_k‖^2q)^(1/2q), 2q = 2p / (2p - 1).
+
+    Parameters
+    ----------
+    trace, X, p
+        As in :func:`view_bound`.
+    U : list of arrays or dictionary name -> array
+        The comparator of each view, shapes (d_k,).
+
+    Raises
+    ------
+    ValueError
+        If X has not one row a round, or U not one comparator of the right length a view.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = [[[1.0, 0.0], [0.0, 1.0]], [[0.8], [-0.9]]], [1, 0]
+    >>> trace = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p=2), X, y)
+    >>> bound = orthogonal_view_bound(trace, X, [[1.0, -1.0], [1.0]], p=2)
+    >>> trace.mistakes, round(bound.mistakes, 3)
+    (1, 4.415)
+    """
+    EXPONENT.check("p", p)
+    records, names, widths = _records(trace, X, one_space=False)
+    given = [U[name] for name in names] if isinstance(U, Mapping) else list(U)
+    found = [np.asarray(u, np.float64) for u in given]
+    if [u.shape for u in found] != [(d,) for d in widths]:
+        raise ValueError(f"U must have one comparator a view, of lengths {widths}, got {[u.shape for u in found]}")
+    blocks, power = _blocks(records, widths), 2.0 * p / (2.0 * p - 1.0)
+    lengths = np.stack([_products(block, block) for block in blocks], axis=1)
+    radius = _norm(lengths, p).max(initial=0.0) ** 0.5
+    size = _norm(np.array([np.linalg.norm(u) for u in found]), power)
+    return ViewBound(_loss(trace, blocks, found), float(radius), float(size), float(p), len(names))
+
+
+def _records(trace: Trace, X: ViewBlocks, one_space: bool) -> tuple[ViewRecords, list[Any], list[int]]:
+    """The records of the rounds with a mistake, the views and their widths."""
+    records, views = read_views(X, None, None, one_space)
+    if len(records) != trace.n:
+        raise ValueError(f"X must have one row a round, {trace.n}, got {len(records)}")
+    rounds = np.flatnonzero(trace.mistake)
+    return ViewRecords(pick(records.rows, len(views), rounds), records.present[rounds]), views.names, views.widths
+
+
+def _blocks(records: ViewRecords, widths: Sequence[int]) -> list[Any]:
+    rounds = np.arange(len(records))
+    return [as_matrix(points_of(records.rows, len(widths), k, rounds, d)) for k, d in enumerate(widths)]
+
+
+def _products(X: RowMatrix, Z: RowMatrix) -> Floats:
+    """Inner products of the records, row by row."""
+    both = X.multiply(Z) if hasattr(X, "multiply") else X * Z
+    return np.asarray(both.sum(axis=1), np.float64).ravel()
+
+
+def _grams(blocks: Sequence[Any], n: int) -> Floats:
+    """X'X of every record, (n, K, K)."""
+    made = np.zeros((n, len(blocks), len(blocks)))
+    for a, X in enumerate(blocks):
+        for b, Z in enumerate(blocks):
+            made[:, a, b] = _products(X, Z)
+    return made
+
+
+def _loss(trace: Trace, blocks: Sequence[Any], U: Sequence[Floats]) -> float:
+    label = trace.label[np.flatnonzero(trace.mistake)]
+    sign = np.where(label == trace.classes[-1], 1.0, -1.0)
+    return float(sum(np.maximum(0.0, 1.0 - sign * (X @ u)).sum() for X, u in zip(blocks, U, strict=True)))
+
+
+def _norm(values: Floats, power: float) -> Floats:
+    """(Σ values^power)^(1/power) over the last axis, without overflow."""
+    top = values.max(axis=-1, initial=0.0)
+    scaled = values / np.where(top > 0, top, 1.0)[..., None]
+    return np.asarray(top * (scaled**power).sum(axis=-1) ** (1.0 / power))

@@ -1,0 +1,154 @@
+"""Several learners over one pass of the same stream."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from coterie.inputs.block import Block
+
+from .progressive import CHUNK, Stream, Trace, blocks_alone, blocks_of, length_of
+from .stream_model import stream_model_of
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The traces of several learners over the same rounds.
+
+    Attributes
+    ----------
+    traces : dict of str to Trace
+        By the learner's name, all over the same rounds.
+    models : dict of str to online classifier
+        The learners after the pass, ready to predict or to be saved.
+    seconds : dict of str to float
+        CPU time each took, reading not counted.
+    reference_names : tuple of two str
+        What learners are judged against: what one has without learning together, and one model for all.
+    """
+
+    traces: dict[str, Trace]
+    models: dict[str, Any]
+    seconds: dict[str, float]
+    reference_names: tuple[str, str] = ("independent", "pooled")
+
+    @property
+    def best(self) -> str:
+        """The learner with the least error; of several, the first."""
+        return min(self.traces, key=lambda name: self.traces[name].error)
+
+
+def compare(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any = None,
+    *,
+    task: Any = None,
+    tasks: Sequence[Hashable] | None = None,
+    delay: int = 0,
+    on_round: Callable[[Mapping[str, Trace]], None] | None = None,
+) -> Comparison:
+    """Let several learners go along one stream side by side, each predicting every label before it sees it.
+
+    Parameters
+    ----------
+    models : mapping of name to online classifier
+        Changed in place. Learners ``"independent"`` and ``"pooled"`` are added if they are not there: what one has
+        without learning together is part of every comparison. They are made like the first learner given. For learners
+        of several views they are ``"NAME alone"`` for every view and ``"side by side"``, and learners are judged
+        against the view that alone has the least error in the end. Beside :class:`HeterogeneousMultitaskPerceptron`
+        there is no model for all: its tasks have different features.
+    X, y, task, tasks, delay
+        As in :func:`progressive_validation`; blocks are read once for all learners.
+    on_round : callable, optional
+        Called with the traces of each stretch of rounds as it is finished.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    TypeError
+        For a model that learns no stream.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
+    >>> found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users)
+    >>> {name: trace.mistakes for name, trace in found.traces.items()}
+    {'half': 1, 'independent': 2, 'pooled': 1}
+    """
+    if not hasattr(models, "items"):
+        raise TypeError(f"models must be a dictionary from names to models, got {type(models).__name__}")
+    for name, model in models.items():
+        stream_model_of(model, f"models[{name!r}]")
+    seen, X = _first_of(models, X, y)
+    models = with_baselines(models, seen)
+    rounds, tasks = _rounds(models, X, y, task, tasks)
+    streams = {name: Stream(stream_model_of(model), tasks, delay, length_of(y)) for name, model in models.items()}
+    seconds = dict.fromkeys(models, 0.0)
+    for blocks in rounds:
+        _go(streams, seconds, blocks)
+        if on_round is not None and len(blocks[0]):
+            on_round({name: stream.latest() for name, stream in streams.items()})
+    for name, stream in streams.items():
+        seconds[name] += _timed(stream.finish)
+    traces = {name: stream.trace() for name, stream in streams.items()}
+    like = next(iter(models.values()))
+    reference_names = like.reference_names({name: trace.error for name, trace in traces.items()})
+    return Comparison(traces, models, seconds, reference_names)
+
+
+def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
+    """Records, of a stream of blocks the first ones, and the whole stream still to come."""
+    if y is not None or not models:
+        return X, X
+    blocks = blocks_alone(X)
+    first = next(blocks, None)
+    return (None, ()) if first is None else (first.X, chain([first], blocks))
+
+
+def _rounds(
+    models: Mapping[str, Any], X: Any, y: Any, task: Any, tasks: Sequence[Hashable] | None
+) -> tuple[Iterable[Sequence[Block]], Sequence[Hashable]]:
+    """The stream in blocks, one for each learner, and the tasks to know from its start.
+
+    Blocks of a reader are the same for all. Of arrays every learner takes note itself: of names and types.
+    """
+    if y is None:
+        return ([block] * len(models) for block in X), tasks or ()
+    read = [blocks_of(stream_model_of(model), X, y, task, tasks, CHUNK) for model in models.values()]
+    return zip(*(blocks for blocks, _ in read), strict=True), read[0][1]
+
+
+def _go(streams: Mapping[str, Stream], seconds: dict[str, float], blocks: Sequence[Block]) -> None:
+    for (name, stream), block in zip(streams.items(), blocks, strict=True):
+        seconds[name] += _timed(partial(stream.go, block))
+
+
+def _timed(work: Callable[[], None]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def with_baselines(models: Mapping[str, Any], seen: Any = None) -> dict[str, Any]:
+    """The learners, with the baselines of the first of them where they are missing.
+
+    ``seen`` are records, or the first of them, where the baselines depend on what these are.
+
+    Raises
+    ------
+    ValueError
+        If there is no learner to compare.
+    """
+    if not models:
+        raise ValueError("compare needs at least one learner")
+    like = next(iter(models.values()))
+    return dict(models) | {name: made for name, made in like.baselines(seen).items() if name not in models}

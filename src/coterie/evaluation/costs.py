@@ -1,0 +1,91 @@
+"""The cost of a round, and words for such costs: one for a wrong label, or the distance of a number.
+
+A zero margin is a mistake of the learner, which moves by it, whatever was predicted. As a cost it would punish whoever
+has seen least: a model of its own has margin zero at the first record of every task, and would lose against a pooled
+model on labels drawn by lot. So costs look at predictions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+from coterie.wording import NONE, percent, points
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .trace import Trace
+
+#: Head, name and format of a measure.
+Measure = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The name and format of mean costs.
+
+    Attributes
+    ----------
+    error : str
+        The name of the mean cost.
+    value, difference : callable
+        Functions that format a mean cost, and a difference of two, with a number of digits.
+    unit : str
+        The unit of differences after a blank; empty if it is that of the labels.
+    factor, suffix
+        The factor of costs in figures, and the text behind them.
+    measures : tuple of (str, str, str)
+        Head, name and format of the other measures.
+    """
+
+    error: str
+    value: Callable[..., str]
+    difference: Callable[..., str]
+    unit: str
+    factor: float
+    suffix: str
+    measures: tuple[Measure, ...]
+
+    @property
+    def gain(self) -> str:
+        """The name of a gain at the head of a column."""
+        return f"gain in{self.unit}" if self.unit else "gain"
+
+
+def number(value: float, digits: int = 1) -> str:
+    """Format a number with four significant digits at least, a dash for nan.
+
+    >>> number(8.20671), number(-0.0), number(123456.7)
+    ('8.207', '0', '123457')
+    """
+    if value != value:
+        return NONE
+    return f"{value:.0f}" if abs(value) >= 1e4 else f"{value + 0.0:.4g}"
+
+
+RATES = Words(
+    "error",
+    percent,
+    points,
+    " points",
+    100.0,
+    " %",
+    (("F1", "f1", ".3f"), ("AUC", "auc", ".3f"), ("log loss", "log_loss", ".3f")),
+)
+AMOUNTS = Words("mean absolute error", number, number, "", 1.0, "", (("RMSE", "rmse", ".4g"), ("R²", "r2", ".3f")))
+
+
+@singledispatch
+def costs(trace: Trace) -> NDArray[Any]:
+    """The cost of each round, shape (n,): 1 for a wrong prediction, 0 for a right one."""
+    wrong: NDArray[Any] = trace.wrong
+    return wrong
+
+
+@singledispatch
+def words_of(trace: Trace) -> Words:
+    """The name and format of a trace's mean costs."""
+    return RATES

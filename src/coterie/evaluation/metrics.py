@@ -1,0 +1,358 @@
+"""Measures of predictions made before their labels were seen: error, F1, AUC and log loss.
+
+The positive class is the second of the trace's two classes. For one set of rounds with labels y:
+
+* error = wrong predictions / n, as they were given: a zero margin is a positive prediction, right or wrong;
+* F1 = 2 TP / (2 TP + FP + FN), from the same predictions;
+* AUC = P(margin of a positive round > margin of a negative round) + P(both equal) / 2;
+* log loss = mean of -log(probability given to the label), probabilities clipped to [eps, 1 - eps] as scikit-learn does.
+
+A measure is nan where it has no meaning: no rounds, AUC with one class only, F1 where neither labels nor
+predictions are ever positive, log loss without probabilities. *Micro* pools all rounds; *macro* is the plain mean over
+the tasks on which the measure has a meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie.wording import NONE, none_for_nan
+
+from .costs import RATES, Measure, Words, costs
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+
+    from .progressive import Trace
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+MEASURES = ("error", "f1", "auc", "log_loss")
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """All measures, per task and over all tasks.
+
+    Attributes
+    ----------
+    tasks : tuple
+        The K task labels; entry i of every array belongs to ``tasks[i]``.
+    counts : ndarray of int64, shape (K,)
+        Rounds of each task.
+    per_task : dict of str to ndarray, shape (K,)
+        ``"error"``, ``"f1"``, ``"auc"``, ``"log_loss"`` of each task, nan where it has no meaning.
+    micro : dict of str to float
+        Each measure over all rounds pooled.
+    macro : dict of str to float
+        Each measure's mean over the tasks on which it has a meaning.
+    defined : dict of str to int
+        On how many tasks that is.
+    words : Words
+        How the measures are called and written.
+    """
+
+    tasks: tuple[Hashable, ...]
+    counts: Ints
+    per_task: dict[str, Floats]
+    micro: dict[str, float]
+    macro: dict[str, float]
+    defined: dict[str, int]
+    words: Words = RATES
+
+    def to_json(self) -> dict[str, Any]:
+        """Return micro and macro values for JSON, None for a measure without meaning; O(1)."""
+        return {"micro": _none_for_nan(self.micro), "macro": _none_for_nan(self.macro), "tasks_defined": self.defined}
+
+
+def measured(found: Iterable[Metrics]) -> list[Measure]:
+    """The measures of some learners other than their error; log loss only if one of them has probabilities."""
+    every = list(found)
+    losses = any(metrics.defined.get("log_loss") for metrics in every)
+    return [each for each in every[0].words.measures if each[1] != "log_loss" or losses]
+
+
+def written(metrics: Metrics, measures: Iterable[Measure]) -> list[str]:
+    """Format measures over all rounds, with a dash for those that have no meaning."""
+    values = ((metrics.micro[name], form) for _, name, form in measures)
+    return [NONE if value != value else format(value, form) for value, form in values]
+
+
+class ErrorCurve(NamedTuple):
+    """The error at p points of the stream.
+
+    Attributes
+    ----------
+    rounds : ndarray of int64, shape (p,)
+        How many rounds had passed, increasing.
+    cumulative : ndarray, shape (p,)
+        Wrong predictions per round since the start, or their mean cost.
+    recent : ndarray, shape (p,)
+        The same over the last ``window`` rounds (over all of them while there are fewer).
+    window : int
+        Length of that window in rounds.
+    """
+
+    rounds: Ints
+    cumulative: Floats
+    recent: Floats
+    window: int
+
+
+class LabelCurve(NamedTuple):
+    """The error at p points, by the number of labels asked for.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (p,)
+        How many had been asked for, increasing.
+    rounds : ndarray of int64, shape (p,)
+        How many rounds had passed then.
+    cumulative, recent : ndarray, shape (p,)
+        As in :class:`ErrorCurve`.
+    """
+
+    labels: Ints
+    rounds: Ints
+    cumulative: Floats
+    recent: Floats
+
+
+class _Rounds(NamedTuple):
+    """The arrays of n rounds that measures need; ``order`` sorts them by margin."""
+
+    positive: Bools
+    predicted: Bools
+    wrong: Bools
+    margin: Floats
+    probability: Floats | None
+    order: Ints
+
+
+@singledispatch
+def evaluate(trace: Trace) -> Metrics:
+    """Compute all measures of a trace, per task, macro and micro; see :mod:`coterie.evaluation.amounts` for numbers.
+
+    Parameters
+    ----------
+    trace : Trace
+        n rounds over K tasks, as `progressive_validation` returns them.
+
+    Returns
+    -------
+    Metrics
+        In O(n log n + K) time, two sorts of n entries.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> trace = SimpleNamespace(
+    ...     label=np.array(["no", "yes", "yes", "no"]), prediction=np.array(["no", "yes", "no", "no"]),
+    ...     wrong=np.array([False, False, True, False]), margin=np.array([-1.0, 2.0, -0.5, -2.0]),
+    ...     classes=np.array(["no", "yes"]), probability=None, task=np.array([0, 0, 1, 1]), tasks=("ann", "bob"))
+    >>> metrics = evaluate(trace)
+    >>> metrics.per_task["error"], metrics.micro["error"]
+    (array([0. , 0.5]), 0.25)
+    >>> metrics.micro["auc"], round(metrics.macro["f1"], 2), metrics.defined["log_loss"]
+    (1.0, 0.5, 0)
+    """
+    rounds = _rounds(trace)
+    return metrics_of(trace, RATES, lambda task, n_tasks: _measures(rounds, task, n_tasks))
+
+
+def metrics_of(trace: Trace, words: Words, measures: Callable[[Ints, int], dict[str, Floats]]) -> Metrics:
+    """Compute measures per task, macro and micro, from a function for any assignment of the rounds to tasks."""
+    n_tasks = len(trace.tasks)
+    per_task = measures(trace.task, n_tasks)
+    pooled = measures(np.zeros_like(trace.task), 1)
+    return Metrics(
+        tasks=tuple(trace.tasks),
+        counts=np.bincount(trace.task, minlength=n_tasks),
+        per_task=per_task,
+        micro={name: float(values[0]) for name, values in pooled.items()},
+        macro={name: _mean(values) for name, values in per_task.items()},
+        defined={name: int(np.isfinite(values).sum()) for name, values in per_task.items()},
+        words=words,
+    )
+
+
+def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: int | None = None) -> ErrorCurve:
+    """The error since the start and of late, at chosen rounds, the last round always among them.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of n rounds.
+    points : int
+        How many points at most; fewer where rounds would repeat.
+    spacing : {"even", "log"}
+        Points at equal steps of the number of rounds, or of its logarithm.
+    window : int, optional
+        Rounds that "of late" means; a twentieth of all where it is not given.
+
+    Returns
+    -------
+    ErrorCurve
+        In O(n) time.
+
+    Raises
+    ------
+    ValueError
+        ``points`` or ``window`` below 1, or a ``spacing`` that is neither.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> trace = SimpleNamespace(wrong=np.array([True, True, False, False, True, False, False, False]))
+    >>> error_curve(trace, points=4, window=2)
+    ErrorCurve(rounds=array([2, 4, 6, 8]), cumulative=array([1.   , 0.5  , 0.5  , 0.375]),
+               recent=array([1. , 0. , 0.5, 0. ]), window=2)
+    """
+    cost = costs(trace)
+    n = len(cost)
+    width = max(1, n // 20) if window is None else _at_least_one("window", window)
+    rounds = places(n, _at_least_one("points", points), spacing)
+    return ErrorCurve(rounds, *_errors(cost, rounds, width), width)
+
+
+def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> LabelCurve:
+    """The error since the start and of late, at chosen numbers of labels asked for.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of n rounds.
+    points : int
+        How many points at most, at equal steps of the number of labels.
+    window : int, optional
+        Rounds that "of late" means; a twentieth of all where it is not given.
+
+    Returns
+    -------
+    LabelCurve
+        In O(n) time; empty where no label was asked for.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> trace = SimpleNamespace(
+    ...     wrong=np.array([True, True, False, False]), queried=np.array([True, True, False, True]))
+    >>> label_curve(trace, points=3, window=2)
+    LabelCurve(labels=array([1, 2, 3]), rounds=array([1, 2, 4]), cumulative=array([1. , 1. , 0.5]),
+               recent=array([1., 1., 0.]))
+    """
+    asked = np.flatnonzero(trace.queried) + 1
+    width = max(1, len(trace.queried) // 20) if window is None else _at_least_one("window", window)
+    labels = places(len(asked), _at_least_one("points", points), "even")
+    rounds = asked[labels - 1]
+    return LabelCurve(labels, rounds, *_errors(costs(trace), rounds, width))
+
+
+def _errors(cost: NDArray[Any], rounds: Ints, width: int) -> tuple[Floats, Floats]:
+    """The mean cost since the start, and over the last ``width`` rounds, after so many rounds."""
+    total = np.concatenate([np.zeros(1), np.cumsum(cost, dtype=np.float64)])
+    start = np.maximum(rounds - width, 0)
+    return total[rounds] / rounds, (total[rounds] - total[start]) / (rounds - start)
+
+
+def _rounds(trace: Trace) -> _Rounds:
+    positive = np.asarray(trace.label == trace.classes[1], dtype=np.bool_)
+    predicted = np.asarray(trace.prediction == trace.classes[1], dtype=np.bool_)
+    order = np.argsort(trace.margin, kind="stable")
+    return _Rounds(positive, predicted, trace.wrong, trace.margin, trace.probability, order)
+
+
+def _measures(rounds: _Rounds, task: Ints, n_tasks: int) -> dict[str, Floats]:
+    """Compute all measures on every task; O(n log n)."""
+    counts = np.bincount(task, minlength=n_tasks)
+    return {
+        "error": ratio(np.bincount(task[rounds.wrong], minlength=n_tasks), counts),
+        "f1": _f1(rounds, task, n_tasks),
+        "auc": _auc(rounds, task, n_tasks),
+        "log_loss": _log_loss(rounds, task, n_tasks),
+    }
+
+
+def _f1(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
+    """2 TP / (positive labels + positive predictions), which is 2 TP / (2 TP + FP + FN)."""
+    hits = np.bincount(task[rounds.positive & rounds.predicted], minlength=n_tasks)
+    positive = np.bincount(task[rounds.positive], minlength=n_tasks)
+    predicted = np.bincount(task[rounds.predicted], minlength=n_tasks)
+    return ratio(2 * hits, positive + predicted)
+
+
+def _auc(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
+    """(R - P (P + 1) / 2) / (P N): R the sum of the ranks of the P positive among all margins of the task.
+
+    Equal margins share the mean of their ranks. Sums of half-integers below 2**52 are exact.
+    """
+    order = rounds.order[np.argsort(task[rounds.order], kind="stable")]
+    owner, positive = task[order], rounds.positive[order]
+    counts = np.bincount(task, minlength=n_tasks)
+    rank = _mid_ranks(owner, rounds.margin[order]) - (np.cumsum(counts) - counts)[owner]
+    n_positive = np.bincount(owner[positive], minlength=n_tasks)
+    rank_sum = np.bincount(owner[positive], weights=rank[positive], minlength=n_tasks)
+    return ratio(rank_sum - n_positive * (n_positive + 1) / 2, n_positive * (counts - n_positive))
+
+
+def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
+    """1-based places in the sorted list, each run of equal (owner, margin) at its mean place."""
+    new = np.ones(len(owner), dtype=np.bool_)
+    new[1:] = (owner[1:] != owner[:-1]) | (margin[1:] != margin[:-1])
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(owner)) - 1
+    middle: Floats = (first + last) / 2 + 1
+    return np.repeat(middle, last - first + 1)
+
+
+def _log_loss(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
+    """Mean of -log P(label) over the rounds that have a probability."""
+    if rounds.probability is None:
+        return np.full(n_tasks, np.nan)
+    known = ~np.isnan(rounds.probability)
+    p = np.clip(rounds.probability[known], _EPS, 1 - _EPS)
+    loss = -np.log(np.where(rounds.positive[known], p, 1 - p))
+    owner = task[known]
+    return ratio(np.bincount(owner, weights=loss, minlength=n_tasks), np.bincount(owner, minlength=n_tasks))
+
+
+def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
+    """``top / bottom``, nan where the bottom is not positive."""
+    ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
+    return ratio
+
+
+def _mean(values: Floats) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")
+
+
+def _none_for_nan(values: dict[str, float]) -> dict[str, float | None]:
+    return {name: none_for_nan(value) for name, value in values.items()}
+
+
+def places(n: int, points: int, spacing: str) -> Ints:
+    """At most ``points`` different rounds in 1..n, n among them."""
+    if spacing not in ("even", "log"):
+        raise ValueError(f"spacing={spacing!r}: expected 'even' or 'log'")
+    if n == 0:
+        return np.empty(0, np.int64)
+    fraction = np.arange(1, points + 1) / points
+    wanted = n**fraction if spacing == "log" else n * fraction
+    return np.unique(np.clip(np.rint(wanted).astype(np.int64), 1, n))
+
+
+def _at_least_one(name: str, value: int) -> int:
+    if value < 1:
+        raise ValueError(f"{name}={value!r}: expected a whole number of at least 1")
+    return value

@@ -1,0 +1,153 @@
+"""The protocol of models that go along a stream, for progressive validation, comparisons, sampling and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.inputs.block import Block
+from coterie.spec import require_instance
+
+from .view_weights import ViewWeights
+
+if TYPE_CHECKING:
+    from .trace import Trace
+
+Margins = NDArray[np.float64]
+#: Makes the asker of a run of records, once their tasks are known to the state.
+Asking = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked.
+
+    Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of
+    several views ``weights`` says how long theirs were.
+    """
+
+    margin: Margins
+    updated: NDArray[np.bool_]
+    queried: NDArray[np.bool_]
+    stored: NDArray[np.bool_] | None = None
+    evicted: NDArray[np.int64] | None = None
+    weights: ViewWeights | None = None
+
+
+class BlockPredictions(NamedTuple):
+    """Predictions for the n records of a block.
+
+    ``task`` is None where records have no tasks, ``margin`` (positive for the second class) where numbers are
+    predicted, ``probability`` (of the second class, or of the class predicted among many) where the model has none.
+    """
+
+    task: NDArray[Any] | None
+    prediction: NDArray[Any]
+    margin: NDArray[Any] | None
+    probability: Margins | None
+
+
+class LabelKind(Protocol):
+    """The labels a stream may have, as far as a reader must know before a model sees them."""
+
+    numeric: ClassVar[bool]
+    most: ClassVar[int | None]
+
+    @property
+    def inside(self) -> Any:
+        """The labels known, as data with a JSON form."""
+
+    def values(self, y: Any) -> NDArray[Any]:
+        """The labels as learners take them; ValueError for what can be none."""
+
+
+class StreamModel(Protocol):
+    """A model that predicts and learns blocks of records; :func:`stream_model_of` finds that of an estimator.
+
+    All methods hold the model's lock. Blocks have been validated: they come from a reader of files or from
+    :meth:`as_block`. A block is learned whole or not at all.
+    """
+
+    @property
+    def fitted(self) -> bool:
+        """True once a record was learned."""
+
+    @property
+    def known_tasks(self) -> Sequence[Hashable]:
+        """The tasks learned so far, in order of first appearance."""
+
+    @property
+    def label_kind(self) -> LabelKind:
+        """The labels known, or those there may be before any came."""
+
+    @property
+    def encoder(self) -> Any:
+        """The encoder by which records of files became rows; None where no file was read."""
+
+    @encoder.setter
+    def encoder(self, encoder: Any) -> None: ...
+
+    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
+        """Validate records given in any form, for :meth:`learn_block`."""
+
+    def learn_block(
+        self,
+        block: Block,
+        late: int = 0,
+        tasks: Sequence[Hashable] = (),
+        length: int | None = None,
+        asking: Asking | None = None,
+    ) -> Rounds:
+        """Predict and then learn each record of a block, the last ``late`` of them predicted only.
+
+        ``tasks`` are to be known from now on, ``length`` rounds will come in all where that is known, and ``asking``
+        makes the asker that decides which labels are asked for.
+        """
+
+    def predict_pending(self, block: Block) -> Rounds:
+        """Predict a block whose labels come later; margins are 0 before anything is learned."""
+
+    def decide_block(self, block: Block) -> Margins:
+        """The margin of each record of a block; nothing is learned."""
+
+    def predict_block(self, block: Block) -> BlockPredictions:
+        """The prediction for each record of a block; nothing is learned."""
+
+    def skip_unlabelled(self, rounds: int = 1) -> None:
+        """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
+
+    def task_checks(self) -> list[Callable[[Hashable], Any]]:
+        """Functions that raise ValueError for a task that would be refused."""
+
+    def empty_trace(self, n: int) -> NDArray[Any]:
+        """Room for what is kept of n predictions until they are judged."""
+
+    def trace_rows(self, margin: Margins, label: Any) -> NDArray[Any]:
+        """Rows to keep of predictions until they are judged, see :meth:`make_trace`."""
+
+    def make_trace(self, rows: NDArray[Any], label: NDArray[Any], rounds: Mapping[str, Any]) -> Trace:
+        """The trace of rounds of which these rows were kept."""
+
+
+def stream_model_of(model: Any, name: str = "model") -> StreamModel:
+    """The stream model of an estimator.
+
+    Raises
+    ------
+    TypeError
+        For a model that does not learn record by record, with the argument's name and what came.
+    """
+    require_instance(name, model)
+    if not goes_on(model):
+        raise TypeError(f"{name} must learn record by record, got {type(model).__name__}, which does not")
+    made: StreamModel = model.__stream_model__()
+    return made
+
+
+def goes_on(model: Any) -> bool:
+    """True for a model that learns record by record; batch estimators do not."""
+    return hasattr(model, "__stream_model__")

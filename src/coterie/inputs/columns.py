@@ -1,0 +1,212 @@
+"""Arrow columns as plain arrays for compiled code; no other module knows Arrow's types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coterie.numeric.core.fields import LARGEST_VALUE
+from coterie.numeric.core.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
+from coterie.numeric.text.words import hash_texts, token_bound
+from coterie.views import unusable
+
+from .faults import Fault
+from .keys import HashedFeatures, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+_EMPTY = as_bytes(b"\0")
+
+
+class Strings(NamedTuple):
+    """Arrow's layout of strings: string i is ``data[offsets[i]:offsets[i + 1]]``; a null is an empty string."""
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+def is_string(kind: pa.DataType) -> bool:
+    """True for strings in any of Arrow's layouts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """True for numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """True for lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _is_label(kind: pa.DataType) -> bool:
+    return bool(is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind))
+
+
+def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
+    """The kind of feature that a column's type makes it, or None and the reason.
+
+    Examples
+    --------
+    >>> kind_of(pa.int32()), kind_of(pa.dictionary(pa.int8(), pa.string())), kind_of(pa.list_(pa.string()))
+    (('numeric', ''), ('categorical', ''), ('items', ''))
+    >>> kind_of(pa.date32())
+    (None, 'it holds date32[day], which is no number, string or list of strings')
+    """
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(inner):
+        return None, "it is empty in the first rows"
+    if is_number(inner) and inner is kind:
+        return "numeric", ""
+    if is_string(inner) or pa.types.is_boolean(inner) or is_number(inner):
+        return "categorical", ""
+    if is_list(inner) and (_is_label(inner.value_type) or pa.types.is_null(inner.value_type)):
+        return "items", ""
+    return None, f"it holds {kind}, which is no number, string or list of strings"
+
+
+def fits(kind: pa.DataType, use: str) -> bool:
+    """True if a column of this type can be used as this kind of feature."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(inner):
+        return True
+    if use == "numeric":
+        return is_number(inner) or bool(pa.types.is_boolean(inner))
+    if use == "text":
+        return is_string(inner)
+    if use == "items":
+        return kind_of(kind)[0] == "items"
+    return kind_of(kind)[0] in ("numeric", "categorical")
+
+
+def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Combine the chunks of an array and resolve its dictionary."""
+    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return whole.cast(whole.type.value_type) if pa.types.is_dictionary(whole.type) else whole
+
+
+def present(array: pa.Array) -> NDArray[np.bool_]:
+    """Flags of the values that are not null."""
+    if not array.null_count:
+        return np.ones(len(array), dtype=bool)
+    mask: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return mask
+
+
+def filled(array: pa.Array) -> NDArray[np.bool_]:
+    """Flags of the rows that hold a value other than null, an empty string or an empty list.
+
+    Examples
+    --------
+    >>> filled(pa.array(["a", "", None])), filled(pa.array([[], ["a"]])), filled(pa.array([0.0, None]))
+    (array([ True, False, False]), array([False,  True]), array([ True, False]))
+    """
+    if is_string(array.type):
+        lengths = pc.binary_length(array)
+    elif is_list(array.type):
+        lengths = pc.list_value_length(array)
+    else:
+        return present(array)
+    mask: NDArray[np.bool_] = pc.fill_null(pc.greater(lengths, 0), False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def numbers(array: pa.Array) -> NDArray[np.float64]:
+    """The values as float64, 0 for null."""
+    values = array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)
+    values = pc.fill_null(values, 0.0) if values.null_count else values
+    result: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
+    return result
+
+
+def strings(array: pa.Array) -> Strings:
+    """The strings in the layout that compiled code takes, wherever the array's slice begins."""
+    large = array.cast(pa.large_string())
+    large = pc.fill_null(large, "") if large.null_count else large
+    _, offsets, data = large.buffers()
+    place = np.frombuffer(offsets, dtype=np.int64)[large.offset : large.offset + len(large) + 1] if offsets else None
+    if place is None or data is None or data.size == 0:
+        return Strings(_EMPTY, np.zeros(len(large) + 1, np.int64))
+    return Strings(as_bytes(data), np.array(place))
+
+
+def _hash_values(name: str, array: pa.Array, bits: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Count the values of each row (1 or 0), and hash ``name=value`` for each value."""
+    if is_string(array.type) or pa.types.is_null(array.type):
+        text = strings(array)
+        hashed = np.empty(len(array), np.int32)
+        hash_strings(prefix_state(f"{name}="), text.data, text.offsets, bit_mask(bits), hashed)
+        there = text.offsets[1:] > text.offsets[:-1]
+        return there.astype(np.int64), hashed[there]
+    coded = array.dictionary_encode()
+    spelled = [feature_hash(f"{name}={spell(value)}", bits) for value in coded.dictionary.to_pylist()]
+    there = present(array)
+    codes = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)[there]
+    return there.astype(np.int64), np.array(spelled, dtype=np.int32)[codes]
+
+
+def categories(name: str, array: pa.Array, bits: int) -> HashedFeatures:
+    """One entry ``name=value`` of value 1 for each row that has a value; null and ``""`` are none."""
+    counts, indices = _hash_values(name, array, bits)
+    return HashedFeatures(counts, indices, np.ones(len(indices)))
+
+
+def items(name: str, array: pa.Array, bits: int) -> HashedFeatures:
+    """One entry ``name=item`` of value 1 for each item of each row's list."""
+    if pa.types.is_null(array.type):
+        return HashedFeatures(np.zeros(len(array), np.int64), np.empty(0, np.int32), np.empty(0))
+    counts, indices = _hash_values(name, array.flatten(), bits)
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    before = np.concatenate([[0], np.cumsum(counts)])[np.concatenate([[0], np.cumsum(lengths)])]
+    return HashedFeatures(np.diff(before), indices, np.ones(len(indices)))
+
+
+def texts(name: str, array: pa.Array, bits: int) -> HashedFeatures:
+    """Entries ``name^token`` of value log(1 + count)."""
+    text = strings(array)
+    bound = token_bound(text.offsets)
+    out = HashedFeatures(np.empty(len(array), np.int64), np.empty(bound, np.int32), np.empty(bound))
+    total = hash_texts(prefix_state(f"{name}^"), text.data, text.offsets, bit_mask(bits), *out)
+    return HashedFeatures(out.counts, out.indices[:total], out.values[:total])
+
+
+def label_values(array: pa.Array) -> NDArray[Any]:
+    """The labels as NumPy has them: strings as objects (equal ones are one), numbers and truth values as they are."""
+    if is_string(array.type):
+        coded = array.dictionary_encode()
+        words = np.array(coded.dictionary.to_pylist(), dtype=object)
+        labels: NDArray[Any] = words[coded.indices.to_numpy(zero_copy_only=False)]
+        return labels
+    if is_number(array.type) or pa.types.is_boolean(array.type):
+        values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+        return values
+    objects = np.empty(len(array), dtype=object)
+    objects[:] = array.to_pylist()
+    return objects
+
+
+def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
+    """Yield a fault for each row whose label or task is missing: null, blank or NaN."""
+    missing = ~present(array)
+    if is_string(array.type):
+        blank = pc.equal(pc.utf8_trim_whitespace(array), "")
+        missing |= pc.fill_null(blank, True).to_numpy(zero_copy_only=False)
+    elif pa.types.is_floating(array.type):
+        missing |= np.isnan(array.to_numpy(zero_copy_only=False))
+    for row in np.flatnonzero(missing):
+        yield Fault(int(row), name, f"the {what} is missing")
+
+
+def number_faults(name: str, array: pa.Array) -> Iterator[Fault]:
+    """Yield a fault for each row whose number is not finite, or so large that squares would overflow."""
+    values = numbers(array)
+    # `not <=` rather than `>`: NaN must be caught too
+    for row in np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE)):
+        yield Fault(int(row), name, unusable(float(values[row])))

@@ -1,0 +1,328 @@
+"""Encoders of records as feature rows, decided by the first records and fixed from then on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.numeric.core.hashing import feature_hash
+from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
+
+from .errors import FieldError, InputError
+from .faults import require_column
+from .keys import CONSTANT_KEY, HashedFeatures, keyed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from .faults import Fault
+
+SCALES = ("none", "standard", "unit", "auto")
+KINDS = ("numeric", "categorical", "text", "items")
+SOURCES = ("columns", "svmlight", "vw")
+CONSTANT = "constant"
+_MOST_BITS = 30
+
+
+def _require(name: str, value: object, allowed: Sequence[object]) -> None:
+    if value not in allowed:
+        raise FieldError("{} is {value!r}; expected one of {all}", name, value=value, all=", ".join(map(repr, allowed)))
+
+
+class Encoder:
+    r"""An encoder of records as rows of features; the same rows from a column of a file as from a dictionary.
+
+    A feature has a key, and the key a column: where all features are numbers, the columns are the features in their
+    order (kind ``"named"``, dense rows); else the column is ``feature_hash(key, bits)`` (kind ``"hashed"``, sparse rows
+    of ``2**bits`` columns), and entries that meet in a column add up.
+
+    ===========  ===================  ==================================================
+    kind         key                  value
+    ===========  ===================  ==================================================
+    numeric      ``name``             the number; null is 0
+    categorical  ``name=value``       1; null and the empty string are no feature
+    text         ``name^token``       log(1 + count of the token)
+    items        ``name=item``        1 for each item of the list
+    constant     ``""``               1; the last column, ``constant``, of a named encoder
+    ===========  ===================  ==================================================
+
+    Scaling ``"standard"`` replaces a number by its z-score over the records seen so far, this one included (0 while all
+    were equal, and for null); ``"unit"`` divides every row by its Euclidean norm, the constant included; ``"auto"``
+    does both in this order.
+
+    Parameters
+    ----------
+    columns : sequence of (name, kind)
+        The feature columns in their order; kinds as in the table.
+    label, task : str, optional
+        The columns that hold the label and the task.
+    bits : int, default 18
+        A hashed encoder has ``2**bits`` columns, 1 ≤ bits ≤ 30.
+    constant : bool, default True
+        True to give each row the constant feature.
+    scale : {"none", "standard", "unit", "auto"}, default "none"
+    source : {"columns", "svmlight", "vw"}, default "columns"
+        The form of records: named columns, or rows of a format that names features itself.
+
+    Attributes
+    ----------
+    kind : {"named", "hashed"}
+    n_features : int
+    moments : ndarray, shape (n numeric columns, 3)
+        Count, mean and sum of squared deviations of each, where the scale needs them.
+
+    Examples
+    --------
+    >>> encoder = Encoder([("price", "numeric"), ("shop", "categorical")], bits=10)
+    >>> encoder.kind, encoder.n_features
+    ('hashed', 1024)
+    >>> indices, values = encoder.encode_one({"price": 2.5, "shop": "north"})
+    >>> [int(i) for i in indices] == [feature_hash(key, 10) for key in ("price", "shop=north", "")]
+    True
+    >>> values.tolist()
+    [2.5, 1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        columns: Iterable[tuple[str, str]],
+        *,
+        label: str | None = None,
+        task: str | None = None,
+        bits: int = 18,
+        constant: bool = True,
+        scale: str = "none",
+        source: str = "columns",
+    ) -> None:
+        self.columns = tuple((str(name), kind) for name, kind in columns)
+        self.label, self.task, self.bits, self.constant = label, task, bits, constant
+        self.scale, self.source = scale, source
+        self._validate()
+        self.standardised = scale in ("standard", "auto")
+        self.unit = scale in ("unit", "auto")
+        self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
+        self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
+        self.moments = np.zeros((len(self._numeric), 3))
+
+    def _validate(self) -> None:
+        _require("scale", self.scale, SCALES)
+        _require("source", self.source, SOURCES)
+        for name, kind in self.columns:
+            _require(f"the kind of column {name!r}", kind, KINDS)
+        if not 1 <= self.bits <= _MOST_BITS:
+            message = "{} is {value!r}; expected a whole number from 1 to {most}"
+            raise FieldError(message, "bits", value=self.bits, most=_MOST_BITS)
+        if self.source != "columns" and self.scale == "standard":
+            message = "{}='standard' needs columns of numbers, which {source} rows do not have"
+            raise FieldError(message, "scale", source=self.source)
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the columns of a named encoder; None for a hashed one."""
+        if self.kind == "hashed":
+            return None
+        return tuple(self._numeric) + ((CONSTANT,) if self.constant else ())
+
+    @property
+    def n_features(self) -> int:
+        """The width of a row."""
+        return 1 << self.bits if self.kind == "hashed" else len(self._numeric) + self.constant
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The uses of columns other than by their kind: none."""
+        return {}
+
+    def __repr__(self) -> str:
+        return (
+            f"Encoder({list(self.columns)!r}, label={self.label!r}, task={self.task!r}, bits={self.bits}, "
+            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r})"
+        )
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what `from_state` needs: a dictionary with a JSON form, and named arrays."""
+        spec = {
+            "columns": [list(column) for column in self.columns],
+            "label": self.label,
+            "task": self.task,
+            "bits": self.bits,
+            "constant": self.constant,
+            "scale": self.scale,
+            "source": self.source,
+        }
+        return spec, {"moments": self.moments.copy()}
+
+    @classmethod
+    def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
+        """Build the encoder that `to_state` described, with what it had learned."""
+        encoder = cls(**{**spec, "columns": [(name, kind) for name, kind in spec["columns"]]})
+        moments = np.array(arrays["moments"], dtype=np.float64)
+        if moments.shape != encoder.moments.shape:
+            raise ValueError(f"moments has the shape {moments.shape}; expected {encoder.moments.shape}")
+        encoder.moments = moments
+        return encoder
+
+    def copy(self) -> Encoder:
+        """Copy the encoder with its state; the copy learns on its own."""
+        return Encoder.from_state(*self.to_state())
+
+    def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
+        """Yield the faults of rows that cannot be encoded: numbers that are not finite or too large to square."""
+        from .columns import number_faults, plain
+
+        require_columns(self.columns, batch.schema, path)
+        for name in self._numeric:
+            yield from number_faults(name, plain(batch.column(name)))
+
+    def encode(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
+        """Encode the rows of an Arrow batch or table.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            Has at least the encoder's columns.
+        update : bool, default True
+            True to let running scales learn from these rows; else they are used unchanged.
+
+        Returns
+        -------
+        ndarray or csr_array, shape (n, n_features)
+            Dense for a named encoder; O(n·columns) plus the bytes of its texts.
+
+        Raises
+        ------
+        InputError
+            A column is missing or of another type, or a number is not finite; nothing is learned then.
+        """
+        for fault in self.faults(batch):
+            raise InputError(fault.message, line=fault.row + 1, column=fault.column)
+        return self.encode_sound(batch, update)
+
+    def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
+        """Encode a batch in which `faults` finds none."""
+        return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
+
+    def _numbers(self, name: str, array: pa.Array, update: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The scaled values of a numeric column, and flags of those that are there."""
+        from .columns import numbers, present
+
+        values, there = numbers(array), present(array)
+        if not self.standardised:
+            return values, there
+        scaled = np.empty(len(values))
+        standardise(np.array(values), np.array(there), self.moments[self._numeric[name]], update, scaled)
+        return scaled, there
+
+    def _dense(self, batch: pa.RecordBatch | pa.Table, update: bool) -> NDArray[np.float64]:
+        from .columns import plain
+
+        X = np.ones((batch.num_rows, self.n_features))
+        for name, j in self._numeric.items():
+            X[:, j], _ = self._numbers(name, plain(batch.column(name)), update)
+        if self.unit:
+            norm = np.sqrt(np.einsum("ij,ij->i", X, X))
+            X /= np.where(norm > 0.0, norm, 1.0)[:, None]
+        return X
+
+    def _hashed(self, batch: pa.RecordBatch | pa.Table, update: bool) -> csr_array:
+        from .columns import plain
+
+        parts = [self._entries(name, kind, plain(batch.column(name)), update) for name, kind in self.columns]
+        return self.assemble(parts, batch.num_rows)
+
+    def _entries(self, name: str, kind: str, array: pa.Array, update: bool) -> HashedFeatures:
+        from . import columns
+
+        if kind != "numeric":
+            hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
+            return hashed(name, array, self.bits)
+        values, there = self._numbers(name, array, update)
+        indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
+        return HashedFeatures(there.astype(np.int64), indices, values[there])
+
+    def assemble(self, parts: Sequence[HashedFeatures], n: int) -> csr_array:
+        """Join hashed features of n rows: side by side, with the constant, repeats added up, at unit length."""
+        from scipy.sparse import csr_array
+
+        ones = np.full(n if self.constant else 0, feature_hash(CONSTANT_KEY, self.bits), np.int32)
+        counts = np.full(n, int(self.constant), np.int64)
+        everything = [*parts, (counts, ones, np.ones(len(ones)))]
+        indptr = np.zeros(n + 1, np.int64)
+        np.cumsum(sum(part[0] for part in everything), out=indptr[1:])
+        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
+        cursor = indptr[:-1].copy()
+        for part in everything:
+            place_column(*part, cursor, indices, values)
+        stored = merge_repeats(indptr, indices, values)
+        if self.unit:
+            unit_rows(indptr, values)
+        return csr_array((values[:stored], indices[:stored], indptr), shape=(n, self.n_features))
+
+    def encode_one(
+        self, record: Mapping[str, Any], update: bool = True
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Encode one record like a batch of one row; names that the encoder does not know are ignored.
+
+        Returns
+        -------
+        indices : ndarray of int32
+            Columns, each once; all of them, in order, for a named encoder.
+        values : ndarray of float64
+
+        Raises
+        ------
+        InputError
+            A value does not fit its column; nothing is learned then.
+        """
+        features = [(kind, pair) for name, kind in self.columns for pair in keyed(name, kind, record.get(name))]
+        pairs = [self._scaled(kind, *pair, update) for kind, pair in features]
+        pairs += [(CONSTANT_KEY, 1.0)] if self.constant else []
+        row: dict[int, float] = {} if self.kind == "hashed" else dict.fromkeys(range(self.n_features), 0.0)
+        for key, value in pairs:
+            j = self._column(key)
+            row[j] = row.get(j, 0.0) + value
+        if self.kind == "hashed":
+            row = {j: value for j, value in row.items() if value != 0.0}
+        values = np.array(list(row.values()), dtype=np.float64)
+        norm = math.sqrt(float(values @ values)) if self.unit else 1.0
+        return np.array(list(row), dtype=np.int32), values / norm if norm > 0.0 else values
+
+    def _column(self, key: str) -> int:
+        if self.kind == "hashed":
+            return feature_hash(key, self.bits)
+        return len(self._numeric) if key == CONSTANT_KEY else self._numeric[key]
+
+    def _scaled(self, kind: str, key: str, value: float, update: bool) -> tuple[str, float]:
+        """Replace a number by its z-score, if the scale asks for it."""
+        if kind != "numeric" or not self.standardised:
+            return key, value
+        return key, _z_score(self.moments[self._numeric[key]], value, update)
+
+
+def _z_score(moments: NDArray[np.float64], value: float, update: bool) -> float:
+    """One step of `standardise`, without the cost of a call into compiled code."""
+    count, mean, squares = moments.tolist()
+    if update:
+        count += 1.0
+        deviation = value - mean
+        mean += deviation / count
+        squares += deviation * (value - mean)
+        moments[:] = count, mean, squares
+    return (value - mean) / math.sqrt(squares / count) if squares > 0.0 else 0.0
+
+
+def require_columns(columns: Iterable[tuple[str, str]], schema: pa.Schema, path: str | None) -> None:
+    """Refuse a table that lacks one of the columns, given with their kinds, or has one of an unfit type."""
+    from .columns import fits
+
+    types = dict(zip(schema.names, schema.types, strict=True))
+    for name, kind in columns:
+        require_column(name, types, path)
+        if not fits(types[name], kind):
+            raise InputError(f"it holds {types[name]}; expected what fits a {kind} feature", path, column=name)

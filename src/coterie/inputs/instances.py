@@ -1,0 +1,304 @@
+"""Rounds that hold an instance of every task, brought to rows of all instances side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import tabular
+from .block import Block
+from .input import Arrays, Input, InputOptions, Labels, Records, Undo
+
+
+class Spaces(NamedTuple):
+    """The tasks, and the sizes of their feature spaces; None where features have names and come as they like."""
+
+    tasks: tuple[Hashable, ...]
+    sizes: tuple[int, ...] | None
+
+    @property
+    def only(self) -> Hashable:
+        """The task that is meant where none is named.
+
+        Raises
+        ------
+        ValueError
+            If there are several.
+        """
+        if len(self.tasks) > 1:
+            raise ValueError(f"task is missing: say which of {_shown(self.tasks)} is active")
+        return self.tasks[0]
+
+
+#: One array is the instances of the only task, whatever its name.
+ALONE = Spaces((0,), ())
+
+
+class Given(NamedTuple):
+    """Rounds as rows, an array or a list of dictionaries with keys (task, feature), and their spaces."""
+
+    rows: Any
+    spaces: Spaces
+
+
+class InstancesInput:
+    """The form of rounds that hold an instance of every task: K arrays, or dictionaries of dictionaries.
+
+    The instances of a round are read side by side as one row; ``spaces`` are the tasks and the sizes of their parts.
+    """
+
+    has_tasks: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._rows = Input()
+        self._spaces: Spaces | None = None  # those learned
+        self._given = ALONE  # those of the latest rounds to learn from
+
+    @property
+    def encoder(self) -> Any:
+        """The encoder by which records of files became rows."""
+        return self._rows.encoder
+
+    @encoder.setter
+    def encoder(self, encoder: Any) -> None:
+        self._rows.encoder = encoder
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the arrays learned from, all tasks together."""
+        return self._rows.width
+
+    @property
+    def names(self) -> Any:
+        """Names of the columns of the frames learned from."""
+        return self._rows.names
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the features where records had names."""
+        return self._rows.feature_names
+
+    @property
+    def numbers(self) -> dict[str, int] | None:
+        """None: records hold dictionaries of dictionaries, which compiled code does not read."""
+        return None
+
+    def configure(self, options: InputOptions) -> None:
+        """Read as these parameters say from now on."""
+        self._rows.configure(options)
+
+    def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
+        """Rounds to predict: those of the active tasks, or where none is named of all of them, shape (n, K)."""
+        given = _read(X, self._spaces)
+        column = self._rows.options.task_column
+        if task is not None or column is not None or len(given.spaces.tasks) == 1:
+            return self._rows.read(given.rows, _active(given, task, column), known)
+        n, K = _length(given.rows), len(given.spaces.tasks)
+        rows, _, every = _every_task(given, np.zeros((n, K)), None)
+        return self._rows.read(rows, every, known)._replace(shape=(n, K))
+
+    def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
+        """The active task of each round."""
+        return np.asarray(self.read(X, task, known).task)
+
+    def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
+        """Rounds to learn from, with one label each, or with one for every task, which makes K rounds of each."""
+        given = _read(X, self._spaces)
+        if len(given.spaces.tasks) > 1 and np.ndim(y) == 2:
+            rows, y, task = _every_task(given, np.asarray(y), task)
+        else:
+            rows, task = given.rows, _active(given, task, self._rows.options.task_column)
+        self._given = given.spaces
+        return self._rows.read_labelled(rows, y, task, labels, first)
+
+    def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
+        """Records to learn from with one task label each, checked after their labels."""
+        return self._rows.with_tasks(records, known)
+
+    def read_block(self, block: Block, first: bool) -> Records:
+        """The rounds of a block that has been validated."""
+        return self._rows.read_block(block, first)
+
+    def as_block(self, records: Records, y: NDArray[Any]) -> Block:
+        """Rounds and labels as a validated block."""
+        return self._rows.as_block(records, y)
+
+    def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
+        """One round given as a dictionary from task to features, and the active task."""
+        given = _read([x], self._spaces)
+        return self._rows.split_one(given.rows[0], given.spaces.only if task is None else task, known)
+
+    def read_one(
+        self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
+    ) -> tuple[Any, int, Hashable]:
+        """One round given as a dictionary from task to features, or of a single task as its features."""
+        given = _read([x], self._spaces)
+        if learning:
+            self._given = given.spaces
+        return self._rows.read_one(given.rows[0], given.spaces.only if task is None else task, known, learning)
+
+    def snapshot(self, fitted: bool) -> Undo:
+        """A function that takes back what was noted of rounds since, for rounds that are refused."""
+        return self._rows.snapshot(fitted)
+
+    def has_room(self, state: Any, width: int) -> bool:
+        """True if the state has room for records so wide."""
+        return self._rows.has_room(state, width)
+
+    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
+        """The state of a learner before the first round, with a part of the joint space for every task."""
+        spaces = self._given
+        known = tuple(tasks[:1]) if spaces is ALONE else spaces.tasks
+        _check_active(tasks, known)
+        if spaces is ALONE:
+            owner = np.zeros(records.width, np.int64)
+        elif spaces.sizes is None:
+            owner = self._owner(known, records.width)
+        else:
+            owner = np.repeat(np.arange(len(known)), spaces.sizes)
+        state = learner.init_spaces(known, owner)
+        self._learned(state)
+        return state
+
+    def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
+        """Make room for new features of the tasks; a new task has no instances and is refused."""
+        if width > state.features and self._rows.vocabulary is not None:
+            learner.widen(state, self._owner(state.tasks.labels, width))
+        learner.fit_tasks(state, tasks, width)
+
+    def _learned(self, state: Any) -> None:
+        """Note the tasks of a state, and the sizes of their spaces unless features have names."""
+        tasks = state.tasks.labels
+        sizes = np.bincount(state.model.owner, minlength=len(tasks))
+        named = self._rows.vocabulary is not None
+        self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
+
+    def _owner(self, tasks: Sequence[Hashable], features: int) -> NDArray[np.int64]:
+        """The task of each named feature."""
+        place = {task: i for i, task in enumerate(tasks)}
+        owner = np.zeros(features, np.int64)
+        for j, name in enumerate(self._rows.vocabulary.to_json()["names"] if self._rows.vocabulary else ()):
+            owner[j] = place[name[0]]
+        return owner
+
+    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything noted of rounds, as data with a JSON form and named arrays."""
+        return self._rows.to_saved()
+
+    def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
+        """The state that a learner has kept in a file."""
+        return self._rows.restore_state(learner, data, arrays)
+
+    def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
+        """Undo :meth:`to_saved`."""
+        self._rows.from_saved(data, arrays)
+        self._learned(state)
+
+
+def _read(X: Any, known: Spaces | None) -> Given:
+    """Rounds in any of their forms.
+
+    Raises
+    ------
+    ValueError
+        If arrays have different numbers of rows, are not two-dimensional, or have other tasks or sizes than known.
+    """
+    if tabular.is_records(X):
+        return _read_records(X, known)
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # a sparse matrix by keys is a mapping too
+        return _read_arrays(dict(X), known)
+    if isinstance(X, (list, tuple)) and len(X) and all(getattr(each, "ndim", np.ndim(each)) == 2 for each in X):
+        return _read_arrays(dict(enumerate(X)), known)
+    return Given(X, ALONE if known is None else known)
+
+
+def _read_arrays(arrays: dict[Hashable, Any], known: Spaces | None) -> Given:
+    arrays = {tabular.one_task(task): _dense(task, each) for task, each in arrays.items()}
+    lengths = {task: len(each) for task, each in arrays.items()}
+    if len(set(lengths.values())) != 1:
+        raise ValueError(f"every task must have one instance a round, got arrays of so many rows: {lengths}")
+    spaces = Spaces(tuple(arrays), tuple(each.shape[1] for each in arrays.values()))
+    if known is not None:
+        if set(known.tasks) != set(arrays):
+            raise ValueError(f"instances must be those of {_shown(known.tasks)}, got those of {_shown(spaces.tasks)}")
+        arrays = {task: arrays[task] for task in known.tasks}
+        spaces = Spaces(known.tasks, tuple(each.shape[1] for each in arrays.values()))
+        if known.sizes is not None and spaces.sizes != known.sizes:
+            raise ValueError(f"instances must have {known.sizes} features, by task, got {spaces.sizes}")
+        if known.sizes is None:
+            raise ValueError("the model learned from dictionaries: give a list of dictionaries, not arrays")
+    return Given(np.concatenate(list(arrays.values()), axis=1), spaces)
+
+
+def _dense(task: Hashable, given: Any) -> NDArray[Any]:
+    array = given.toarray() if hasattr(given, "toarray") else np.asarray(given)
+    if array.ndim != 2:
+        raise ValueError(f"the instances of task {task!r} must be an array of one row a round, got shape {array.shape}")
+    return array
+
+
+def _read_records(records: Sequence[Mapping[Any, Any]], known: Spaces | None) -> Given:
+    if not all(isinstance(held, Mapping) for held in records[0].values()):
+        task = 0 if known is None else known.only
+        records = [{task: record} for record in records]
+    tasks = tuple(records[0]) if known is None else known.tasks
+    if known is not None and known.sizes is not None:
+        raise ValueError("the model learned from arrays: give an array a task, not dictionaries")
+    return Given([_flat(record, tasks) for record in records], Spaces(tasks, None))
+
+
+def _flat(record: Mapping[Any, Any], tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str], Any]:
+    flat: dict[tuple[Hashable, str], Any] = {}
+    for task, instance in record.items():
+        if task not in tasks:
+            raise ValueError(f"the record has an instance of task {task!r}; the tasks are {_shown(tasks)}")
+        if not isinstance(instance, Mapping):
+            raise TypeError(f"the instance of task {task!r} must be a dictionary of features, got {instance!r}")
+        for name, held in instance.items():
+            text = isinstance(held, str)
+            flat[task, f"{name}={held}" if text else name] = 1.0 if text else held
+    return flat
+
+
+def _active(given: Given, task: Any, column: Hashable | None) -> Any:
+    """The active task of each round; the only one where none is named."""
+    if task is None and column is None and given.spaces.tasks != ALONE.tasks:
+        return [given.spaces.only] * _length(given.rows)
+    return task
+
+
+def _every_task(given: Given, y: NDArray[Any], task: Any) -> tuple[Any, NDArray[Any], list[Hashable]]:
+    """K rounds with the instances of each one given, the tasks active in turn.
+
+    Raises
+    ------
+    ValueError
+        If y has not one column a task, or active tasks are named too.
+    """
+    n, tasks = _length(given.rows), given.spaces.tasks
+    if task is not None:
+        raise ValueError(f"y holds a label of every task, shape {y.shape}: task= must not name active ones")
+    if y.shape != (n, len(tasks)):
+        raise ValueError(f"y must hold one label a round, or one for each task, shape {(n, len(tasks))}, got {y.shape}")
+    K = len(tasks)
+    rows = [row for row in given.rows for _ in tasks] if isinstance(given.rows, list) else np.repeat(given.rows, K, 0)
+    return rows, y.ravel(), list(tasks) * n
+
+
+def _check_active(active: Sequence[Hashable], tasks: Sequence[Hashable]) -> None:
+    """Refuse active tasks that have no instances."""
+    for task in active:
+        if task not in tasks:
+            raise ValueError(f"task {task!r} has no instances: those of {_shown(tasks)} are given")
+
+
+def _length(rows: Any) -> int:
+    """The number of rounds."""
+    return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
+
+
+def _shown(tasks: Sequence[Hashable]) -> str:
+    return ", ".join(map(repr, tasks[:5])) + (" ..." if len(tasks) > 5 else "")

@@ -1,0 +1,95 @@
+"""Keys and values of features: the rule that columns of a file and dictionaries share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from coterie.numeric.core.fields import LARGEST_VALUE
+from coterie.numeric.core.hashing import encode_key
+from coterie.views import unusable
+
+from .errors import InputError
+from .faults import clipped, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+CONSTANT_KEY = ""
+_TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
+
+
+class HashedFeatures(NamedTuple):
+    """Hashed features of some rows: ``counts[i]`` entries for row i, one row after the other."""
+
+    counts: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+
+def spell(value: object) -> str:
+    """Spell a category in a key: a whole number without its point, a truth value as ``True`` or ``False``.
+
+    Examples
+    --------
+    >>> [spell(value) for value in (3, 3.0, 0.5, True, "x")]
+    ['3', '3', '0.5', 'True', 'x']
+    """
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _number(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if value is None:
+        return
+    if isinstance(value, str | bytes):
+        raise InputError(f"{shown(value)} is not a number", column=name)
+    number = float(value)
+    if not abs(number) <= LARGEST_VALUE:
+        raise InputError(unusable(number), column=name)
+    yield name, number
+
+
+def _category(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if value is not None and value != "":
+        yield f"{name}={spell(value)}", 1.0
+
+
+def _items(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, str):
+        raise InputError(f"{shown(value)} is not a list of strings", column=name)
+    for item in value or ():
+        yield from _category(name, item)
+
+
+def _text(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{clipped(repr(value))} is not a text", column=name)
+    tokens = _TOKEN.findall(encode_key(value or "").lower())
+    for token, count in Counter(tokens).items():
+        yield f"{name}^{token.decode('utf-8', 'surrogatepass')}", math.log(1.0 + count)
+
+
+_KEYED = {"numeric": _number, "categorical": _category, "items": _items, "text": _text}
+
+
+def keyed(name: str, kind: str, value: Any) -> list[tuple[str, float]]:
+    """The keys and values of the features that a value in a column of some kind stands for; none for None.
+
+    Raises
+    ------
+    InputError
+        The value does not fit the kind, or is a number that is not finite.
+
+    Examples
+    --------
+    >>> keyed("price", "numeric", 2.5), keyed("shop", "categorical", "north"), keyed("tags", "items", ["a", "b"])
+    ([('price', 2.5)], [('shop=north', 1.0)], [('tags=a', 1.0), ('tags=b', 1.0)])
+    >>> [key for key, _ in keyed("title", "text", "The cat, the hat")]
+    ['title^the', 'title^cat', 'title^hat']
+    """
+    return list(_KEYED[kind](name, value))

@@ -1,0 +1,376 @@
+"""Arrays, sparse matrices and frames as records: validated by scikit-learn, handed to compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.fields import LARGEST_VALUE
+from coterie.numeric.core.records import Csr, Dense
+
+from .encoding import Encoder
+
+Rows = Dense | Csr
+
+NUMBERS = (np.float64, np.float32)
+
+#: The task of records that name none.
+ONLY_TASK = 0
+
+
+def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
+    """The features and the tasks, taken from the argument or from a column of X.
+
+    Raises
+    ------
+    ValueError
+        If both a column and an argument name the tasks, or if there is no such column.
+    """
+    if column is None:
+        return X, task
+    if task is not None:
+        raise ValueError(f"tasks are given twice: as task= and as task_column={column!r}")
+    if is_records(X):
+        return _split_records(X, column)
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    return _split_array(X, column) if names is None else _split_frame(X, column, list(names))
+
+
+def is_records(X: Any) -> bool:
+    """True for a list of dictionaries."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def named(X: Any, by_name: bool, numbers_only: bool) -> Any:
+    """Give a frame that is to be read as dictionaries are as a list of them; anything else as it is.
+
+    So are frames with strings, and all frames if the model reads ``by_name`` since it learned from a file or from
+    dictionaries. What is missing is no feature then, as in files. ``numbers_only`` says that the model learned from
+    frames of numbers, and strings are refused.
+    """
+    if not hasattr(X, "columns") or not len(X):
+        return X
+    if by_name:
+        return _frame_records(X)
+    text = _text_column(X)
+    if text is None:
+        return X
+    if numbers_only:
+        raise ValueError(f"X has strings in column {text!r}, and the model learned from numbers alone")
+    return _frame_records(X)
+
+
+def _text_column(X: Any) -> Hashable | None:
+    """The first column of a frame that has strings."""
+    for name in getattr(X, "column_names", X.columns):
+        values = np.asarray(X[name])
+        if values.dtype.kind in "OUT" and any(isinstance(each, str) for each in values.ravel()):
+            return name  # type: ignore[no-any-return]
+    return None
+
+
+def _frame_records(X: Any) -> list[dict[Hashable, Any]]:
+    """The rows of a pandas or Polars frame, or of an Arrow table, as dictionaries of what is not missing."""
+    if hasattr(X, "iloc"):
+        found = X.astype(object).where(X.notna(), None).to_dict("records")
+    else:
+        found = X.to_pylist() if hasattr(X, "to_pylist") else X.to_dicts()
+    return [{name: held for name, held in record.items() if held is not None} for record in found]
+
+
+def _split_records(X: Sequence[Mapping[Hashable, Any]], column: Hashable) -> tuple[Any, Any]:
+    for t, record in enumerate(X):
+        if column not in record:
+            raise ValueError(f"record {t} (from 0) has no task_column {column!r}; it has {list(record)[:10]}")
+    rest = [{name: held for name, held in record.items() if name != column} for record in X]
+    return rest, [record[column] for record in X]
+
+
+def _split_frame(X: Any, column: Hashable, names: list[Hashable]) -> tuple[Any, Any]:
+    if isinstance(column, int) and column not in names:
+        column = names[_checked(column, len(names))]
+    if column not in names:
+        raise ValueError(f"task_column {column!r} is not among the columns {names[:10]}")
+    tasks = X[column].to_pylist() if hasattr(X, "column_names") else X[column].to_numpy()
+    if hasattr(X, "column_names"):
+        return X.drop_columns([column]), tasks
+    return (X.drop(columns=column) if hasattr(X, "iloc") else X.drop(column)), tasks
+
+
+def _split_array(X: Any, column: Hashable) -> tuple[Any, Any]:
+    if not isinstance(column, (int, np.integer)):
+        raise ValueError(f"task_column {column!r} is a name, and X is an array without names: give an index")
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    kept = np.delete(np.arange(X.shape[1]), _checked(int(column), X.shape[1]))
+    if hasattr(X, "tocsc"):
+        return X.tocsc()[:, kept].tocsr(), X.tocsc()[:, [column]].toarray().ravel()
+    return X[:, kept], X[:, column]
+
+
+def _checked(column: int, width: int) -> int:
+    if not -width <= column < width:
+        raise ValueError(f"task_column {column} is not among the {width} columns")
+    return column
+
+
+class Form:
+    """The form of arrays and frames that a model learned from: their width and the names of their columns, if any."""
+
+    def __init__(self, width: int | None = None, names: NDArray[Any] | None = None) -> None:
+        self.width, self.names = width, names
+
+
+@cache
+def _expecting(owner: str) -> type:
+    """A class that scikit-learn's validation names in its messages as if it were the estimator."""
+
+    def tags(self: Any) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+    return type(owner, (), {"__sklearn_tags__": tags})
+
+
+def validated(
+    owner: str, form: Form, X: Any, y: Any, reset: bool, labels: Any = None, dtype: str = "float64"
+) -> tuple[Rows, int, Any]:
+    """X as compiled code takes it, its width, and y, checked by scikit-learn against the form learned from.
+
+    Parameters
+    ----------
+    owner : str
+        The estimator's class, for messages.
+    form : Form
+        Changed in place if ``reset``.
+    X, y
+        The records and their labels; ``y="no_validation"`` says that there are none.
+    reset : bool
+        Whether these records decide on the form.
+    labels : Labels, optional
+        What y may be.
+    dtype : str
+        Of the rows.
+    """
+    if labels is not None and not labels.plain and not isinstance(y, str):
+        rows, width, _ = validated(owner, form, X, "no_validation", reset, dtype=dtype)
+        if len(labels.array(y)) != length(rows):
+            raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
+        return rows, width, y
+    numeric = labels is not None and labels.numeric
+    check = _validated_table if hasattr(X, "column_names") else _validated_data
+    checked = check(owner, form, X, y, numeric, reset)
+    if isinstance(checked, tuple):
+        checked, y = checked
+        labels.check(y)
+    require_usable(checked, "X", form.names)
+    return as_rows(checked, dtype), checked.shape[1], y
+
+
+def _validated_data(owner: str, form: Form, X: Any, y: Any, numeric: bool, reset: bool) -> Any:
+    from sklearn.utils.validation import validate_data
+
+    estimator: Any = _expecting(owner)()
+    if not reset and form.width is not None:
+        estimator.n_features_in_ = form.width
+    if not reset and form.names is not None:
+        estimator.feature_names_in_ = form.names
+    of_y = {} if isinstance(y, str) else {"y_numeric": numeric}
+    checked = validate_data(
+        estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, ensure_all_finite=False, **of_y
+    )
+    if reset:
+        form.width, form.names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
+    return checked
+
+
+def _validated_table(owner: str, form: Form, table: Any, y: Any, numeric: bool, reset: bool) -> Any:
+    """Validate an Arrow table as scikit-learn's ``validate_data`` would, which cannot read one in every version."""
+    from sklearn.utils.validation import check_array, check_X_y
+
+    names = np.array(table.column_names, dtype=object)
+    expected = names if reset or form.names is None else form.names
+    if expected.tolist() != names.tolist():
+        raise ValueError(f"X has columns {table.column_names[:10]}, expected {expected[:10].tolist()}")
+    if not reset and len(names) != form.width:
+        raise ValueError(f"X has {len(names)} features, but the model is expecting {form.width}")
+    X = np.column_stack([np.asarray(column) for column in table.columns])
+    numbers: Any = {"dtype": NUMBERS, "ensure_all_finite": False}
+    checked = check_array(X, **numbers) if isinstance(y, str) else check_X_y(X, y, y_numeric=numeric, **numbers)
+    if reset:
+        form.width, form.names = len(names), names
+    return checked
+
+
+def require_usable(X: Any, what: str, names: Sequence[Hashable] | NDArray[Any] | None = None) -> None:
+    """Refuse NaN, infinity and numbers whose squares may overflow, in an array or CSR matrix.
+
+    Raises
+    ------
+    ValueError
+        For the first of them; the message names its column and record, and says what can be done.
+    """
+    values = X.data if hasattr(X, "indptr") else X
+    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= LARGEST_VALUE:  # not so with NaN
+        return
+    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))[0]
+    if hasattr(X, "indptr"):
+        row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
+    else:
+        row, column = divmod(wrong, X.shape[1])
+    place = int(column) if names is None else names[column]
+    raise ValueError(
+        f"{what} contains {_named(float(values.flat[wrong]))}, in column {place!r} "
+        f"of record {row} (from 0): leave such records out, or put another number there (0 says nothing)"
+    )
+
+
+def _named(number: float) -> str:
+    if number != number:
+        return "NaN"
+    return f"{number!r}, beyond the limit of {LARGEST_VALUE:g}" if np.isfinite(number) else "infinity"
+
+
+def as_rows(X: Any, dtype: str) -> Rows:
+    """A validated array or sparse matrix as compiled code takes it; repeated entries of a record are added up."""
+    if not hasattr(X, "indptr"):
+        return Dense(_writeable(np.ascontiguousarray(X, dtype)))
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return csr_rows(X, dtype)
+
+
+def block_rows(X: Any, dtype: str) -> tuple[Rows, int]:
+    """The records of a block and their width, taken as valid."""
+    return (csr_rows(X, dtype) if hasattr(X, "indptr") else as_rows(X, dtype)), X.shape[1]
+
+
+def as_array(rows: Rows, features: int) -> Any:
+    """The records as a dense array or a CSR matrix again."""
+    if is_dense(rows):
+        return rows.values
+    from scipy.sparse import csr_array
+
+    return csr_array((rows.values, rows.features, rows.starts), shape=(length(rows), features))  # type: ignore[union-attr]
+
+
+def is_dense(rows: Rows) -> bool:
+    """True for dense rows."""
+    return not hasattr(rows, "starts")
+
+
+def length(rows: Rows) -> int:
+    """The number of records."""
+    return len(rows.values) if is_dense(rows) else len(rows.starts) - 1  # type: ignore[union-attr]
+
+
+def csr_rows(X: Any, dtype: str) -> Csr:
+    """A CSR matrix as it is, whatever order its entries are in."""
+    return Csr(
+        _writeable(X.data.astype(dtype, copy=False)),
+        _writeable(X.indices.astype(np.int32, copy=False)),
+        _writeable(X.indptr.astype(np.int64, copy=False)),
+    )
+
+
+def encoded(encoder: Encoder, records: Sequence[Mapping[str, Any]], learning: bool) -> Csr:
+    """Dictionaries as the rows that the encoder makes of such records in files."""
+    parts = [encoder.encode_one(record, update=learning) for record in records]
+    starts = np.cumsum([0, *(len(values) for _, values in parts)])
+    features, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Csr(values, features, starts)
+
+
+def of_type(rows: Csr, dtype: str) -> Csr:
+    """Records with float64 values, with values of the type that arrays would be brought to."""
+    return rows if dtype == "float64" else rows._replace(values=rows.values.astype(dtype))
+
+
+def _writeable(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only array would make numba compile everything once more."""
+    return array if array.flags.writeable else array.copy()
+
+
+def task_labels(task: Any, n: int, known: Collection[Hashable] = ()) -> NDArray[Any]:
+    """One task label a record; ``known`` are the tasks learned so far.
+
+    Raises
+    ------
+    ValueError
+        If there is not one task a record, or none at all where others had one.
+    """
+    if task is None:
+        return np.full(n, only_task(known), np.int64)
+    labels = task.to_pylist() if hasattr(task, "to_pylist") else task
+    labels = _objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    if labels.shape != (n,):
+        raise ValueError(f"task must name one task a record: got shape {labels.shape} for {n} records")
+    return labels
+
+
+def only_task(known: Collection[Hashable]) -> int:
+    """The task of records that name none.
+
+    Raises
+    ------
+    ValueError
+        If the tasks learned so far had names: nobody means a task of no name beside them.
+    """
+    if known and (len(known) > 1 or ONLY_TASK not in known):
+        raise ValueError(f"task is missing: the tasks learned have names, such as {next(iter(known))!r}; give task=")
+    return ONLY_TASK
+
+
+def refuse_twins(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
+    """Refuse to take a task for a new one that is known by the same name as a number, or as text.
+
+    Raises
+    ------
+    ValueError
+        For the first such task.
+    """
+    for task in unseen:
+        twin = _twin(task)
+        if twin is not None and twin in known:
+            raise ValueError(f"task {task!r} is not known, and {twin!r} is: is it meant, and of another type?")
+
+
+def _twin(task: Hashable) -> Hashable:
+    """The text of a number, or the whole number of a text."""
+    if isinstance(task, str):
+        return int(task) if task.isdecimal() else None
+    return str(task) if isinstance(task, int) else None
+
+
+def one_task(task: Hashable) -> Hashable:
+    """The label of one task, NumPy's numbers and strings turned into Python's.
+
+    Raises
+    ------
+    ValueError
+        If it is missing (None or NaN).
+    TypeError
+        If no dictionary can hold it.
+    """
+    if type(task) is str:
+        return task
+    try:
+        hash(task)
+    except TypeError:
+        raise TypeError(f"task must be a label such as text, a number or a tuple of them, got {task!r}") from None
+    if task is None or task != task:
+        raise ValueError(f"the task of the record is missing: {task!r}")
+    return task.item() if isinstance(task, np.generic) else task
+
+
+def _objects(labels: Sequence[Hashable]) -> NDArray[Any]:
+    """Labels as an array of one entry each, tuples among them too, none turned into another type."""
+    array = np.empty(len(labels), dtype=object)
+    for t, label in enumerate(labels):
+        array[t] = label
+    return array

@@ -1,0 +1,328 @@
+"""Records of several views as users give them, checked and brought to the form that learners take."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.numeric.trees import below
+from coterie.numeric.views.forms import emptied, side_by_side
+from coterie.views import ViewRecords, Views, Vocabulary, view_from_json
+
+from . import tabular
+from .block import Block
+from .input import Arrays, InputOptions, Labels, Records, Undo
+from .view_encoding import ViewEncoder, require_one_space
+
+
+@dataclass(frozen=True, eq=False)
+class PartialBlock:
+    """A view's block of records of which some are without this view.
+
+    Parameters
+    ----------
+    block : array, sparse matrix, data frame or list of dictionaries, n rows
+        The view; rows of records without it may hold anything.
+    present : array of bool, shape (n,)
+        Which records have it.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> sound = ct.PartialBlock([[1.0], [0.0], [-2.0]], present=[True, False, True])
+    >>> model = ct.OrthogonalMultiviewPerceptron(p=1).partial_fit([sound, [[1.0], [-1.0], [0.5]]], [1, 0, 0])
+    >>> model.decision_function([sound, None])
+    array([ 1.,  0., -2.])
+    """
+
+    block: Any
+    present: ArrayLike
+
+
+def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:
+    """The views of the first records that a model sees; ``given`` are those that its user has named.
+
+    Raises
+    ------
+    TypeError
+        If X is neither a list of blocks, nor a dictionary of them, nor a list of dictionaries of dictionaries.
+    """
+    if given is not None:
+        return list(given)
+    if getattr(X, "views", None) is not None:  # records from a file
+        return list(X.views.names)
+    if isinstance(X, Mapping):
+        return list(X)
+    if not isinstance(X, (list, tuple)):
+        raise TypeError(
+            "X must be a list of blocks, one a view, a dictionary name -> block, or a list of records that are "
+            f"dictionaries name -> features; got {type(X).__name__}"
+        )
+    return (
+        list(dict.fromkeys(name for record in X for name in record)) if tabular.is_records(X) else list(range(len(X)))
+    )
+
+
+def present_in(X: Any, names: Sequence[Hashable]) -> list[Hashable]:
+    """Those of the views that have a block; all of them, where records are no blocks."""
+    if isinstance(X, Mapping):
+        return [name for name in names if X.get(name) is not None]
+    if hasattr(X, "views") or tabular.is_records(X):
+        return list(names)
+    return [name for name, block in zip(names, X, strict=False) if block is not None]
+
+
+class ViewInput:
+    """The form of records that have several views: a block a view, or dictionaries of dictionaries of features.
+
+    Attributes
+    ----------
+    given : list or None
+        The names of the views, where the user has given them.
+    one_space : bool
+        True if all views must have the same features.
+    views : Views or None
+        The views of the records learned from, their widths and the names of their features.
+    encoder : ViewEncoder or None
+        How records of files became rows; dictionaries are read the same way.
+    """
+
+    has_tasks: ClassVar[bool] = False
+    width: int | None = None
+    names: NDArray[Any] | None = None
+    numbers: dict[str, int] | None = None
+    feature_names: list[str] | None = None
+
+    def __init__(self, one_space: bool) -> None:
+        self.given: Sequence[Hashable] | None = None
+        self.one_space = one_space
+        self.views: Views | None = None
+        self.encoder: ViewEncoder | None = None
+        self._owner = ""
+
+    def configure(self, options: InputOptions) -> None:
+        """Read as these parameters say from now on."""
+        self._owner, self.given = options.owner, options.views
+
+    def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
+        """Records to predict; features of dictionaries that nobody has seen are left out."""
+        if isinstance(X, Block):
+            return self.read_block(X, first=False)
+        self._refuse_tasks(task)
+        if self.encoder is not None and tabular.is_records(X):
+            return self._records(self.encoder.records(X, update=False))
+        names_of(X, self.given)
+        if tabular.is_records(X):
+            return self._records(self._views.records(X, grow=False))
+        return self._records(read_views(X, self._views, self.given, self.one_space)[0])
+
+    def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
+        """The only task for each record."""
+        return np.asarray(self.read(X, task, known).task)
+
+    def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
+        """Records to learn from, and their labels; the views of the ``first`` ones are those of all."""
+        self._refuse_tasks(task)
+        if self.encoder is not None and tabular.is_records(X):
+            _require_one_each(y, len(X), labels)
+            return self._records(self.encoder.records(X, update=True)), y
+        records, views = read_views(X, None if first else self.views, self.given, self.one_space)
+        _require_one_each(y, len(records), labels)
+        self.views = views
+        return self._records(records), y
+
+    def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
+        """Records to learn from with one task label each, checked after their labels."""
+        return records
+
+    def read_block(self, block: Block, first: bool) -> Records:
+        """The records of a block that has been validated; those of a file name their views."""
+        views = block.X.views
+        if views is not None and first:
+            if self.given is not None and list(self.given) != views.names:
+                raise ValueError(f"views={list(self.given)!r} are not those of the file, {views.names!r}")
+            require_one_space(self.one_space, views.names, views.widths)
+            self.views = views
+        elif views is not None and (views.names, views.widths) != (self._views.names, self._views.widths):
+            came, kept = (dict(zip(each.names, each.widths, strict=True)) for each in (views, self._views))
+            raise ValueError(f"the views and their widths are {came}, and the model learned {kept}")
+        return self._records(block.X)
+
+    def as_block(self, records: Records, y: NDArray[Any]) -> Block:
+        """Records and labels as a validated block."""
+        return Block(records.rows, y, None, np.arange(1, len(records.rows) + 1))
+
+    def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
+        """One record given as a dictionary of dictionaries, and the only task."""
+        self._refuse_tasks(task)
+        if not isinstance(x, Mapping):
+            raise TypeError(f"one record is a dictionary view -> features, got {type(x).__name__}; lists hold several")
+        return x, tabular.ONLY_TASK
+
+    def read_one(
+        self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
+    ) -> tuple[ViewRecords, int, Hashable]:
+        """One record given as a dictionary name of a view -> dictionary of its features; absent views are left out."""
+        x, task = self.split_one(x, task, known)
+        if self.encoder is not None:
+            return self.encoder.records([x], update=learning), 0, task
+        if not learning:
+            return self._views.records([x], grow=False), 0, task
+        records, self.views = read_views([x], self.views, self.given, self.one_space)
+        return records, 0, task
+
+    @property
+    def _views(self) -> Views:
+        """The views, which something has been learned of."""
+        assert self.views is not None  # noqa: S101 - a model that is fitted has views
+        return self.views
+
+    def _refuse_tasks(self, task: Any) -> None:
+        if task is not None:
+            raise ValueError(f"{self._owner} has no tasks: leave task out")
+
+    def _records(self, records: ViewRecords) -> Records:
+        return Records(records, 0, np.zeros(len(records), np.int64))
+
+    # -- states ---------------------------------------------------------------------------------------------------
+
+    def snapshot(self, fitted: bool) -> Undo:
+        """A function that takes back what was noted of records since, for records that are refused."""
+        before = self.views if fitted else None
+        sizes = [] if before is None else before.sizes()
+
+        def undo() -> None:
+            self.views = before
+            if before is not None:
+                before.shorten(sizes)
+
+        return undo
+
+    def has_room(self, state: Any, width: int) -> bool:
+        """True if the state has room for the views as they are."""
+        return tuple(self._views.widths) == tuple(state.widths)
+
+    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
+        """The state of a learner before the first round, for the views as they are."""
+        learner.check(self._views.names)
+        state = learner.init_views(self._views.names, self._views.widths, tabular.is_dense(records.rows.rows))
+        learner.fit_widths(state, self._views.widths)
+        return state
+
+    def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
+        """Make room in the state for the views as they are."""
+        learner.fit_widths(state, self._views.widths)
+
+    # -- files ----------------------------------------------------------------------------------------------------
+
+    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything noted of records, as data with a JSON form and named arrays."""
+        data: dict[str, Any] = {"view": self._views.to_json()}
+        if self.encoder is None:
+            return data, {}
+        data["encoder"], arrays = self.encoder.to_state()
+        return data, {f"encoder.{name}": array for name, array in arrays.items()}
+
+    def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
+        """The state that a learner has kept in a file."""
+        return learner.restore(data["state"], arrays, view_from_json(data["view"]).names)
+
+    def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
+        """Undo :meth:`to_saved`."""
+        self.views = view_from_json(data["view"])
+        if "encoder" in data:
+            self.encoder = ViewEncoder.from_state(data["encoder"], below(arrays, "encoder."))
+
+
+def read_views(
+    X: Any, views: Views | None, given: Sequence[Hashable] | None, one_space: bool
+) -> tuple[ViewRecords, Views]:
+    """Records, and the views as they are with them; ``views`` are those learned so far, if any.
+
+    With ``views`` of dictionaries their feature names are taken up in place.
+
+    Raises
+    ------
+    ValueError
+        For views that are unknown, of a width other than before, or that disagree on the number of records, and for
+        what scikit-learn refuses of a block.
+    """
+    found = names_of(X, given)
+    if views is None:
+        views = Views(found, [0] * len(found))
+        if tabular.is_records(X):
+            words = [Vocabulary()] * len(found) if one_space else [Vocabulary() for _ in found]
+            views = Views(found, [0] * len(found), words)
+    if tabular.is_records(X):
+        return views.records(X, grow=True), views
+    if views.words is not None:
+        raise ValueError("the model learned from dictionaries of features: give a list of such records, not blocks")
+    return _blocks(X, views, one_space)
+
+
+def _require_one_each(y: Any, n: int, labels: Labels) -> None:
+    """Refuse labels that are not one a record."""
+    if np.ndim(y) != 1 or len(y) != n:
+        raise ValueError(f"y must hold one label a record: got shape {np.shape(y)} for {n} records")
+    labels.check(y)
+
+
+def _blocks(X: Any, views: Views, one_space: bool) -> tuple[ViewRecords, Views]:
+    given: list[Any] = [None] * len(views)
+    if isinstance(X, Mapping):
+        for name, block in X.items():
+            given[views.place(name)] = block
+    elif len(X) != len(views):
+        raise ValueError(f"X must have one block a view, None for one that is absent: got {len(X)} for {len(views)}")
+    else:
+        given = list(X)
+    blocks = [_block(block, name) for block, name in zip(given, views.names, strict=True)]
+    n = _length(blocks, views.names)
+    widths = _widths(blocks, views, one_space)
+    alone = [None if each is None else each[0] for each in blocks]
+    present = np.stack([np.zeros(n, bool) if each is None else each[1] for each in blocks], axis=1)
+    return ViewRecords(side_by_side(alone, widths, n), present), Views(views.names, widths)
+
+
+def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
+    """A block as an array or a CSR matrix, and which of its rows are there."""
+    if block is None:
+        return None
+    from sklearn.utils.validation import check_array
+
+    part = block if hasattr(block, "present") else PartialBlock(block, None)  # type: ignore[arg-type]
+    if tabular.is_records(part.block):
+        raise TypeError(f"the block of view {name!r} holds dictionaries: give records as dictionaries of dictionaries")
+    held = np.column_stack(part.block.columns) if hasattr(part.block, "column_names") else part.block
+    n = held.shape[0] if hasattr(held, "shape") else len(held)
+    present = np.ones(n, bool) if part.present is None else np.asarray(part.present)
+    if present.shape != (n,) or present.dtype != bool:
+        raise ValueError(f"present of view {name!r} must be one bool a record, shape ({n},), got shape {present.shape}")
+    if not present.all():
+        held = emptied(held if hasattr(held, "indptr") else np.array(held, np.float64, ndmin=2), present)
+    checked = check_array(held, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+    tabular.require_usable(checked, f"view {name!r}")
+    return checked, present
+
+
+def _length(blocks: Sequence[Any], names: Sequence[Hashable]) -> int:
+    lengths = {name: len(each[1]) for name, each in zip(names, blocks, strict=True) if each is not None}
+    if not lengths:
+        raise ValueError("no view has a block: one at least is needed")
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
+        raise ValueError(f"the views must have the same records, row by row: {shown}")
+    return next(iter(lengths.values()))
+
+
+def _widths(blocks: Sequence[Any], views: Views, one_space: bool) -> list[int]:
+    found = [0 if each is None else each[0].shape[1] for each in blocks]
+    require_one_space(one_space, views.names, [now or before for now, before in zip(found, views.widths, strict=True)])
+    for name, now, before in zip(views.names, found, views.widths, strict=True):
+        if now and before and now != before:
+            raise ValueError(f"view {name!r} has {now} features, but the model is expecting {before}")
+    return [max([*found, *views.widths])] * len(views) if one_space else list(map(max, found, views.widths))

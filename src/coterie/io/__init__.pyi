@@ -1,0 +1,4 @@
+from . import lines as lines
+from . import readers as readers
+from . import schema as schema
+from . import sources as sources

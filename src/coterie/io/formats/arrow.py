@@ -1,0 +1,132 @@
+"""Parquet, and Arrow's IPC files and streams: columns as they are, checked before use."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.inputs.errors import InputError
+from coterie.io.schema import schema_kinds
+
+from .table import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from coterie.inputs.faults import Faults
+    from coterie.io.schema import Kinds
+    from coterie.io.sources import Source
+
+_BLOCK_BYTES = 1 << 25
+_PIECE_BYTES = 1 << 20
+_FILE_MAGIC = b"ARROW1\0\0"
+_STREAM_MAGIC = b"\xff\xff\xff\xff"
+
+
+def _rows_at_once(block_rows: int, columns: int) -> int:
+    """The number of rows of a block, fewer if there are many columns."""
+    return max(1, min(block_rows, _BLOCK_BYTES // (8 * max(columns, 1))))
+
+
+def _blocks(batch: pa.RecordBatch, before: int, block_rows: int) -> Iterator[Batch]:
+    """Cut a batch into blocks, rows counted from the file's first; refuse one that does not match its description."""
+    batch.validate(full=True)
+    for first in range(0, batch.num_rows, block_rows):
+        part = batch.slice(first, block_rows)
+        yield Batch(part, np.arange(part.num_rows, dtype=np.int64) + before + first + 1)
+
+
+def _pick(batch: pa.RecordBatch, wanted: Mapping[str, str]) -> pa.RecordBatch:
+    names = list(wanted)
+    return pa.RecordBatch.from_arrays([batch.column(batch.schema.get_field_index(name)) for name in names], names=names)
+
+
+class ParquetTable:
+    """One Parquet file; from standard input or compressed as a whole, by way of a temporary file."""
+
+    def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
+        from pyarrow import parquet
+
+        self._source, self._block_rows = source, block_rows
+        self._file = parquet.ParquetFile(source.local or _spooled(source))
+        source.hold(self._file.close)
+        self._schema = self._file.schema_arrow
+        self.names = list(self._schema.names)
+
+    def kinds(self) -> Kinds:
+        """The kinds that the types of the columns suggest."""
+        return schema_kinds(self._schema)
+
+    def _longest_block(self, columns: int) -> int:
+        """The number of rows of a block, fewer if they are long or wide."""
+        metadata = self._file.metadata
+        size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+        longest: int = _BLOCK_BYTES * max(metadata.num_rows, 1) // max(size, 1)
+        return max(1, min(_rows_at_once(self._block_rows, columns), longest))
+
+    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
+        """Read batch after batch, of the columns wanted only."""
+        row, rows = 0, self._longest_block(len(wanted))
+        for batch in self._file.iter_batches(rows, columns=list(wanted), use_threads=False):
+            yield from _blocks(_pick(batch, wanted), row, rows)
+            row += batch.num_rows
+            self._source.advance(row / max(self._file.metadata.num_rows, 1))
+
+
+def _spooled(source: Source) -> Any:
+    """Copy a stream into a temporary file, since Parquet is read from its end; it is deleted when closed."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the source
+    source.hold(file.close)
+    while piece := source.read(_PIECE_BYTES):
+        file.write(piece)
+    file.seek(0)
+    return file
+
+
+class ArrowTable:
+    """One Arrow IPC file or stream; a file that does not allow seeking is read as the stream that it contains."""
+
+    def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
+        self._source, self._block_rows = source, block_rows
+        is_file = source.stream.begins_with(_FILE_MAGIC)
+        if not is_file and not source.stream.begins_with(_STREAM_MAGIC):
+            raise InputError("is not Arrow IPC data", source.name)
+        self._schema, self._batches = self._open_file() if is_file and source.local else self._open_stream(is_file)
+        self.names = list(self._schema.names)
+
+    def _open_file(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        file = pa.OSFile(self._source.local)
+        self._source.hold(file.close)
+        reader = pa.ipc.open_file(file)
+        return reader.schema, self._file_batches(reader)
+
+    def _file_batches(self, reader: pa.ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
+        for i in range(reader.num_record_batches):
+            yield reader.get_batch(i)
+            self._source.advance((i + 1) / reader.num_record_batches)
+
+    def _open_stream(self, is_file: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        if is_file:
+            self._source.read(len(_FILE_MAGIC))
+        reader = pa.ipc.open_stream(pa.PythonFile(self._source.stream, mode="r"))
+        return reader.schema, self._stream_batches(reader)
+
+    def _stream_batches(self, reader: pa.ipc.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
+        yield from reader
+        # a file has a footer behind its stream, which whoever writes into a pipe wants to get rid of
+        while self._source.read(_PIECE_BYTES):
+            pass
+
+    def kinds(self) -> Kinds:
+        """The kinds that the types of the columns suggest."""
+        return schema_kinds(self._schema)
+
+    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
+        """Read batch after batch as they were written, and cut them into blocks."""
+        row, rows = 0, _rows_at_once(self._block_rows, len(wanted))
+        for batch in self._batches:
+            yield from _blocks(_pick(batch, wanted), row, rows)
+            row += batch.num_rows

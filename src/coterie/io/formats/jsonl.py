@@ -1,0 +1,187 @@
+"""JSON Lines: one object a line, decoded by msgspec into the columns wanted.
+
+Not by pyarrow, whose JSON parser (26.0) ends the process on some lines that are no JSON, such as ``null, "a": 1}``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import pyarrow as pa
+
+from coterie.inputs.errors import InputError
+from coterie.inputs.faults import Fault, Faults, clipped, shown
+from coterie.io.lines import TextRecords, split_lines, text_records
+
+from .table import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from coterie.io.schema import Kinds
+    from coterie.io.sources import Source
+
+_TYPES = {
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "str": pa.string(),
+    "list": pa.list_(pa.string()),
+}
+_KINDS = {"bool": "categorical", "int": "numeric", "float": "numeric", "str": "categorical", "list": "items"}
+_WORDS = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a string",
+    "list": "a list of strings",
+}
+_LARGEST_INT = 1 << 63
+_CHECKED: dict[str, Any] = {
+    "bool": bool,
+    "int": Annotated[int, msgspec.Meta(ge=-_LARGEST_INT, le=_LARGEST_INT - 1)],
+    "float": float,
+    "str": str,
+    "list": list[str | None],
+}
+
+
+def _type_of(value: object) -> str:
+    """The name of a JSON value's type; ``"other"`` for an object, a mixed list or a number out of range."""
+    name = type(value).__name__
+    if name == "int":
+        return "int" if -_LARGEST_INT <= value < _LARGEST_INT else "float"  # type: ignore[operator]
+    if name == "list":
+        return "list" if all(item is None or isinstance(item, str) for item in value) else "other"  # type: ignore[attr-defined]
+    return name if name in _TYPES else "other"
+
+
+def _decode(line: bytes) -> dict[str, Any] | str:
+    """Decode one line to its object, or to a sentence that says why it is none."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        hint = " (NaN and Infinity are no numbers of JSON)" if b"NaN" in line or b"Infinity" in line else ""
+        return f"is not JSON: {str(error) or 'too deeply nested'}{hint}"
+    if isinstance(value, dict):
+        return value
+    return f"{shown(line)} is not a JSON object"
+
+
+class JsonTable:
+    """One file of JSON Lines; keys that first appear after its first four mebibytes are not read."""
+
+    def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
+        self._path, self._faults, self._block_rows = source.name, faults, block_rows
+        self._pieces = text_records(source, split_lines, faults)
+        first = next(self._pieces, None)
+        if first is None:
+            raise InputError("is empty: expected a JSON object on each line", source.name)
+        self._first = first
+        self._seen = self._types(self._first)
+        self.names = list(self._seen)
+        if not self._seen:
+            message = _decode(self._first.record(0))
+            raise InputError(message if isinstance(message, str) else "the object has no key", source.name, 1)
+
+    @staticmethod
+    def _types(records: TextRecords) -> dict[str, str]:
+        """The most frequent type of each key's values in some records; float if not all numbers are whole."""
+        seen: dict[str, Counter[str]] = {}
+        for row in range(len(records)):
+            decoded = _decode(records.record(row))
+            for key, value in decoded.items() if isinstance(decoded, dict) else ():
+                counts = seen.setdefault(key, Counter())
+                if value is not None and value != []:
+                    counts[_type_of(value)] += 1
+        for counts in seen.values():
+            if counts["float"]:
+                counts["float"] += counts.pop("int", 0)
+        return {key: max(counts, key=lambda name: counts[name], default="null") for key, counts in seen.items()}
+
+    def kinds(self) -> Kinds:
+        """The kinds of columns: numbers are numeric, strings and truth values categorical, lists of strings items."""
+        return {name: self._kind(found) for name, found in self._seen.items()}
+
+    @staticmethod
+    def _kind(found: str) -> tuple[str | None, str]:
+        if found in _KINDS:
+            return _KINDS[found], ""
+        empty = "it is empty in the first rows"
+        return None, empty if found == "null" else "it holds objects or lists of other things than strings"
+
+    def _wanted_type(self, name: str, use: str) -> str:
+        """The type to read a column as: that of its use, or else the one it had in the first rows."""
+        found = self._seen.get(name, "null")
+        if use in ("numeric", "items", "text"):
+            return {"numeric": "float", "items": "list", "text": "str"}[use]
+        return found if found in _TYPES and found != "list" else "str"
+
+    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
+        """Parse piece after piece; the label and the task keep the type that they have in the first block."""
+        types = {name: self._wanted_type(name, use) for name, use in wanted.items()}
+        decode = _column_decoder(types)
+        pieces = chain([self._first], self._pieces)
+        for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
+            columns = decode(records)
+            yield Batch(columns, records.line) if columns is not None else self._parse_doubtful(records, types)
+
+    def _parse_doubtful(self, records: TextRecords, types: Mapping[str, str]) -> Batch:
+        """Decode line by line, report the bad ones, and keep the others."""
+        decoded = [_decode(records.record(row)) for row in range(len(records))]
+        found = [
+            fault
+            for row, value in enumerate(decoded)
+            if records.record(row).strip()
+            for fault in _check(row, value, types)
+        ]
+        good = self._faults.reject(found, self._path, records.line)
+        good &= [isinstance(value, dict) for value in decoded]
+        kept = [value for value, use in zip(decoded, good, strict=True) if use and isinstance(value, dict)]
+        arrays = [_array([value.get(name) for value in kept], kind) for name, kind in types.items()]
+        return Batch(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good])
+
+
+def _check(row: int, value: dict[str, Any] | str, types: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield the faults of a decoded line."""
+    if isinstance(value, str):
+        yield Fault(row, None, value)
+        return
+    for name, kind in types.items():
+        item = value.get(name)
+        fits = item is None or _type_of(item) == kind or (kind == "float" and _type_of(item) == "int") or item == []
+        if not fits:
+            yield Fault(row, name, f"{clipped(msgspec.json.encode(item))} is not {_WORDS[kind]}")
+
+
+def _array(values: list[Any], kind: str) -> pa.Array:
+    if kind == "float":
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values, _TYPES[kind])
+
+
+def _column_decoder(types: Mapping[str, str]) -> Callable[[TextRecords], pa.RecordBatch | None]:
+    """Make a function that decodes a piece at once; it returns None if a line is not an object of these types."""
+    attributes = [f"f{i}" for i in range(len(types))]
+    fields = [(name, _CHECKED[kind] | None, None) for name, kind in zip(attributes, types.values(), strict=True)]
+    try:
+        record = msgspec.defstruct("Record", fields, rename=dict(zip(attributes, types, strict=True)), gc=False)
+    except ValueError:
+        # a key with a quote or a backslash in it: line by line, then
+        return lambda records: None
+    decoder = msgspec.json.Decoder(record)
+
+    def decode(records: TextRecords) -> pa.RecordBatch | None:
+        try:
+            rows = decoder.decode_lines(records.span())
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        columns = [list(map(attrgetter(name), rows)) for name in attributes]
+        arrays = [pa.array(values, _TYPES[kind]) for values, kind in zip(columns, types.values(), strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, names=list(types)) if len(rows) == len(records) else None
+
+    return decode

@@ -1,0 +1,229 @@
+"""svmlight and Vowpal Wabbit text: rows that name their own features, parsed by compiled code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from coterie.inputs.faults import Fault, Faults, shown
+from coterie.inputs.keys import HashedFeatures
+from coterie.io.lines import TextRecords, split_lines, text_records
+from coterie.numeric.core import fields
+from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key
+from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
+from coterie.numeric.text.vowpal import namespaces, number_words, parse_vowpal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from coterie.inputs.view_encoding import ViewEncoder
+    from coterie.io.sources import Source
+
+_NAMESPACE = re.compile(rb"\|([^\s|:]*)")
+
+_MESSAGES = {
+    fields.NOT_A_LABEL: "the label {word} is not a number",
+    fields.NOT_A_NUMBER: "{word} does not hold a finite number within ±1e100",
+    fields.NOT_AN_INDEX: "{word} does not begin with a whole number as its index",
+    fields.INDEX_TOO_LARGE: "the index in {word} is beyond the {d} columns of bits={bits}; read with more bits",
+    fields.NOT_A_QUERY: "{word} is no whole number as the task",
+    fields.SECOND_QUERY: "{word} is a second task in one row",
+    fields.NO_COLON: "{word} is not of the form index:value",
+    fields.NO_BAR: "the line has no '|' before its features",
+    fields.NO_NAME: "{word} is a value without a feature's name",
+    fields.NOT_AN_IMPORTANCE: "the importance {word} is not a number of 0 or more",
+    fields.HEADER_TOO_LONG: "{word} is one word too many before '|'; expected label, importance, base and tag",
+    fields.NO_TASK: "the namespace {task!r}, which holds the task, is empty or missing",
+    fields.NO_LABEL: "the label is missing, which earlier rows have",
+}
+_UNEXPECTED_LABEL = "the row has a label, which earlier rows do not"
+_UNEXPECTED_TASK = "the row has a task, which earlier rows do not"
+_MISSING_TASK = "the row has no qid:, which earlier rows have"
+
+
+class Rows(NamedTuple):
+    """Consecutive good records in the form that `Block` takes."""
+
+    entries: HashedFeatures
+    label: NDArray[Any] | None
+    task: NDArray[Any] | None
+    place: NDArray[np.int64]
+    view: NDArray[np.int64] | None = None
+
+
+@dataclass
+class RowSchema:
+    """Facts that the first record of a stream fixes for all: labels and tasks are there, or not."""
+
+    label: bool | None = None
+    task: bool | None = None
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+class _Parsed(NamedTuple):
+    """Parsed rows of either format."""
+
+    entries: HashedFeatures
+    label: NDArray[np.float64]
+    task: NDArray[Any] | None
+    fault: NDArray[np.int8]
+    token: NDArray[np.int64]
+    view: NDArray[np.int64] | None = None
+
+
+class RowParser(Protocol):
+    """A parser of the records of one format."""
+
+    @property
+    def bits(self) -> int:
+        """The logarithm to base 2 of the number of columns."""
+
+    @property
+    def task(self) -> str | None:
+        """The namespace that holds the task, if the format lets the caller choose one."""
+
+    def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
+        """Parse; the task is None where the format or the options give none."""
+
+
+@dataclass(frozen=True)
+class SvmlightParser:
+    """svmlight with 2**bits columns; the task is a number, `NO_QUERY` where a row has none."""
+
+    bits: int
+    task: str | None = None
+
+    def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
+        """Parse; the task is the number after ``qid:``."""
+        rows = parse_svmlight(data, records.start, records.stop, 1 << self.bits)
+        entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
+        return _Parsed(entries, rows.label, rows.query, rows.fault, rows.token)
+
+
+@dataclass(frozen=True)
+class VowpalParser:
+    """Vowpal Wabbit text, hashed to 2**bits columns; the task is the first feature of a namespace."""
+
+    bits: int
+    task: str | None
+    schema: RowSchema
+
+    def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
+        """Parse; the task is a string."""
+        name = as_bytes(encode_key(self.task or ""))
+        rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits))
+        entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
+        if (rows.importance != 1.0).any():
+            self.schema.notes["importance"] = "importance weights are not used"
+        return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token)
+
+    def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[Any] | None:
+        """The task of each row; equal ones are one object."""
+        if self.task is None:
+            return None
+        first, numbers = number_words(data, place)
+        words = [data[start:stop].tobytes().decode() for start, stop in place[first].tolist()]
+        return np.array(words, object)[numbers]
+
+
+class ViewParser:
+    """Vowpal Wabbit text whose namespaces belong to views; ``decide`` makes the encoder from those found first."""
+
+    task: None = None
+
+    def __init__(
+        self, bits: int, encoder: ViewEncoder | None, decide: Callable[[list[str]], ViewEncoder], schema: RowSchema
+    ) -> None:
+        self.bits, self._encoder, self._decide, self._schema = bits, encoder, decide, schema
+
+    @property
+    def known(self) -> ViewEncoder:
+        """The encoder, which the first rows decide if none was given."""
+        if self._encoder is None:
+            raise ValueError("no row has been parsed yet")
+        return self._encoder
+
+    def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
+        """Parse; an entry's view is its place among the views."""
+        if self._encoder is None:
+            self._encoder = self._decide(namespaces_in(records))
+        parts = self._encoder.parts
+        wanted = namespaces([name for each in parts for name in each.own], [n for each in parts for n in each.called])
+        rows = parse_vowpal(data, records.start, records.stop, as_bytes(b""), bit_mask(self.bits), wanted)
+        total = rows.indptr[-1]
+        if (rows.importance != 1.0).any():
+            self._schema.notes["importance"] = "importance weights are not used"
+        view = np.repeat(np.arange(len(parts)), [len(each.own) for each in parts])[rows.namespace[:total]]
+        entries = HashedFeatures(np.diff(rows.indptr), rows.indices[:total], rows.values[:total])
+        return _Parsed(entries, rows.label, None, rows.fault, rows.token, view)
+
+
+def namespaces_in(records: TextRecords) -> list[str]:
+    """The names of the namespaces in some rows, in order of first appearance; ``""`` is the one without a name."""
+    found = (name for row in range(len(records)) for name in _NAMESPACE.findall(records.record(row)))
+    return [name.decode("utf-8", "replace") for name in dict.fromkeys(found)]
+
+
+def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser, schema: RowSchema) -> Iterator[Rows]:
+    """Yield the rows of a file, block after block, without blank lines and comments."""
+    pieces = text_records(source, split_lines, faults)
+    for records in chain.from_iterable(piece.parts(block_rows) for piece in pieces):
+        parsed = parse(as_bytes(records.data), records)
+        _fix_schema(schema, parsed)
+        found = [*_parser_faults(parsed, records, parse), *_schema_faults(schema, parsed)]
+        good = faults.reject(found, source.name, records.line) & (parsed.fault == fields.GOOD)
+        if good.any():
+            yield _good_rows(parsed, records, good, schema)
+
+
+def _fix_schema(schema: RowSchema, parsed: _Parsed) -> None:
+    """Fix by the first good row whether there are labels and tasks."""
+    good = np.flatnonzero(parsed.fault == fields.GOOD)
+    if schema.label is None and len(good):
+        schema.label = not np.isnan(parsed.label[good[0]])
+        schema.task = bool(_has_task(parsed)[good[0]])
+
+
+def _has_task(parsed: _Parsed) -> NDArray[np.bool_]:
+    """True for each row that names a task."""
+    if parsed.task is None:
+        return np.zeros(len(parsed.label), dtype=bool)
+    there: NDArray[np.bool_] = parsed.task != NO_QUERY
+    return there
+
+
+def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> Iterator[Fault]:
+    """Yield a fault with a sentence for each code of the parser."""
+    for row in np.flatnonzero(parsed.fault > fields.GOOD):
+        word = shown(records.data[slice(*parsed.token[row])])
+        message = _MESSAGES[int(parsed.fault[row])].format(
+            word=word, d=1 << parse.bits, bits=parse.bits, task=parse.task
+        )
+        yield Fault(int(row), None, message)
+
+
+def _schema_faults(schema: RowSchema, parsed: _Parsed) -> Iterator[Fault]:
+    """Yield a fault for good rows that have a label or a task and the first had none, or the other way round."""
+    good = parsed.fault == fields.GOOD
+    labelled, tasked = ~np.isnan(parsed.label), _has_task(parsed)
+    for row in np.flatnonzero(good & (labelled != bool(schema.label))):
+        yield Fault(int(row), None, _MESSAGES[fields.NO_LABEL] if schema.label else _UNEXPECTED_LABEL)
+    for row in np.flatnonzero(good & (tasked != bool(schema.task))):
+        yield Fault(int(row), None, _MISSING_TASK if schema.task else _UNEXPECTED_TASK)
+
+
+def _good_rows(parsed: _Parsed, records: TextRecords, good: NDArray[np.bool_], schema: RowSchema) -> Rows:
+    """Leave out the rows that are not good."""
+    counts = parsed.entries.counts
+    kept = slice(None) if good.all() else np.repeat(good, counts)
+    entries = HashedFeatures(counts[good], parsed.entries.indices[kept], parsed.entries.values[kept])
+    label = parsed.label[good] if schema.label else None
+    task = parsed.task[good] if schema.task and parsed.task is not None else None
+    view = None if parsed.view is None else parsed.view[kept]
+    return Rows(entries, label, task, records.line[good], view)

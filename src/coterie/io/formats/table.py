@@ -1,0 +1,38 @@
+"""The interface of formats of named columns to the reader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from coterie.io.schema import Kinds
+
+LABEL = "label"
+TASK = "task"
+
+
+class Batch(NamedTuple):
+    """Consecutive records: the columns wanted, and the line or row of each record."""
+
+    columns: pa.RecordBatch
+    place: NDArray[np.int64]
+
+
+class Table(Protocol):
+    """One opened file of named columns."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+
+    def kinds(self) -> Kinds:
+        """The kind of each column that the first records suggest; nothing if there is no record."""
+
+    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
+        """Yield all records; `wanted` gives each column's use: a kind of feature, `LABEL` or `TASK`."""

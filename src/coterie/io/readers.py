@@ -1,0 +1,448 @@
+"""Readers of files: records as blocks of feature rows, in bounded memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast
+
+from coterie.inputs.block import Block
+from coterie.inputs.encoding import Encoder
+from coterie.inputs.errors import FieldError, InputError
+from coterie.inputs.faults import Fault, Faults, reading, require_column, require_distinct
+from coterie.inputs.view_encoding import ViewEncoder
+from coterie.wording import listed
+
+from .schema import QUERY, ReadOptions, decide, decide_namespaces, require_row_options
+from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .formats.rows import RowParser, RowSchema
+    from .formats.table import Batch, Table
+
+TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
+ROWS = ("svmlight", "vw")
+FORMATS = TABLES + ROWS
+_LISTED = ", ".join(map(repr, FORMATS))
+_SUFFIXES = {
+    "csv": "csv",
+    "txt": "csv",
+    "tsv": "tsv",
+    "tab": "tsv",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "json": "jsonl",
+    "parquet": "parquet",
+    "pq": "parquet",
+    "arrow": "arrow",
+    "arrows": "arrow",
+    "feather": "arrow",
+    "ipc": "arrow",
+    "svm": "svmlight",
+    "svmlight": "svmlight",
+    "libsvm": "svmlight",
+    "vw": "vw",
+}
+_EXPECTED = {
+    "csv": "a header line",
+    "tsv": "a header line",
+    "jsonl": "a JSON object on each line",
+    "parquet": "Parquet data",
+    "arrow": "Arrow IPC data",
+    "svmlight": "a record on each line",
+    "vw": "a record on each line",
+}
+
+
+def detect_format(path: str, given: str | None) -> str:
+    """The format of a file: the one given, or that of its extension.
+
+    Examples
+    --------
+    >>> detect_format("logs/2013.csv.gz", None), detect_format("-", "jsonl")
+    ('csv', 'jsonl')
+    """
+    if given is not None:
+        if given not in FORMATS:
+            raise FieldError(
+                "{} is {given!r}; expected one of {all}", "format", given=given, all=", ".join(map(repr, FORMATS))
+            )
+        return given
+    found = _SUFFIXES.get(format_suffix(path))
+    if found is None:
+        place = "standard input has no extension" if path == STDIN else f"the extension of {path!r} names no format"
+        raise FieldError("{place}; give {}, one of {all}", "format", place=place, all=_LISTED)
+    return found
+
+
+def open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> Table:
+    """Open a file of named columns; its format's module is loaded now."""
+    if kind in ("csv", "tsv"):
+        from .formats.csv import CsvTable
+
+        return CsvTable(source, faults, block_rows, "\t" if kind == "tsv" else None)
+    if kind == "jsonl":
+        from .formats.jsonl import JsonTable
+
+        return JsonTable(source, faults, block_rows)
+    from .formats.arrow import ArrowTable, ParquetTable
+
+    return (ParquetTable if kind == "parquet" else ArrowTable)(source, faults, block_rows)
+
+
+class Reader:
+    """An iterable over blocks of feature rows from files, made by `read`.
+
+    Iterating starts anew from the first file and from the encoder as it was at the beginning; standard input can be
+    iterated once. The attributes describe the latest iteration.
+
+    Attributes
+    ----------
+    encoder : Encoder or None
+        Known from the first block on, or before if one was given (a copy of which learns).
+    rows : int
+        Records delivered.
+    skipped : int
+        Records left out (``on_error="skip"``).
+    skipped_examples : list of str
+        The first five reasons.
+    bytes_read : int
+        Bytes of the files behind what was delivered, before decompression.
+    bytes_total : int or None
+        Bytes of all files; None for standard input.
+    columns : dict of str to str
+        The use of each column: ``"label"``, ``"task"``, or a kind of feature.
+    dropped : dict of str to str
+        The reason for each column that was not used.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        formats: Sequence[str],
+        options: ReadOptions,
+        on_error: str,
+        block_rows: int,
+        encoder: Encoder | ViewEncoder | None,
+        update: bool,
+    ) -> None:
+        self._paths, self._formats, self._options = tuple(paths), tuple(formats), options
+        self._on_error, self._block_rows = on_error, block_rows
+        self._given = encoder.copy() if encoder is not None else None
+        self._update = update
+        self._stdin_read = False
+        self.bytes_total = total_size(paths)
+        self._restart()
+
+    def _restart(self) -> None:
+        from .formats.rows import RowSchema
+
+        self.encoder: Encoder | ViewEncoder | None = self._given.copy() if self._given is not None else None
+        self.rows = 0
+        self._faults = Faults(self._on_error)
+        self._schema: RowSchema = RowSchema()
+        self._bytes_before = 0
+        self._source: Source | None = None
+        self.columns: dict[str, str] = {}
+        self.dropped: dict[str, str] = {}
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The names of the files in messages."""
+        return tuple(STDIN_NAME if path == STDIN else path for path in self._paths)
+
+    @property
+    def path(self) -> str:
+        """The name of the file being read; after the end of the last one."""
+        return self.paths[-1] if self._source is None else self._source.name
+
+    @property
+    def skipped(self) -> int:
+        """Records left out."""
+        return self._faults.skipped
+
+    @property
+    def skipped_examples(self) -> list[str]:
+        """The first reasons why records were left out."""
+        return list(self._faults.examples)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the files read so far, before decompression."""
+        return self._bytes_before + (self._source.position if self._source is not None else 0)
+
+    def __iter__(self) -> Iterator[Block]:
+        self._restart()
+        for path, kind in zip(self._paths, self._formats, strict=True):
+            self._require_unread(path)
+            with reading(STDIN_NAME if path == STDIN else path), Source(path) as source:
+                self._source = source
+                if source.stream.empty:
+                    raise InputError(f"is empty: expected {_EXPECTED[kind]}", source.name)
+                for block in self._table_blocks(kind, source) if kind in TABLES else self._row_blocks(kind, source):
+                    self.rows += len(block)
+                    yield block
+                self._bytes_before, self._source = self.bytes_read, None
+        if not self.rows and not self.skipped:
+            raise InputError("there is no record in it", self.paths[-1])
+
+    def _require_unread(self, path: str) -> None:
+        if path == STDIN and self._stdin_read:
+            raise InputError("standard input can be read once only", STDIN_NAME)
+        self._stdin_read = self._stdin_read or path == STDIN
+
+    def _require_kind(self, path: str, source: str) -> None:
+        """Refuse an encoder that was made for another kind of rows."""
+        if self.encoder is not None and self.encoder.source != source:
+            raise InputError(f"holds {source}, and the encoder was made for {self.encoder.source}", path)
+
+    # -- files of named columns
+
+    def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
+        self._require_kind(source.name, "columns")
+        table = open_table(kind, source, self._faults, self._block_rows)
+        require_distinct(table.names, source.name)
+        if self.encoder is None:
+            kinds = table.kinds()
+            if not kinds:
+                return
+            self.encoder, self.dropped = decide(kinds, self._options, source.name)
+        wanted = self._wanted(self.encoder, table.names, source.name)
+        self.columns = wanted | self.encoder.roles
+        for batch in table.batches(wanted):
+            yield from self._encode(self.encoder, batch, wanted, source.name)
+
+    def _wanted(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str) -> dict[str, str]:
+        """The use of each column to be read; a label that only the encoder names may be missing."""
+        there = dict.fromkeys(names)
+        label = self._options.label or (encoder.label if encoder.label in there else None)
+        roles = [(label, "label"), (self._options.task or encoder.task, "task")]
+        wanted = {name: role for name, role in roles if name is not None} | dict(encoder.columns)
+        for name in wanted:
+            require_column(name, there, path)
+        return wanted
+
+    def _encode(
+        self, encoder: Encoder | ViewEncoder, batch: Batch, wanted: Mapping[str, str], path: str
+    ) -> Iterator[Block]:
+        """Leave out the rows that cannot be used, and encode the others."""
+        import pyarrow as pa
+
+        from coterie.inputs.columns import label_faults, label_values, plain
+
+        roles = {role: name for name, role in wanted.items() if role in ("label", "task")}
+        missing = {
+            role: list(label_faults(name, role, plain(batch.columns.column(name)))) for role, name in roles.items()
+        }
+        if self._options.label is None and len(missing.get("label", ())) == len(batch.place):
+            roles.pop("label", None), missing.pop("label", None)
+        found: list[Fault] = [*encoder.faults(batch.columns, path), *chain(*missing.values())]
+        good = self._faults.reject(found, path, batch.place)
+        columns = batch.columns if good.all() else batch.columns.filter(pa.array(good))
+        if columns.num_rows:
+            values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
+            X = encoder.encode_sound(columns, self._update)
+            yield Block(X, values.get("label"), values.get("task"), batch.place[good])
+
+    # -- files of rows that name their features
+
+    def _row_blocks(self, kind: str, source: Source) -> Iterator[Block]:
+        from .formats.rows import read_rows
+
+        self._require_kind(source.name, kind)
+        if self._options.views or isinstance(self.encoder, ViewEncoder):
+            yield from self._view_blocks(source)
+            return
+        encoder = self.encoder = self.encoder or self._row_encoder(kind)
+        for rows in read_rows(source, self._faults, self._block_rows, self._parser(kind, encoder), self._schema):
+            self.columns = self._row_columns(kind, encoder)
+            self.dropped = self._schema.notes
+            yield Block(encoder.assemble([rows.entries], len(rows.place)), rows.label, rows.task, rows.place)
+
+    def _view_blocks(self, source: Source) -> Iterator[Block]:
+        """Read rows whose namespaces belong to views."""
+        from .formats.rows import ViewParser, read_rows
+
+        def decided(found: list[str]) -> ViewEncoder:
+            encoder, self.dropped = decide_namespaces(found, self._options, source.name)
+            self.encoder = encoder
+            return encoder
+
+        given = self.encoder if isinstance(self.encoder, ViewEncoder) else None
+        bits = self._options.bits if given is None else given.bits
+        parse = ViewParser(bits, given, decided, self._schema)
+        for rows in read_rows(source, self._faults, self._block_rows, parse, self._schema):
+            encoder = parse.known
+            self.columns = ({"label": "label"} if self._schema.label else {}) | encoder.roles
+            self.dropped |= self._schema.notes
+            view = cast("NDArray[np.int64]", rows.view)
+            yield Block(encoder.assemble(rows.entries, view, len(rows.place)), rows.label, None, rows.place)
+
+    def _row_encoder(self, kind: str) -> Encoder:
+        options = self._options
+        return Encoder(
+            [], task=options.task, bits=options.bits, constant=options.constant, scale=options.scale, source=kind
+        )
+
+    def _parser(self, kind: str, encoder: Encoder) -> RowParser:
+        from .formats.rows import SvmlightParser, VowpalParser
+
+        if kind == "svmlight":
+            return SvmlightParser(encoder.bits)
+        return VowpalParser(encoder.bits, self._options.task or encoder.task, self._schema)
+
+    def _row_columns(self, kind: str, encoder: Encoder) -> dict[str, str]:
+        task = QUERY if kind == "svmlight" else self._options.task or encoder.task
+        used = {"label": "label"} if self._schema.label else {}
+        return used | ({str(task): "task"} if self._schema.task else {})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A summary of what a reader read and left out.
+
+    Attributes
+    ----------
+    source : str
+        The files' names.
+    rows, skipped : int
+        Records delivered, and records left out.
+    skipped_examples : tuple of str
+        Reasons for the first of them.
+    columns : dict of str to list of str
+        By role (``"label"``, ``"task"``, or a kind of feature), the columns used.
+    dropped : dict of str to str
+        The reason for each column that was not used.
+    """
+
+    source: str
+    rows: int
+    skipped: int
+    skipped_examples: tuple[str, ...]
+    columns: dict[str, list[str]]
+    dropped: dict[str, str]
+
+    @classmethod
+    def of(cls, reader: Reader) -> Reading:
+        """Summarise a reader after its last record."""
+        columns: dict[str, list[str]] = {}
+        for name, role in reader.columns.items():
+            columns.setdefault(role, []).append(name)
+        source, examples = listed(reader.paths, 3), tuple(reader.skipped_examples)
+        return cls(source, reader.rows, reader.skipped, examples, columns, dict(reader.dropped))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as data with a JSON form."""
+        return dict(vars(self)) | {"skipped_examples": list(self.skipped_examples)}
+
+
+def read(
+    source: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    label: str | None = None,
+    task: str | None = None,
+    format: str | None = None,  # noqa: A002
+    features: Sequence[str] | Mapping[str, str] | None = None,
+    ignore: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
+    bits: int = 18,
+    constant: bool = True,
+    scale: str = "none",
+    views: Mapping[str, Sequence[str]] | None = None,
+    one_space: bool = False,
+    on_error: str = "stop",
+    block_rows: int = 8192,
+    encoder: Encoder | ViewEncoder | None = None,
+    update: bool = True,
+) -> Reader:
+    r"""Read records from files as blocks of feature rows, in bounded memory.
+
+    ==========  ========================  ==============================================================
+    format      extensions                label and task
+    ==========  ========================  ==============================================================
+    csv, tsv    csv txt; tsv tab          columns, read as strings; the delimiter of csv is found out
+    jsonl       jsonl ndjson json         keys, with the type they have in the first 4 MiB
+    parquet     parquet pq                columns, with their type
+    arrow       arrow arrows feather ipc  columns, with their type (IPC files and streams)
+    svmlight    svm svmlight libsvm       the row's first number; ``qid:``, a whole number
+    vw          vw                        the row's first number; the first feature of the namespace `task`
+    ==========  ========================  ==============================================================
+
+    Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns of text are typed by the first four mebibytes:
+    numbers are numeric features, strings and truth values categorical, lists of strings items (`Encoder` tells how each
+    becomes features); in CSV a column is numeric if more than half of its values are, and dates are strings. Keys of
+    JSON that first appear later are not read. The indices of svmlight are the columns themselves; features of
+    Vowpal Wabbit text are hashed by ``namespace^feature``, and its importance weights are not used.
+
+    Parameters
+    ----------
+    source : path, glob, "-" or list of them
+        Files to read one after the other; ``"-"`` is standard input.
+    label, task : str, optional
+        Columns of the label and the task; see the table. No label need be named if none is to be read.
+    format : str, optional
+        Required if the extension does not tell.
+    features : sequence of names, or mapping of name to kind, optional
+        Columns to use as features, all others being dropped; a mapping also gives the kind: ``"numeric"``,
+        ``"categorical"``, ``"text"`` or ``"items"``. By default all columns are used but label, task and `ignore`.
+    ignore, text : name or sequence of names
+        Columns to leave out; columns of text, to be split into words.
+    bits, constant, scale
+        As in `Encoder`.
+    views : mapping of name to columns, optional
+        Read records of several views: each has these columns, or columns that fit these patterns (``"mfcc_*"``), of
+        Vowpal Wabbit text these namespaces; see `ViewEncoder`. A pattern under its own name is a view for each column
+        that it fits. All other columns are dropped.
+    one_space : bool, default False
+        Treat the j-th columns of all views as one feature, as `MultiviewPerceptron` does.
+    on_error : {"stop", "skip"}, default "stop"
+        Raise at the first bad record, or leave bad records out and count them.
+    block_rows : int, default 8192
+        Most records of a block; blocks of text are about four mebibytes at most.
+    encoder : Encoder or ViewEncoder, optional
+        The encoder of an earlier reading, a copy of which goes on. The arguments that would shape a new one are not
+        used. Its task column must exist; its label is read if the column exists and is not empty.
+    update : bool, default True
+        Let running scales go on learning; with False they stay as the encoder has them.
+
+    Returns
+    -------
+    Reader
+        Iterate over it for `Block` after `Block`.
+
+    Raises
+    ------
+    InputError
+        While reading, with file and line: a file is missing, empty or broken; a named column is missing; or, with
+        ``on_error="stop"``, a record cannot be used.
+    ValueError
+        At once, for an argument.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
+    >>> _ = path.write_text("user,price,click\nann,2.5,yes\nbob,1.5,no\n")
+    >>> reader = read(path, label="click", task="user")
+    >>> block = next(iter(reader))
+    >>> block.X.tolist(), block.y.tolist(), block.task.tolist(), block.place.tolist()
+    ([[2.5, 1.0], [1.5, 1.0]], ['yes', 'no'], ['ann', 'bob'], [2, 3])
+    >>> reader.encoder.feature_names, reader.columns
+    (('price', 'constant'), {'click': 'label', 'user': 'task', 'price': 'numeric'})
+    """
+    options = ReadOptions(label, task, features, ignore, text, bits, constant, scale, views, one_space)
+    Faults(on_error)
+    if block_rows < 1:
+        raise ValueError(f"block_rows is {block_rows!r}; expected a whole number of 1 or more")
+    paths = find_paths(source)
+    formats = [detect_format(path, format) for path in paths]
+    for kind in formats:
+        if kind in ROWS:
+            require_row_options(kind, options)
+    return Reader(paths, formats, options, on_error, block_rows, encoder, update)

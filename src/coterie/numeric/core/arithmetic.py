@@ -1,0 +1,73 @@
+"""Arithmetic that compiled loops lack: a product with a sum, a Gaussian kernel of several numbers at once, bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from .generic import no_refcount
+
+_LOG2_E = 1.4426950408889634
+#: log 2 in two parts, the first with so many trailing zeros that a whole number of them is exact.
+_LOG2_HIGH, _LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+#: exp is zero below.
+_LOWEST = -746.0
+#: Powers of two are made so many times as large, or else the least would be no normal numbers.
+_RAISED = 64.0
+#: Added to a number, it leaves in the last bits the whole number that is nearest, and what powers are raised by.
+_ROUNDER = 1.5 * 2.0**52 + _RAISED
+
+
+def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """The product of a and b with c added, rounded once: IEEE's own operation, so the same on every machine."""
+    kind = types.float64(types.float64, types.float64, types.float64)
+    return kind, lambda context, builder, signature, arguments: builder.fma(*arguments)
+
+
+fma: Any = intrinsic(_fma)
+
+
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Zeros below the lowest one of a number, which is the exponent of a power of two; 64 where there is none."""
+    kind, zero_has_them = types.uint64(types.uint64), ir.IntType(1)(0)
+    return kind, lambda context, builder, signature, arguments: builder.cttz(arguments[0], zero_has_them)
+
+
+trailing_zeros: Any = intrinsic(_trailing_zeros)
+
+
+@no_refcount
+def gaussian(scale: Any, product: Any, here: Any, there: Any) -> Any:
+    """exp(-‖x - z‖² · scale), given x · z and the squares of both."""
+    return exp_of_negative(scale * (2.0 * product - here - there))
+
+
+@no_refcount
+def exp_of_negative(v: Any) -> Any:
+    """exp(v) to 2 units in the last place, 1 above zero; no branches, so that loops work on several at once.
+
+    exp(v) = 2^m exp(r) with m whole and |r| <= log 2 / 2 (Cody and Waite).
+    """
+    v = max(min(0.0, v), _LOWEST)
+    k = fma(v, _LOG2_E, _ROUNDER)
+    m = k - _ROUNDER
+    series = _series(fma(-m, _LOG2_LOW, fma(-m, _LOG2_HIGH, v)))
+    bits = np.float64(series).view(np.int64) + (np.float64(k).view(np.int64) << 52)
+    return np.int64(bits).view(np.float64) * 2.0**-_RAISED
+
+
+@no_refcount
+def _series(r: Any) -> Any:
+    """exp(r) by its series, two terms at a time, so that less has to wait for what comes before it."""
+    q = r * r
+    p = fma(r, 1.0 / 6227020800.0, 1.0 / 479001600.0)
+    p = fma(p, q, fma(r, 1.0 / 39916800.0, 1.0 / 3628800.0))
+    p = fma(p, q, fma(r, 1.0 / 362880.0, 1.0 / 40320.0))
+    p = fma(p, q, fma(r, 1.0 / 5040.0, 1.0 / 720.0))
+    p = fma(p, q, fma(r, 1.0 / 120.0, 1.0 / 24.0))
+    p = fma(p, q, fma(r, 1.0 / 6.0, 0.5))
+    return fma(p, q, 1.0 + r)

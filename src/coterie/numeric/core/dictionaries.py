@@ -1,0 +1,103 @@
+"""Records given as dictionaries, read by compiled code: a walk in Python takes longer than learning what was read.
+
+The functions of Python's stable interface are called by name. Objects are given by their addresses (``id``), and the
+interpreter is locked meanwhile.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import typeof, types
+
+from .fields import LARGEST_VALUE
+from .generic import holds_gil
+from .packed import word
+from .records import Csr
+
+_OBJECT, _FOUND = types.intp, types.intc
+
+
+def _python(name: str, result: Any, *arguments: Any) -> Any:
+    return types.ExternalFunction(name, result(*arguments))
+
+
+_size = _python("PyDict_Size", types.intp, _OBJECT)
+_next_item = _python("PyDict_Next", _FOUND, _OBJECT, types.intp, types.intp, types.intp)
+_get_item = _python("PyDict_GetItemWithError", _OBJECT, _OBJECT, _OBJECT)
+_contains = _python("PySet_Contains", _FOUND, _OBJECT, _OBJECT)
+_as_float = _python("PyFloat_AsDouble", types.float64, _OBJECT)
+_as_integer = _python("PyLong_AsLongLong", types.int64, _OBJECT)
+_error = _python("PyErr_Occurred", _OBJECT)
+_forget_error = _python("PyErr_Clear", types.void)
+
+#: Types of values that are read without any code of Python being run.
+PLAIN = frozenset({float, int, bool, np.float64, np.float32})
+AT_PLAIN = id(PLAIN)
+
+#: Where an object keeps the address of its type, last of what every object begins with.
+TYPE = object.__basicsize__ - np.dtype(np.intp).itemsize
+
+
+def room(entries: int) -> Csr:
+    """Memory for one record of up to so many entries."""
+    return Csr(np.empty(entries), np.empty(entries, np.int32), np.zeros(2, np.int64))
+
+
+@holds_gil
+def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
+    """Write the values of a dictionary, and the numbers of its names, to arrays of its length.
+
+    Returns how many there are: all, or if it need not be ``whole`` those whose names have a number. -1 if a name lacks
+    one that must not, or values are not finite, too large in sum, or not of a :data:`PLAIN` type;
+    what was written means nothing then.
+    """
+    item = np.zeros(3, np.int64)  # how far the walk is, and the name and the value there
+    at = item.ctypes.data
+    k, kind, total = np.uint64(0), 0, 0.0
+    while _next_item(record, at, at + 8, at + 16) != 0:
+        before, kind = kind, word(item[2] + TYPE)
+        if k == values.size or (kind != before and _contains(plain, kind) != 1):
+            return -1
+        number = _as_float(item[2])
+        total += abs(number)
+        if not total <= LARGEST_VALUE or (number == -1.0 and _error() != 0):
+            _forget_error()  # an integer that no float can hold
+            return -1
+        column = _get_item(numbers, item[1])
+        if column != 0:
+            values[k], columns[k] = number, _as_integer(column)
+            k += np.uint64(1)
+        elif whole or _error() != 0:
+            _forget_error()
+            return -1
+    return np.int64(k)
+
+
+@holds_gil
+def read_record(room: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
+    """Read the dictionary at an address as a block of one record, which ends before it begins if it cannot be read.
+
+    It is written to ``room``, or to new memory if that is too small.
+    """
+    n = _size(record)
+    if n > room.values.size:
+        room = Csr(np.empty(n, room.values.dtype), np.empty(n, np.int32), np.zeros(2, np.int64))
+    room.starts[1] = fill(room.values[:n], room.features[:n], record, numbers, plain, whole)
+    return room
+
+
+@cache
+def _entry() -> Any:
+    function: Any = fill
+    return function.compile(tuple(map(typeof, (np.zeros(0), np.zeros(0, np.int32), 0, 0, 0, True))))
+
+
+def read(record: dict[Any, Any], numbers: dict[Any, int], values: Any, columns: Any) -> int:
+    """Fill arrays of the record's length with values and numbers of names, of the names that have one.
+
+    Returns how many have; -1 if the record is not so plain.
+    """
+    return _entry()(values, columns, id(record), id(numbers), AT_PLAIN, False)  # type: ignore[no-any-return]

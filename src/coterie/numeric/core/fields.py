@@ -1,0 +1,121 @@
+"""The small steps that the parsers of text rows share: blanks, ends of words, whole numbers, and what can be wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .generic import no_refcount
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# What a parser says of a row. The words at the place it names are put to it in Python.
+BLANK = -1
+GOOD = 0
+NOT_A_LABEL = 1
+NOT_A_NUMBER = 2
+NOT_AN_INDEX = 3
+INDEX_TOO_LARGE = 4
+NOT_A_QUERY = 5
+NO_COLON = 6
+NO_BAR = 7
+NO_NAME = 8
+NOT_AN_IMPORTANCE = 9
+HEADER_TOO_LONG = 10
+NO_TASK = 11
+NO_LABEL = 12
+SECOND_QUERY = 13
+
+# Larger values make squares and sums overflow; nothing that is measured is as large. A float64 of numpy, so that
+# comparing float32 with it does not narrow it to infinity.
+LARGEST_VALUE: float = np.float64(1e100)
+
+
+@no_refcount
+def byte(data: NDArray[np.uint8], i: int) -> np.uint8:
+    """``data[i]``, sparing compiled code the question whether `i` counts from the end."""
+    there: np.uint8 = data[np.uint64(i)]
+    return there
+
+
+@no_refcount
+def is_blank(c: np.uint8) -> bool:
+    """Space, tab or carriage return."""
+    return bool(c == 32 or c == 9 or c == 13)
+
+
+@no_refcount
+def skip_blanks(data: NDArray[np.uint8], i: int, stop: int) -> int:
+    """First place from `i` on that is not blank, or `stop`."""
+    while i < stop and is_blank(byte(data, i)):
+        i += 1
+    return i
+
+
+@no_refcount
+def find(data: NDArray[np.uint8], i: int, stop: int, wanted: int) -> int:
+    """First place from `i` on that holds the byte `wanted`, or `stop`."""
+    while i < stop and byte(data, i) != wanted:
+        i += 1
+    return i
+
+
+_RUN = 64
+
+
+@no_refcount
+def _line_ends(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> int:
+    """Write the places of line feeds, as long as there is room; returns how many there are."""
+    found = 0
+    for first in range(0, len(data), _RUN):
+        run, some = data[first : first + _RUN], False
+        for k in range(len(run)):
+            some |= run[k] == 10
+        for k in range(len(run) if some else 0):
+            if run[k] == 10:
+                if found < len(ends):
+                    ends[found] = first + k
+                found += 1
+    return found
+
+
+def line_ends(data: NDArray[np.uint8]) -> NDArray[np.int64]:
+    r"""Where the line feeds of a text are; O(bytes).
+
+    Examples
+    --------
+    >>> line_ends(np.frombuffer(b"one\ntwo\n", np.uint8))
+    array([3, 7])
+    """
+    ends = np.empty(len(data) // _RUN + 1, np.int64)
+    found = _line_ends(data, ends)
+    if found > len(ends):
+        ends = np.empty(found, np.int64)
+        _line_ends(data, ends)
+    return ends[:found]
+
+
+def most_words(start: NDArray[np.int64], stop: NDArray[np.int64]) -> int:
+    """Words that rows of these bytes can hold: each takes a byte, and one that separates it or ends the row."""
+    return (int(stop[-1] - start[0]) + 1) // 2 + len(start) if len(start) else 0
+
+
+@no_refcount
+def whole_number(data: NDArray[np.uint8], start: int, stop: int) -> int:
+    """Whole number of up to 18 digits written in ``data[start:stop]``, -1 where it is none."""
+    if start == stop or stop - start > 18:
+        return -1
+    value = 0
+    for i in range(start, stop):
+        if not 48 <= data[i] <= 57:
+            return -1
+        value = value * 10 + (data[i] - 48)
+    return value
+
+
+@no_refcount
+def usable(value: float) -> bool:
+    """Whether a value can be learned from: a number, finite, at most `LARGEST_VALUE` away from zero."""
+    return abs(value) <= LARGEST_VALUE

@@ -1,0 +1,117 @@
+r"""The hash that turns a feature's name into a column: FNV-1a over its UTF-8 bytes, then a final mix.
+
+FNV-1a continues from a state, so the common beginning of many keys (``name=``, ``name^``) is hashed once:
+
+$$h_0 = \text{offset},\qquad h_{i+1} = (h_i \oplus c_i)\cdot p \bmod 2^{64},$$
+
+and its weak low bits are spread by the finaliser of MurmurHash3 before the last `bits` of them are kept.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .generic import no_refcount
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FNV_OFFSET = np.uint64(0xCBF29CE484222325)
+FNV_PRIME = np.uint64(0x100000001B3)
+_MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
+_MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
+_33 = np.uint64(33)
+
+
+@no_refcount
+def fnv1a_of(state: np.uint64, c: np.uint64) -> np.uint64:
+    """Continue an FNV-1a state over one byte."""
+    return (state ^ c) * FNV_PRIME
+
+
+@no_refcount
+def fnv1a(state: np.uint64, data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
+    """Continue an FNV-1a state over ``data[start:stop]``."""
+    for i in range(start, stop):
+        state = fnv1a_of(state, np.uint64(data[i]))
+    return state
+
+
+@no_refcount
+def mix(state: np.uint64) -> np.uint64:
+    """Spread a state over all 64 bits (the finaliser of MurmurHash3; a bijection)."""
+    state = (state ^ (state >> _33)) * _MIX_1
+    state = (state ^ (state >> _33)) * _MIX_2
+    return state ^ (state >> _33)
+
+
+@no_refcount
+def slot(state: np.uint64, mask: np.uint64) -> np.int32:
+    """Column of a finished state; ``mask`` is ``2**bits - 1``."""
+    return np.int32(mix(state) & mask)
+
+
+@no_refcount
+def hash_strings(
+    state: np.uint64, data: NDArray[np.uint8], offsets: NDArray[np.int64], mask: np.uint64, out: NDArray[np.int32]
+) -> None:
+    """Columns of the keys ``prefix + string_i``, one for each string of an Arrow array; ``state`` is the prefix's."""
+    for i in range(len(out)):
+        out[i] = slot(fnv1a(state, data, offsets[i], offsets[i + 1]), mask)
+
+
+@no_refcount
+def _hash_key(data: NDArray[np.uint8], bits: int) -> np.int32:
+    return slot(fnv1a(FNV_OFFSET, data, 0, len(data)), (np.uint64(1) << np.uint64(bits)) - np.uint64(1))
+
+
+def as_bytes(buffer: object) -> NDArray[np.uint8]:
+    """View any buffer as read-only bytes, the one array type that every text kernel is compiled for."""
+    view: NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)  # type: ignore[call-overload]
+    view.flags.writeable = False
+    return view
+
+
+def encode_key(key: str) -> bytes:
+    """UTF-8 bytes of a key; what UTF-8 has no code for (a lone surrogate) is kept rather than refused."""
+    return key.encode("utf-8", "surrogatepass")
+
+
+def prefix_state(prefix: str) -> np.uint64:
+    """FNV-1a state after a prefix, from which the rest of a key is hashed."""
+    return np.uint64(fnv1a(FNV_OFFSET, as_bytes(encode_key(prefix)), 0, len(encode_key(prefix))))
+
+
+def bit_mask(bits: int) -> np.uint64:
+    """``2**bits - 1`` as the kernels take it."""
+    return np.uint64((1 << bits) - 1)
+
+
+@lru_cache(maxsize=1 << 16)
+def feature_hash(key: str, bits: int) -> int:
+    """Column of a feature among ``2**bits``; the same as every compiled kernel gives.
+
+    Parameters
+    ----------
+    key : str
+        The feature's key: ``name`` of a number, ``name=value`` of a category, ``name^token`` of a word,
+        ``""`` of the constant.
+    bits : int
+        The number of columns is ``2**bits``, 1 ≤ bits ≤ 30.
+
+    Returns
+    -------
+    int
+        A column in ``[0, 2**bits)``. The last 65536 keys are remembered: O(1) for them, O(length) otherwise.
+
+    Examples
+    --------
+    >>> feature_hash("word=free", bits=18)
+    22005
+    >>> feature_hash("word=free", bits=8) == feature_hash("word=free", bits=18) % 256
+    True
+    """
+    return int(_hash_key(np.frombuffer(key.encode("utf-8", "surrogatepass"), dtype=np.uint8), bits))

@@ -1,0 +1,133 @@
+"""A model as compiled code holds it, kept in memory: calls that take it from there need not take arrays out of Python.
+
+Taking a model of a dozen arrays out of Python's objects, and giving it back, costs as much as a short record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import NativeValue, intrinsic, models, register_model, unbox
+from numpy.typing import NDArray
+
+from .generic import TreeType, compiled
+
+
+class Packed(TreeType):
+    """The type of an address, an integer in Python, at which a tree of arrays and scalars is kept."""
+
+    def __init__(self, tree: Any) -> None:
+        super().__init__(f"Packed({tree})", tree)
+
+
+class _Address(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, cgutils.intp_t)  # type: ignore[no-untyped-call]
+
+
+register_model(Packed)(_Address)
+
+
+def _unbox_address(kind: Any, held: Any, context: Any) -> Any:
+    return _native(context.pyapi.long_as_longlong(held))
+
+
+_native: Any = NativeValue
+_unbox: Any = unbox
+_unbox(Packed)(_unbox_address)
+
+
+class ObjectAddress(types.Type):
+    """The type of any object of Python, of which compiled code wants to know the address."""
+
+    def __init__(self) -> None:
+        super().__init__("ObjectAddress")
+
+
+AT = ObjectAddress()
+
+register_model(ObjectAddress)(_Address)
+
+
+def _unbox_object(kind: Any, held: Any, context: Any) -> Any:
+    return _native(context.builder.ptrtoint(held, cgutils.intp_t))
+
+
+_unbox(ObjectAddress)(_unbox_object)
+
+
+def _address(typing_context: Any, held: Any) -> Any:
+    """The address of an object."""
+    return types.intp(held), lambda context, builder, signature, arguments: arguments[0]
+
+
+def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """The tree with arrays in it that count no references: somebody else sees to it that their memory stays."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo, array.parent = (ir.Constant(each.type, None) for each in (array.meminfo, array.parent))
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        inside: Any = kind
+        for place, inner in enumerate(inside):
+            held = _uncounted(context, builder, inner, builder.extract_value(value, place))
+            value = builder.insert_value(value, held, place)
+    return value
+
+
+def _size(typing_context: Any, tree: Any) -> Any:
+    """Bytes that the tree takes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return ir.Constant(cgutils.intp_t, context.get_abi_sizeof(context.get_value_type(tree)))
+
+    return types.intp(tree), generate
+
+
+def _store(typing_context: Any, tree: Any, at: Any) -> Any:
+    """Write the tree to an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held = _uncounted(context, builder, tree, arguments[0])
+        builder.store(held, builder.inttoptr(arguments[1], held.type.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(tree, types.intp), generate
+
+
+def _opened(typing_context: Any, kept: Any) -> Any:
+    """The tree that is kept."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = context.get_value_type(kept.tree).as_pointer()
+        return builder.load(builder.inttoptr(arguments[0], pointer))
+
+    return kept.tree(kept), generate
+
+
+def _word(typing_context: Any, at: Any) -> Any:
+    """The whole number at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(builder.inttoptr(arguments[0], cgutils.intp_t.as_pointer()))
+
+    return types.intp(types.intp), generate
+
+
+_size_of: Any = intrinsic(_size)
+_write: Any = intrinsic(_store)
+unpack: Any = intrinsic(_opened)
+address: Any = intrinsic(_address)
+word: Any = intrinsic(_word)
+
+
+@compiled
+def pack(tree: Any) -> NDArray[np.int64]:
+    """Memory in which a tree is kept: valid while this memory is there, and the arrays are those of the tree."""
+    made = np.empty((_size_of(tree) + 7) // 8, np.int64)
+    _write(tree, made.ctypes.data)
+    return made

@@ -1,0 +1,147 @@
+"""Inner products between records, a block at a time: by one matrix product, or by an inverted index where sparse."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import gaussian
+from .generic import compiled
+from .records import Rows
+
+#: Sums that are smaller than what rounding makes of their terms are zero: so many times the sum of the terms' sizes.
+ROUNDING = 1e-13
+
+
+class Points(NamedTuple):
+    """Records with their squared norms, and for each the round that it came in.
+
+    ``features`` is the width of the space they lie in.
+    """
+
+    rows: Any
+    squares: Any
+    rounds: Any
+    features: int
+
+    def take(self, places: NDArray[np.int64]) -> Points:
+        """Copy the records at these places, in this order."""
+        return Points(self.rows.take(places), self.squares[places], self.rounds[places], self.features)
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """Inner products in another space: a part that fills arrays with its values for pairs of records.
+
+    ``trusted`` says that it is known to be positive semidefinite, so that its values need not be watched.
+    """
+
+    @property
+    def trusted(self) -> bool:
+        """True if it is known to be positive semidefinite."""
+
+    def values(self, X: Points, Z: Points, out: NDArray[np.float64]) -> None:
+        """Fill ``out``, shape (n, m), with k(x, z) for all pairs."""
+
+    def diagonal(self, X: Points) -> NDArray[np.float64]:
+        """Return k(x, x) of every record."""
+
+
+@runtime_checkable
+class RadialKernel(Kernel, Protocol):
+    """A kernel k(x, z) = exp(-s ‖x - z‖²) with s = ``radial_scale``."""
+
+    @property
+    def radial_scale(self) -> float: ...
+
+
+@runtime_checkable
+class PlainProduct(Kernel, Protocol):
+    """A kernel that is the inner product itself where ``plain`` is true, so that each feature has a weight."""
+
+    @property
+    def plain(self) -> bool: ...
+
+
+def points(rows: Rows, rounds: NDArray[np.int64], features: int) -> Points:
+    """Records with their squared norms."""
+    return Points(rows, rows.squares(), rounds, features)
+
+
+def piece(held: Points, first: int, last: int) -> Points:
+    """The records ``first`` to ``last`` (not included), nothing copied."""
+    return Points(held.rows.cut(first, last), held.squares[first:last], held.rounds[first:last], held.features)
+
+
+def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
+    """X · z for all pairs, shape (n, m): O(n m d) by BLAS, or the entries that records have in common."""
+    if X.rows.dense:
+        x, z = (np.asarray(each.rows.values, np.float64) for each in (X, Z))
+        np.matmul(x, z.T, out=out)
+    else:
+        starts, places, values = inverted(Z)
+        _sparse_products(X.rows.values, X.rows.features, X.rows.starts, starts, places, values, out)
+
+
+def inverted(Z: Points) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Of every feature, which records have it and with which value: O(entries + features)."""
+    starts = np.zeros(Z.features + 1, np.int64)
+    first, last = int(Z.rows.starts[0]), int(Z.rows.starts[-1])
+    places, values = np.zeros(last - first, np.int32), np.zeros(last - first)
+    _invert(Z.rows.values, Z.rows.features, Z.rows.starts, starts, places, values)
+    return starts, places, values
+
+
+def as_matrix(held: Points) -> Any:
+    """The records as an array or a CSR matrix."""
+    return held.rows.to_matrix(held.features)
+
+
+@compiled
+def _invert(entries: Any, features: Any, rows: Any, starts: Any, places: Any, values: Any) -> None:
+    for k in range(rows[0], rows[-1]):
+        starts[features[k] + 1] += 1
+    for j in range(starts.size - 1):
+        starts[j + 1] += starts[j]
+    for t in range(rows.size - 1):
+        for k in range(rows[t], rows[t + 1]):
+            place = starts[features[k]]
+            places[place], values[place] = t, entries[k]
+            starts[features[k]] = place + 1
+    for j in range(starts.size - 1, 0, -1):
+        starts[j] = starts[j - 1]
+    starts[0] = 0
+
+
+@compiled
+def _sparse_products(entries: Any, features: Any, rows: Any, starts: Any, places: Any, values: Any, out: Any) -> None:
+    for t in range(out.shape[0]):
+        sums = out[t]
+        sums[:] = 0.0
+        for k in range(rows[t], rows[t + 1]):
+            x = np.float64(entries[k])
+            for each in range(starts[features[k]], starts[features[k] + 1]):
+                sums[np.uint64(places[each])] += x * values[each]
+
+
+@compiled
+def gaussians(products: Any, squares: Any, others: Any, scale: Any) -> None:
+    """exp(-‖x - z‖² · scale) in the place of x · z."""
+    for t in range(products.shape[0]):
+        row, here = products[t], squares[t]
+        for j in range(others.size):
+            row[j] = gaussian(scale, row[j], here, others[j])
+
+
+@compiled
+def divided(values: Any, lengths: Any, others: Any) -> None:
+    """Values over the square roots of two lengths, in place; 0 where there is no length."""
+    inverse = np.zeros(others.size)
+    for j in range(others.size):
+        inverse[j] = 1.0 / np.sqrt(others[j]) if others[j] > 0.0 else 0.0
+    for t in range(values.shape[0]):
+        here = 1.0 / np.sqrt(lengths[t]) if lengths[t] > 0.0 else 0.0
+        for j in range(others.size):
+            values[t, j] *= here * inverse[j]

@@ -1,0 +1,31 @@
+"""An instruction that asks the processor for memory ahead of its use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+    """Ask for the cache line of ``array[place]``; the place is not checked, and nothing waits for it."""
+    if not isinstance(array, types.Array) or not isinstance(place, types.Integer):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(held.data, [arguments[1]]), cgutils.voidptr_t)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[ir.IntType(32)] * 3])
+        declare: Any = cgutils.get_or_insert_function
+        instruction = declare(builder.module, kind, "llvm.prefetch.p0i8")
+        for_writing, pack, data = ir.IntType(32)(0), ir.IntType(32)(3), ir.IntType(32)(1)
+        builder.call(instruction, [address, for_writing, pack, data])
+        return context.get_dummy_value()
+
+    return types.void(array, place), generate
+
+
+prefetch: Any = intrinsic(_prefetch)

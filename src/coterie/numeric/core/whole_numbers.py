@@ -1,0 +1,96 @@
+"""Whole numbers numbered in the order in which they come: a table of cells, looked up and grown by compiled code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .generic import no_refcount
+from .hashing import mix
+
+Integers = NDArray[np.int64]
+
+
+@no_refcount
+def _cell(cells: Any, label: int) -> int:
+    """The cell of a label, or the empty one in which it would be; a row of ``cells`` is a label and its number + 1."""
+    last = np.uint64(cells.shape[0] - 1)
+    at = mix(np.uint64(label)) & last
+    while cells[at, 1] != 0 and cells[at, 0] != label:
+        at = (at + np.uint64(1)) & last
+    return at  # type: ignore[return-value]
+
+
+@no_refcount
+def find(cells: Any, labels: Any, numbers: Any) -> None:
+    """Write the number of each label, -1 where it has none."""
+    for t in range(labels.size):
+        numbers[t] = cells[_cell(cells, labels[t]), 1] - 1
+
+
+@no_refcount
+def add(cells: Any, labels: Any, known: int, numbers: Any, firsts: Any) -> int:
+    """As :func:`find`, labels that have none being numbered from ``known`` on and written to ``firsts``.
+
+    Returns how many have a number then. There must be cells left.
+    """
+    count = known
+    for t in range(labels.size):
+        at = _cell(cells, labels[t])
+        if cells[at, 1] == 0:
+            firsts[count - known] = labels[t]
+            count += 1
+            cells[at, 0], cells[at, 1] = labels[t], count
+        numbers[t] = cells[at, 1] - 1
+    return count
+
+
+class Table:
+    """Whole numbers and their numbers, in 32 to 64 bytes each.
+
+    Examples
+    --------
+    >>> table = Table()
+    >>> table.add(np.array([7, -3, 7]))
+    array([0, 1, 0])
+    >>> table.find(np.array([-3, 5])), table.labels
+    (array([ 1, -1]), array([ 7, -3]))
+    """
+
+    def __init__(self, room: int = 8) -> None:
+        self._labels, self._count = np.empty(room, np.int64), 0
+        self._provide(room)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def labels(self) -> Integers:
+        """The labels in the order of their numbers."""
+        return self._labels[: self._count]
+
+    def find(self, labels: Integers) -> Integers:
+        """The number of each label, -1 where it has none."""
+        numbers = np.empty(len(labels), np.int64)
+        find(self._cells, labels, numbers)
+        return numbers
+
+    def add(self, labels: Integers) -> Integers:
+        """The number of each label, those that are new being numbered in their order."""
+        most = self._count + len(labels)
+        if 2 * most > len(self._cells):
+            self._provide(most)
+        if most > len(self._labels):
+            self._labels = np.concatenate([self.labels, np.empty(max(most, self._count // 2), np.int64)])
+        numbers = np.empty(len(labels), np.int64)
+        firsts = self._labels[self._count :]
+        self._count = int(add(self._cells, labels, self._count, numbers, firsts))
+        return numbers
+
+    def _provide(self, most: int) -> None:
+        """Make twice as many cells as there will be labels, and number those known in them."""
+        bits = max(4, (2 * most - 1).bit_length())
+        self._cells = np.zeros((2**bits, 2), np.int64)
+        add(self._cells, self.labels, 0, np.empty(self._count, np.int64), np.empty(self._count, np.int64))

@@ -1,0 +1,1 @@
+"""The round over support vectors: expansions, budgets, projections, covariances."""

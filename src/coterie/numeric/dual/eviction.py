@@ -1,0 +1,232 @@
+"""Budgets that keep everything, or evict a random support vector or the oldest (CCG08 §3; CC12 §4.2 and §4.3)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from coterie.numeric.core.arrays import resized
+from coterie.numeric.core.generic import generic_no_refcount, no_refcount, noinline, when
+from coterie.numeric.core.randomness import uniform
+from coterie.numeric.primal.grouped import Levels
+
+from .expansion import EVICTED, SIZE, absorb, own_share, place, scale
+
+#: Places in the sums of a queue.
+SPENT, MISTAKES, FACTOR, TOP = range(4)
+#: A factor below this goes into the coefficients.
+TINY = 1e-100
+
+
+class Everything(NamedTuple):
+    """All mistakes are kept."""
+
+    size: int
+
+
+class RandomSlots(NamedTuple):
+    """A full support loses the vector in slot floor(u · size); ``seed`` and the number of evictions determine u."""
+
+    size: int
+    seed: Any
+
+
+class Queue(NamedTuple):
+    """The self-tuned Forgetron on K / c², c² being ``top`` times the longest k(x, x).
+
+    ``sums`` holds Q, the mistakes M, the factor that all coefficients share, and the longest k(x, x) so far; ``top``
+    is max_i M_ii. ``later`` has for every slot the sum of c k(x_j, x) over itself and all that came after it, which are
+    all there are once it is the oldest: so what f says of the oldest is at hand, without kernel values between slots.
+    """
+
+    size: int
+    sums: Any
+    top: Any
+    later: Any
+
+    @classmethod
+    def empty(cls, size: int) -> Self:
+        """The queue before the first mistake."""
+        return cls(size, *_no_mistakes())
+
+    def with_room(self, capacity: int, levels: int) -> Self:
+        """The queue with room for so many support vectors, of tasks in groups of so many levels."""
+        return self._replace(later=resized(self.later, (1 + levels, capacity)))
+
+
+class PrintedQueue(NamedTuple):
+    """The same with (3) as CC12 prints it."""
+
+    size: int
+    sums: Any
+    top: Any
+    later: Any
+
+    @classmethod
+    def empty(cls, size: int) -> Self:
+        """The queue before the first mistake."""
+        return cls(size, *_no_mistakes())
+
+    def with_room(self, capacity: int, levels: int) -> Self:
+        """The queue with room for so many support vectors, of tasks in groups of so many levels."""
+        return self._replace(later=resized(self.later, (1 + levels, capacity)))
+
+
+def _no_mistakes() -> tuple[Any, Any, Any]:
+    return np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0))
+
+
+@generic_no_refcount
+def penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
+    """The coefficients of chi² and chi in what removing and shrinking by chi costs."""
+
+
+when(penalty, Queue)(lambda memory, c2, sigma, mu: (c2 * sigma * sigma - 2.0 * sigma * mu, 2.0 * c2 * sigma))
+
+
+@when(penalty, PrintedQueue)
+def _printed_penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
+    return squared * sigma * sigma - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
+
+
+@noinline
+def shrinking(a: Any, b: Any, room: Any) -> Any:
+    """The largest chi in (0, 1] with a chi² + b chi <= room, for b >= 0 and room > 0."""
+    if a + b <= room:
+        return 1.0
+    return 2.0 * room / (b + np.sqrt(max(b * b + 4.0 * a * room, 0.0)))
+
+
+when(scale, Queue)(lambda memory: memory.sums[FACTOR])
+when(scale, PrintedQueue)(lambda memory: memory.sums[FACTOR])
+when(scale, object)(lambda memory: 1.0)
+
+
+@when(absorb, Everything)
+def _absorb_everything(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    counts = model.support.counts
+    place(model, work, counts[SIZE], t, i, y)
+    counts[SIZE] += 1
+    turns.stored[s] = True
+    return 0
+
+
+@when(absorb, RandomSlots)
+def _absorb_at_random(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    counts = model.support.counts
+    slot = counts[SIZE]
+    if slot == m.size:
+        slot = int(uniform(m.seed, counts[EVICTED]) * m.size)
+        turns.evicted[s] = model.support.tasks[slot]
+        counts[EVICTED] += 1
+    else:
+        counts[SIZE] += 1
+    place(model, work, slot, t, i, y)
+    turns.stored[s] = True
+    return 0
+
+
+@when(absorb, Queue)
+def _absorb_in_queue(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    return _queue(m, model, work, t, i, y, turns, s)
+
+
+@when(absorb, PrintedQueue)
+def _absorb_in_printed(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    return _queue(m, model, work, t, i, y, turns, s)
+
+
+@no_refcount
+def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
+    support, sums, later = model.support, memory.sums, memory.later
+    n, values, kappa = support.counts[SIZE], work.values[t], work.among[t, t]
+    slot, coefficient = n, y / sums[FACTOR]
+    gather(model.sharing, support, work.shares, i, coefficient, values, 0, n, later)
+    sums[MISTAKES] += 1.0
+    if n == memory.size:
+        slot = support.counts[EVICTED] % n
+        f = gathered(model.sharing, support, slot, later)
+        _shrink(memory, support.coefficients[slot], f, max(sums[TOP], kappa))
+        turns.evicted[s] = support.tasks[slot]
+        support.counts[EVICTED] += 1
+    else:
+        support.counts[SIZE] += 1
+    sums[TOP] = max(sums[TOP], kappa)
+    place(model, work, slot, t, i, coefficient)
+    values[slot], later[:, slot], work.shares[slot] = kappa, 0.0, own_share(model.sharing, i)
+    gather(model.sharing, support, work.shares, i, coefficient, values, slot, slot + 1, later)
+    if sums[FACTOR] < TINY:
+        _rescale(support, memory)
+    turns.stored[s] = True
+    return 0
+
+
+@no_refcount
+def _shrink(memory: Any, coefficient: Any, f: Any, longest: Any) -> None:
+    """Choose phi with the new vector in and the oldest not yet out, and shrink all."""
+    sums = memory.sums
+    sigma = abs(coefficient) * sums[FACTOR]
+    mu = f * sums[FACTOR] if coefficient > 0.0 else -f * sums[FACTOR]
+    squared = longest * memory.top[0]
+    a, b = penalty(memory, squared, sigma, mu)
+    phi = shrinking(a, b, 15.0 * squared * sums[MISTAKES] / 32.0 - sums[SPENT])
+    sums[SPENT] += a * phi * phi + b * phi
+    sums[FACTOR] *= phi
+
+
+@noinline
+def _rescale(support: Any, memory: Any) -> None:
+    """Bring the factor into the coefficients."""
+    coefficients, later = support.coefficients, memory.later
+    coefficients *= memory.sums[FACTOR]
+    later *= memory.sums[FACTOR]
+    memory.sums[FACTOR] = 1.0
+
+
+@generic_no_refcount
+def gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any) -> None:
+    """Add a move of c times a record of task i to the sums of the slots ``first`` to ``last`` (not included).
+
+    ``values`` are its kernel values with the slots, ``shares`` M's entries; M itself may change as tasks arrive, so
+    under nested groups the moves of each are kept apart.
+    """
+
+
+@generic_no_refcount
+def gathered(sharing: Any, support: Any, r: Any, later: Any) -> Any:
+    """The part of f_i(x) that is due to moves since slot r was filled, x and i being its record and task."""
+
+
+@when(gather, Levels)
+def _gather_levels(
+    s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any
+) -> None:
+    own = later[0]
+    for j in range(first, last):
+        own[j] += c * values[j] if support.tasks[j] == i else 0.0
+    for level in range(s.paths.shape[1]):
+        group, groups, row = s.paths[i, level], support.groups[level], later[1 + level]
+        if group >= 0:
+            for j in range(first, last):
+                row[j] += c * values[j] if groups[j] == group else 0.0
+
+
+@when(gather, object)
+def _gather(s: Any, support: Any, shares: Any, i: Any, c: Any, values: Any, first: Any, last: Any, later: Any) -> None:
+    row = later[0]
+    for j in range(first, last):
+        row[j] += c * shares[j] * values[j]
+
+
+@when(gathered, Levels)
+def _gathered_levels(sharing: Any, support: Any, r: Any, later: Any) -> Any:
+    total = sharing.own[support.tasks[r]] * later[0, r]
+    for level in range(sharing.paths.shape[1]):
+        group = support.groups[level, r]
+        if group >= 0:
+            total += sharing.weight[group] * later[1 + level, r]
+    return total
+
+
+when(gathered, object)(lambda sharing, support, r, later: later[0, r])

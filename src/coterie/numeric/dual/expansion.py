@@ -1,0 +1,277 @@
+"""The dual form: support vectors with tasks and coefficients, what a budget keeps of them, and their records.
+
+f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x). Kernel values come from outside; the arrays here know of records no more than
+their slots. What happens at a mistake is ``absorb``, its body chosen by the named tuple that the budget keeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import resized
+from coterie.numeric.core.generic import generic_no_refcount, no_refcount, when
+from coterie.numeric.core.points import Points
+from coterie.numeric.primal.grouped import Levels
+from coterie.numeric.primal.spread import Columns, SparseColumns
+
+from .stores import Store
+
+#: Places in ``counts`` of a support.
+SIZE, EVICTED, PROJECTED, REPAIRED, SINCE = range(5)
+#: Why a walk ends: all is done; a column of M is missing; the inverse has lost its digits; there is no room for the
+#: coefficients of one more task.
+DONE, COLUMN, WORN, ROOM = range(4)
+#: Places in a cursor: records done, changes of slots, the task whose column is missing, the first record's round.
+AT, CHANGES, LACKED, BORN = range(4)
+
+
+class Support(NamedTuple):
+    """Support vectors by slot: task, groups of the task (a row a level, -1 for none), round, coefficient, and counts.
+
+    ``counts`` holds how many there are, how many were evicted, mistakes that were projected, inverses that had to be
+    regularised, and changes since the inverse was last computed from the Gram matrix.
+    """
+
+    tasks: Any
+    groups: Any
+    births: Any
+    coefficients: Any
+    counts: Any
+
+    @classmethod
+    def empty(cls, levels: int) -> Self:
+        """No support vectors, of tasks in groups of so many levels."""
+        none = np.zeros(0, np.int64)
+        return cls(none, np.zeros((levels, 0), np.int64), none.copy(), np.zeros(0), np.zeros(5, np.int64))
+
+    def with_room(self, capacity: int) -> Self:
+        """The same support vectors with exactly so many slots, never fewer than there are."""
+        if capacity <= len(self.tasks):
+            return self
+        groups = resized(self.groups, (len(self.groups), capacity))
+        flat = (resized(each, (capacity,)) for each in (self.tasks, self.births, self.coefficients))
+        tasks, births, coefficients = flat
+        return type(self)(tasks, groups, births, coefficients, self.counts)
+
+
+class Expansion(NamedTuple):
+    """Support vectors, what the budget keeps, how tasks share, and the support vectors' records."""
+
+    support: Support
+    memory: Any
+    sharing: Any
+    store: Store
+
+    def points(self, n: int | None = None) -> Points:
+        """The records in the first ``n`` slots, of all support vectors without."""
+        size = int(self.support.counts[SIZE]) if n is None else n
+        return self.store.points(size, self.support.births)
+
+
+@runtime_checkable
+class Budget(Protocol):
+    """A part that says which support vectors stay, and keeps a named tuple of its own beside them, its memory.
+
+    ``size`` is the most support vectors, None without a limit. ``gram`` says which inverse Gram matrix the memory
+    holds, that of the multitask kernel or of the plain one. ``keeps_coefficients`` says that those of support vectors
+    that stay never change, as learned relations need it; ``uses_diagonal`` that the memory wants max_i M_ii in ``top``.
+    """
+
+    @property
+    def size(self) -> int | None: ...
+
+    @property
+    def gram(self) -> Literal["multitask", "plain"] | None: ...
+
+    @property
+    def keeps_coefficients(self) -> bool: ...
+
+    @property
+    def uses_diagonal(self) -> bool: ...
+
+    def memory(self, form: str) -> Any:
+        """The memory before the first mistake, under a relation by "levels" or by "columns"."""
+
+    def fit(self, memory: Any, capacity: int, paths: NDArray[np.int64], tasks: int) -> Any:
+        """The memory with room for so many support vectors and tasks, ``paths`` being the groups of each task."""
+
+
+class Work(NamedTuple):
+    """Kernel values and notes of the block that is being walked through.
+
+    ``values`` has for every record its kernel values with the slots, ``among`` with the records of the block;
+    ``pending`` and ``pending_among`` the same for the records to predict where labels come late. ``holder`` says which
+    record of the block a slot holds, -1 for none; ``slots`` and ``places`` list who was put where. ``cursor`` says how
+    far it is.
+    """
+
+    values: Any
+    among: Any
+    pending: Any
+    pending_among: Any
+    holder: Any
+    slots: Any
+    places: Any
+    shares: Any
+    weights: Any
+    along: Any
+    cursor: Any
+
+
+@generic_no_refcount
+def at_hand(sharing: Any, i: Any) -> Any:
+    """Tell whether M's entries for task i can be read."""
+
+
+@generic_no_refcount
+def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+    """Fill ``out`` with M_(i_j i) for the tasks i_j of the first n support vectors."""
+
+
+@generic_no_refcount
+def enter(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
+    """Note what tasks share in record t of the block, of task i, before it is put into a slot."""
+
+
+@generic_no_refcount
+def end_round(sharing: Any) -> None:
+    """Let the clock of a learned relation go on."""
+
+
+@generic_no_refcount
+def own_share(sharing: Any, i: Any) -> Any:
+    """M_ii."""
+
+
+@generic_no_refcount
+def column_entry(sharing: Any, i: Any, task: Any) -> Any:
+    """M_(task i) of column i, which is at hand."""
+
+
+@generic_no_refcount
+def weigh(memory: Any, model: Any, i: Any, work: Any) -> None:
+    """Put into ``work.weights`` what the kernel values with the support vectors count for task i."""
+
+
+@generic_no_refcount
+def scale(memory: Any) -> Any:
+    """The factor common to all coefficients."""
+
+
+@generic_no_refcount
+def wanted(memory: Any, agreement: Any) -> Any:
+    """Tell whether a record with y·margin = ``agreement`` is to be learned."""
+
+
+@generic_no_refcount
+def apply_pending(memory: Any) -> None:
+    """Apply the changes that were put off while a block was gone through."""
+
+
+@generic_no_refcount
+def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agreement: Any, turns: Any, s: Any) -> Any:
+    """Learn record t of the block, which is the s-th of the turns, and return ``DONE``.
+
+    Where something is missing nothing changes, and the return value says what.
+    """
+
+
+when(at_hand, Levels)(lambda sharing, i: True)
+when(at_hand, object)(lambda sharing, i: sharing.slot[i] >= 0)
+
+
+@when(enter, Levels)
+def _enter_levels(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
+    for level in range(sharing.paths.shape[1]):
+        model.support.groups[level, slot] = sharing.paths[i, level]
+
+
+when(enter, object)(lambda sharing, model, work, slot, t, i, coefficient: None)
+when(end_round, object)(lambda sharing: None)
+
+
+@when(shares, Levels)
+def _shares_of_levels(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+    own = sharing.own[i]
+    for j in range(n):
+        out[j] = own if support.tasks[j] == i else 0.0
+    for level in range(sharing.paths.shape[1]):
+        group = sharing.paths[i, level]
+        if group >= 0:
+            weight, groups = sharing.weight[group], support.groups[level]
+            for j in range(n):
+                out[j] += weight if groups[j] == group else 0.0
+
+
+@when(shares, Columns)
+def _shares_of_columns(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+    column = sharing.values[sharing.slot[i]]
+    for j in range(n):
+        out[j] = column[support.tasks[j]]
+
+
+@when(shares, SparseColumns)
+def _shares_of_sparse_columns(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+    first, last = sharing.starts[sharing.slot[i]], sharing.starts[sharing.slot[i] + 1]
+    rows, values = sharing.rows[first:last], sharing.values[first:last]
+    for j in range(n):
+        place = np.searchsorted(rows, support.tasks[j])
+        out[j] = values[place] if place < rows.size and rows[place] == support.tasks[j] else 0.0
+
+
+@when(own_share, Levels)
+def _own_of_levels(sharing: Any, i: Any) -> Any:
+    total = sharing.own[i]
+    for level in range(sharing.paths.shape[1]):
+        if sharing.paths[i, level] >= 0:
+            total += sharing.weight[sharing.paths[i, level]]
+    return total
+
+
+when(own_share, Columns)(lambda sharing, i: column_entry(sharing, i, i))
+when(own_share, SparseColumns)(lambda sharing, i: column_entry(sharing, i, i))
+
+when(column_entry, Columns)(lambda sharing, i, task: sharing.values[sharing.slot[i], task])
+
+
+@when(column_entry, SparseColumns)
+def _sparse_entry(sharing: Any, i: Any, task: Any) -> Any:
+    first, last = sharing.starts[sharing.slot[i]], sharing.starts[sharing.slot[i] + 1]
+    spot = first + np.searchsorted(sharing.rows[first:last], task)
+    return sharing.values[spot] if spot < last and sharing.rows[spot] == task else 0.0
+
+
+@no_refcount
+def margin(weights: Any, values: Any, n: Any) -> Any:
+    """Σ_j weights_j values_j; a sum that is nothing but rounding is zero, so that ties are ties in every order."""
+    total = np.dot(weights[:n], values[:n])
+    if abs(total) < 1e-6:
+        size = 0.0
+        for j in range(n):
+            size += abs(weights[j] * values[j])
+        if abs(total) <= 1e-13 * size:
+            total = 0.0
+    return total
+
+
+@no_refcount
+def patch(values: Any, among: Any, work: Any) -> None:
+    """Bring one record's kernel values up to the slots that have changed hands in this block."""
+    for each in range(work.cursor[CHANGES]):
+        values[work.slots[each]] = among[work.places[each]]
+
+
+@no_refcount
+def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
+    """Put record t of the block, of task i, into a slot."""
+    support, cursor = model.support, work.cursor
+    enter(model.sharing, model, work, slot, t, i, coefficient)
+    support.tasks[slot] = i
+    support.births[slot] = cursor[BORN] + t
+    support.coefficients[slot] = coefficient
+    work.holder[slot] = t
+    work.slots[cursor[CHANGES]], work.places[cursor[CHANGES]] = slot, t
+    cursor[CHANGES] += 1

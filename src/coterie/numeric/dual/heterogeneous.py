@@ -1,0 +1,276 @@
+"""Models of tasks that each have features of their own, and the walk through a block of rounds (CCG08 §6).
+
+In a round with the active task i, φ_i is its instance, and z = sqrt(b K)(φ_i - φ/K) with φ the sum of all instances.
+F_u = v'P u and Q_uv = u'P v for the u and v among the φ_i and z of a block are all that is needed of it: a mistake in
+round t changes those of the rounds behind it by
+
+    Q_uv -= Q_uz Q_zv / (1 + Q_zz),        F_u += y Q_uφ - Q_uz F_z / (1 + Q_zz)    (with the new Q, the old F).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import resized, roomy
+from coterie.numeric.core.generic import compiled
+from coterie.numeric.core.points import Kernel, Points, points
+from coterie.numeric.core.records import Dense
+
+from .factors import backward, border, forward, root
+
+Matrix = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+class Instances(NamedTuple):
+    """Rounds: the instances of all tasks side by side (n, D), the owner of each column, active tasks and numbers."""
+
+    rows: Matrix
+    owner: Codes
+    tasks: Codes
+    rounds: Codes
+
+    def of(self, places: Codes) -> Instances:
+        """Some of the rounds."""
+        return Instances(self.rows[places], self.owner, self.tasks[places], self.rounds[places])
+
+
+class Coupling(NamedTuple):
+    """The agreement ``b`` asked of so many tasks, and a kernel for each of them; the linear one without."""
+
+    b: float
+    kernels: Sequence[Kernel] | None
+    tasks: int
+
+    def factors(self, active: Codes) -> Matrix:
+        """The factor of each task's instance in φ_i (first n rows) and in z, of n rounds; shape (2n, K)."""
+        one = (active[:, None] == np.arange(self.tasks)).astype(np.float64)
+        return np.concatenate([one, np.sqrt(self.b * self.tasks) * (one - 1.0 / self.tasks)])
+
+    def products(self, A: Instances, B: Instances) -> Matrix:
+        """Inner products of φ and z of the rounds A with φ and z of the rounds B: O(n m D) or K n m kernel values."""
+        left, right = self.factors(A.tasks), self.factors(B.tasks)
+        made = np.zeros((len(left), len(right)))
+        for k in range(self.tasks):
+            made += np.tile(self._gram(k, A, B), (2, 2)) * left[:, k][:, None] * right[:, k]
+        return made
+
+    def _gram(self, k: int, A: Instances, B: Instances) -> Matrix:
+        """k_k(x_k, x'_k) for every pair of rounds."""
+        x, z = (each.rows[:, each.owner == k] for each in (A, B))
+        out = np.zeros((len(x), len(z)))
+        if self.kernels is None:
+            np.matmul(x, z.T, out=out)
+        else:
+            self.kernels[k].values(_points(x, A.rounds), _points(z, B.rounds), out)
+        return out
+
+
+def _points(x: Matrix, rounds: Codes) -> Points:
+    return points(Dense(np.ascontiguousarray(x)), rounds, x.shape[1])
+
+
+class PrimalProducts(NamedTuple):
+    """F (2n,) and Q (2n, 2n) of a block, its φ first and then its z, with their vectors U and H = U P, a row each."""
+
+    F: Matrix
+    Q: Matrix
+    U: Matrix
+    H: Matrix
+
+    def of(self, rounds: Codes) -> PrimalProducts:
+        """The products of some of the rounds."""
+        both = np.concatenate([rounds, len(self.F) // 2 + rounds])
+        return PrimalProducts(self.F[both], self.Q[np.ix_(both, both)], self.U[both], self.H[both])
+
+
+class DualProducts(NamedTuple):
+    """F and Q as in :class:`PrimalProducts`, with the products of φ and z with those of the model, and among them.
+
+    ``V`` is the factor's inverse times the products of the model's z with them, a row each.
+    """
+
+    F: Matrix
+    Q: Matrix
+    with_model: Matrix
+    among: Matrix
+    V: Matrix
+
+    def of(self, rounds: Codes) -> DualProducts:
+        """The products of some of the rounds."""
+        both = np.concatenate([rounds, len(self.F) // 2 + rounds])
+        pairs = np.ix_(both, both)
+        return DualProducts(self.F[both], self.Q[pairs], self.with_model[both], self.among[pairs], self.V[both])
+
+
+class Joined(NamedTuple):
+    """P = A⁻¹ (D, D), w = P v and v, with the task that owns each of the D features; ``count`` of mistakes."""
+
+    P: Any
+    w: Any
+    v: Any
+    owner: Any
+    count: Any
+
+    @classmethod
+    def empty(cls, owner: Codes) -> Self:
+        """A model of no round, with the task that owns each feature."""
+        D = len(owner)
+        return cls(np.eye(D), np.zeros(D), np.zeros(D), owner, np.zeros(1, np.int64))
+
+    @property
+    def solver(self) -> Literal["primal", "dual"]:
+        """The form of the model, by its name."""
+        return "primal"
+
+    def with_features(self, owner: Codes) -> Self:
+        """The model with more features, ``owner`` having the tasks of all."""
+        old, D = len(self.owner), len(owner)
+        P = resized(self.P, (D, D))
+        P[old:, old:] = np.eye(D - old)
+        return self._replace(P=P, w=resized(self.w, (D,)), v=resized(self.v, (D,)), owner=owner)
+
+    def products(self, coupling: Coupling, X: Instances) -> PrimalProducts:
+        """F and Q for a block of rounds: O(n D²)."""
+        U = np.concatenate([X.rows, X.rows]) * coupling.factors(X.tasks)[:, self.owner]
+        H = U @ self.P
+        return PrimalProducts(U @ self.w, H @ U.T, U, H)
+
+    def absorb(self, coupling: Coupling, X: Instances, y: Matrix, made: PrimalProducts) -> Self:
+        """Move on mistakes in these rounds, ``made`` before the block, in place: O(n D²)."""
+        n = len(y)
+        E = forward(root(np.eye(n) + made.Q[n:, n:]), made.H[n:])
+        self.P[:] -= E.T @ E
+        self.v[:] += y @ made.U[:n]
+        self.w[:] = self.P @ self.v
+        self.count[0] += n
+        return self
+
+    def weights(self, coupling: Coupling) -> Matrix:
+        """The weights w = A⁻¹v of all features."""
+        return np.asarray(self.w)
+
+
+class Rounds(NamedTuple):
+    """Rounds with a mistake: all instances side by side, labels, active tasks, and numbers.
+
+    With the factor L L' = I + Z'Z, ``half`` is L⁻¹Z'Φy and ``gamma`` is L'⁻¹ times that.
+    """
+
+    factor: Any
+    half: Any
+    gamma: Any
+    labels: Any
+    tasks: Any
+    births: Any
+    rows: Any
+    owner: Any
+    count: Any
+
+    @classmethod
+    def empty(cls, owner: Codes) -> Self:
+        """A model of no round, with the task that owns each feature."""
+        (half, gamma, labels), (tasks, births) = np.zeros((3, 0)), np.zeros((2, 0), np.int64)
+        rows, count = np.zeros((0, len(owner))), np.zeros(1, np.int64)
+        return cls(np.zeros((0, 0)), half, gamma, labels, tasks, births, rows, owner, count)
+
+    @property
+    def solver(self) -> Literal["primal", "dual"]:
+        """The form of the model, by its name."""
+        return "dual"
+
+    def with_features(self, owner: Codes) -> Self:
+        """The model with more features, ``owner`` having the tasks of all."""
+        return self._replace(rows=resized(self.rows, (len(self.rows), len(owner))), owner=owner)
+
+    def products(self, coupling: Coupling, X: Instances) -> DualProducts:
+        """F and Q for a block of rounds: O(n m D) or K n m kernel values, and O(n m²).
+
+        Raises
+        ------
+        ValueError
+            If values of a kernel are not finite.
+        """
+        n = int(self.count[0])
+        with_model, among = coupling.products(X, self._instances()), coupling.products(X, X)
+        if coupling.kernels is not None and not (np.isfinite(among).all() and np.isfinite(with_model).all()):
+            raise ValueError("a kernel is not finite for the records of this stream")
+        V = forward(self.factor, with_model[:, n:].T).T
+        F = with_model[:, :n] @ self.labels[:n] - V @ self.half[:n]
+        return DualProducts(F, among - V @ V.T, with_model, among, V)
+
+    def absorb(self, coupling: Coupling, X: Instances, y: Matrix, made: DualProducts) -> Self:
+        """Border the factor by mistakes in these rounds, ``made`` before the block: O(n m²)."""
+        m, n = int(self.count[0]), len(y)
+        lower = root(np.eye(n) + made.Q[n:, n:])
+        model = self._with_slots(m + n)
+        border(model.factor, m, made.V[n:].T, lower)
+        model.half[:m] += forward(model.factor, made.with_model[:n, m:].T @ y)
+        mixed = made.with_model[n:, :m] @ model.labels[:m] + made.among[n:, :n] @ y
+        model.half[m : m + n] = forward(lower, mixed - made.V[n:] @ model.half[:m])
+        slots = slice(m, m + n)
+        model.labels[slots], model.tasks[slots], model.births[slots], model.rows[slots] = y, X.tasks, X.rounds, X.rows
+        model.count[0] = m + n
+        model.gamma[: m + n] = backward(model.factor, model.half[: m + n])
+        return model
+
+    def weights(self, coupling: Coupling) -> Matrix:
+        """The weights w = A⁻¹v of all features, for rounds without kernels: those of the primal form."""
+        return self.to_primal(coupling).weights(coupling)
+
+    def to_primal(self, coupling: Coupling) -> Joined:
+        """The primal form of rounds without kernels: P = (I + ZZ')⁻¹, O(m D² + D³)."""
+        held, n = self._instances(), int(self.count[0])
+        U = np.concatenate([held.rows, held.rows]) * coupling.factors(held.tasks)[:, self.owner]
+        P = np.linalg.inv(np.eye(len(self.owner)) + U[n:].T @ U[n:])
+        v = self.labels[:n] @ U[:n]
+        P = (P + P.T) / 2
+        return Joined(P, P @ v, v, self.owner, self.count)
+
+    def _instances(self) -> Instances:
+        n = int(self.count[0])
+        return Instances(self.rows[:n], self.owner, self.tasks[:n], self.births[:n])
+
+    def _with_slots(self, need: int) -> Self:
+        size = roomy(len(self.labels), need)
+        return self._replace(
+            factor=resized(self.factor, (size, size)),
+            half=resized(self.half, (size,)),
+            gamma=resized(self.gamma, (size,)),
+            labels=resized(self.labels, (size,)),
+            tasks=resized(self.tasks, (size,)),
+            births=resized(self.births, (size,)),
+            rows=resized(self.rows, (size, self.rows.shape[1])),
+        )
+
+
+@compiled
+def margin_of(f: Any, fz: Any, cross: Any, zz: Any) -> Any:
+    """The margin v'A_t⁻¹φ_i, A_t holding the round's own z."""
+    return f - fz * cross / (1.0 + zz)
+
+
+@compiled
+def course_through(F: Any, Q: Any, y: Any, n: int, delay: int, margins: Any, own: Any, taus: Any) -> None:
+    """Learn the first n rounds of a block: φ of round t stands at t, z half the length of F behind it."""
+    half = F.size // 2
+    for t in range(n):
+        z = half + t
+        own[t] = margin_of(F[t], F[z], Q[t, z], Q[z, z])
+        if delay == 0:
+            margins[t] = own[t]
+        elif n + t < half:
+            other = half + n + t
+            margins[t] = margin_of(F[n + t], F[other], Q[n + t, other], Q[other, other])
+        if y[t] * own[t] <= 0.0:
+            taus[t] = 1.0
+            total, level = 1.0 + Q[z, z], F[z]
+            along, mine = Q[:, z].copy(), Q[:, t].copy()
+            for u in range(F.size):
+                F[u] += y[t] * (mine[u] - along[u] * along[t] / total) - along[u] * level / total
+                for v in range(F.size):
+                    Q[u, v] -= along[u] * along[v] / total

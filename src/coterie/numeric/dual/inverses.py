@@ -1,0 +1,147 @@
+"""The inverse of a Gram matrix, bordered by one more vector and cut down by one: O(B²) each.
+
+With C the inverse of the Gram matrix H of the support vectors, k the kernel values of a new one with them and κ that
+with itself, a = C k are the coefficients of its projection and s = κ - k·a the squared norm of what is left. The
+inverse with it is C⁺ = [C + aa'/s, -a/s; -a'/s, 1/s]; what is left of vector j beside the others then has the squared
+norm 1/C⁺_jj and the projection -C⁺_:j / C⁺_jj.
+
+Time goes into moving C between caches. So a replacement, which is C + uu' - vv', only notes u and v in ``waiting``,
+and the next projection, which reads all of C anyway, makes the change on its way: a mistake reads and writes C once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import noinline
+
+
+@noinline
+def project(inverse: Any, waiting: Any, k: Any, n: Any, along: Any) -> Any:
+    """Fill ``along`` with a = C k, C brought up to date, and return k·a."""
+    along[:n] = 0.0
+    if _waits(waiting):
+        _project_late(inverse, waiting[0], waiting[1], k, n, along)
+        waiting[:] = 0.0
+    else:
+        for j in range(n):
+            row, x = inverse[j], k[j]
+            for each in range(n):
+                along[each] += x * row[each]
+    total = 0.0
+    for j in range(n):
+        total += k[j] * along[j]
+    return total
+
+
+@noinline
+def _project_late(inverse: Any, u: Any, v: Any, k: Any, n: Any, along: Any) -> None:
+    """C += uu' - vv' and a += C k, two rows at a time: what else is read with them is read half as often."""
+    for j in range(0, n - 1, 2):
+        one, x, y, z = inverse[j], k[j], u[j], v[j]
+        two, p, q, r = inverse[j + 1], k[j + 1], u[j + 1], v[j + 1]
+        for each in range(n):
+            here = one[each] + (y * u[each] - z * v[each])
+            there = two[each] + (q * u[each] - r * v[each])
+            one[each] = here
+            two[each] = there
+            along[each] += x * here + p * there
+    for j in range(n - n % 2, n):
+        for each in range(n):
+            inverse[j, each] += u[j] * u[each] - v[j] * v[each]
+            along[each] += k[j] * inverse[j, each]
+
+
+@noinline
+def apply_waiting(inverse: Any, waiting: Any) -> None:
+    """Apply the change that waits."""
+    if _waits(waiting):
+        u, v = waiting[0], waiting[1]
+        for j in range(u.size):
+            row, y, z = inverse[j], u[j], v[j]
+            for each in range(u.size):
+                row[each] += y * u[each] - z * v[each]
+        waiting[:] = 0.0
+
+
+@noinline
+def _waits(waiting: Any) -> Any:
+    """Tell whether a change waits: what a replacement notes of its own slot is not zero."""
+    noted = 0
+    for each in range(waiting.shape[1]):
+        noted += waiting[0, each] != 0.0
+    return noted > 0
+
+
+@noinline
+def border(inverse: Any, n: Any, along: Any, left: Any) -> None:
+    """Extend the inverse by one more vector, in slot n."""
+    for j in range(n):
+        row, x = inverse[j], along[j] / left
+        for each in range(n):
+            row[each] += x * along[each]
+        row[n] = -x
+        inverse[n, j] = -x
+    inverse[n, n] = 1.0 / left
+
+
+@noinline
+def replace(inverse: Any, waiting: Any, n: Any, r: Any, along: Any, left: Any, column: Any) -> Any:
+    """Let a new vector take the place of that in slot r: O(B), the rest of the change waits.
+
+    Fills ``column`` with gamma, the projection of the vector that leaves on the others, and returns its projection on
+    the new one, which stands in slot r.
+    """
+    u, v = waiting[0], waiting[1]
+    first = along[r] / np.sqrt(left)
+    pivot = np.sqrt(inverse[r, r] + first * first)
+    last = -first / np.sqrt(left) / pivot
+    for j in range(n):
+        u[j] = along[j] / np.sqrt(left)
+        v[j] = (inverse[r, j] + first * u[j]) / pivot
+        column[j] = -v[j] / pivot
+    u[r], v[r] = -1.0 / np.sqrt(left), last
+    inverse[r, :n] = 0.0
+    inverse[:n, r] = 0.0
+    return -last / pivot
+
+
+@noinline
+def cheapest(inverse: Any, n: Any, along: Any, left: Any, sizes: Any, births: Any) -> Any:
+    """The slot with the least |coefficient| · ‖what is left of its vector‖, the oldest of several.
+
+    -1 where a pivot is not positive, the inverse having lost its digits.
+    """
+    best, least = -1, np.inf
+    for j in range(n):
+        pivot = inverse[j, j] + along[j] * along[j] / left
+        if not pivot > 0.0:
+            return -1
+        cost = sizes[j] / np.sqrt(pivot)
+        if cost < least or (cost == least and births[j] < births[best]):
+            best, least = j, cost
+    return best
+
+
+def inverse_of(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Invert a Gram matrix by Cholesky; also returns how often its diagonal had to be raised before it had an inverse.
+
+    Raises
+    ------
+    ValueError
+        If it has none however its diagonal is raised, the kernel not being positive semidefinite.
+    """
+    from scipy.linalg import lapack
+
+    ridge, n = 0.0, len(H)
+    for attempt in range(60):
+        factor, failed = lapack.dpotrf(H + ridge * np.eye(n), lower=1)
+        if not failed:
+            lower, failed = lapack.dpotri(factor, lower=1)
+            lower = np.tril(lower)
+            return np.asarray(lower + np.tril(lower, -1).T), attempt
+        ridge = max(ridge * 10.0, np.finfo(np.float64).eps * max(float(np.abs(H).max()), 1e-300))
+    raise ValueError("the Gram matrix of the support vectors has no inverse: is the kernel positive semidefinite?")

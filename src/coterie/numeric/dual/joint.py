@@ -1,0 +1,28 @@
+"""The kernel over inputs and tasks, Q((x, s), (z, t)) = k(x, z) M_st, made from blocks of values of k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coterie.numeric.core.generic import compiled
+
+
+@compiled
+def scale_by_tasks(values: Any, M: Any, rows: Any, columns: Any) -> None:
+    """Multiply ``values[i, j]`` by ``M[rows[i], columns[j]]``, in place."""
+    for i in range(values.shape[0]):
+        shared = M[rows[i]]
+        for j in range(values.shape[1]):
+            values[i, j] *= shared[columns[j]]
+
+
+@compiled
+def joint_sums(values: Any, M: Any, rows: Any, columns: Any, C: Any, out: Any) -> None:
+    """``out[i, o] = Σ_j values[i, j] M[rows[i], columns[j]] C[j, o]``, the products never kept."""
+    for i in range(values.shape[0]):
+        shared = M[rows[i]]
+        for o in range(C.shape[1]):
+            total = 0.0
+            for j in range(values.shape[1]):
+                total += values[i, j] * shared[columns[j]] * C[j, o]
+            out[i, o] = total

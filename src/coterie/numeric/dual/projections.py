@@ -1,0 +1,497 @@
+"""Budgets that project what leaves on the support vectors that stay, by the inverse of their Gram matrix.
+
+Either every support vector has one coefficient, and is projected under the relation, or one for every task. O(B²) a
+mistake, nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import resized, roomy
+from coterie.numeric.core.generic import generic, noinline, when
+from coterie.numeric.core.points import Kernel
+from coterie.numeric.primal.grouped import Levels
+
+from .expansion import (
+    EVICTED,
+    PROJECTED,
+    REPAIRED,
+    ROOM,
+    SINCE,
+    SIZE,
+    WORN,
+    Expansion,
+    Support,
+    absorb,
+    apply_pending,
+    column_entry,
+    own_share,
+    place,
+    wanted,
+    weigh,
+)
+from .inverses import apply_waiting, border, cheapest, inverse_of, project, replace
+
+Matrix = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+#: An inverse Gram matrix is computed anew after so many changes a support vector, and never after fewer than this.
+FRESH, FEWEST = 16, 64
+#: Instead of a slot: the vector is not to be stored; the inverse has lost its digits.
+NOWHERE, WORN_OUT = -1, -2
+
+
+class Projected(NamedTuple):
+    """mtbprj (CC12 Algorithm 1): H is that of the multitask kernel.
+
+    ``limit`` is eta², ``inverse`` is C, ``waiting`` a change of it while a block is gone through, ``spare`` has room
+    for four vectors.
+    """
+
+    size: int
+    limit: float
+    inverse: Any
+    waiting: Any
+    spare: Any
+
+    @classmethod
+    def empty(cls, size: int, limit: float) -> Self:
+        """The budget before the first mistake."""
+        return cls(size, limit, *_no_inverse())
+
+    def with_room(self, capacity: int) -> Self:
+        """The budget with room for so many support vectors."""
+        inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
+        return self._replace(inverse=inverse, waiting=waiting, spare=spare)
+
+
+class Projectron(NamedTuple):
+    """The same on margin errors too, y·margin < 1 (Projectron++; Orabona, Keshet and Caputo 2008, FOR09 §2.2)."""
+
+    size: int
+    limit: float
+    inverse: Any
+    waiting: Any
+    spare: Any
+
+    @classmethod
+    def empty(cls, size: int, limit: float) -> Self:
+        """The budget before the first mistake."""
+        return cls(size, limit, *_no_inverse())
+
+    def with_room(self, capacity: int) -> Self:
+        """The budget with room for so many support vectors."""
+        inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
+        return self._replace(inverse=inverse, waiting=waiting, spare=spare)
+
+
+class SharedByGroups(NamedTuple):
+    """mtbprj-2 (CC12 Algorithm 2) for M of nested groups: H is that of the kernel alone, beta = M raw.
+
+    ``raw`` has a row for every task that has moved, ``row`` the place of a task's, -1 for none, ``owner`` the task of a
+    row, ``taken`` how many there are; ``sums`` has a row for every group with the sum of its tasks' raw rows,
+    ``scaled`` that of the rows times the task's own weight, and ``squares`` the sum over all tasks of the square of the
+    latter. ``above`` is the group that a group lies in, -1 for none.
+    """
+
+    size: int
+    limit: float
+    inverse: Any
+    waiting: Any
+    spare: Any
+    raw: Any
+    row: Any
+    owner: Any
+    taken: Any
+    sums: Any
+    scaled: Any
+    squares: Any
+    above: Any
+
+    @classmethod
+    def empty(cls, size: int, limit: float) -> Self:
+        """The budget before the first mistake."""
+        none, (raw, sums, scaled) = np.zeros(0, np.int64), (np.zeros((0, 0)) for _ in range(3))
+        return cls(
+            *(size, limit, *_no_inverse()),
+            *(raw, none, none.copy(), np.zeros(1, np.int64), sums, scaled, np.zeros(0), none.copy()),
+        )
+
+    def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
+        """The budget with room for so many support vectors and tasks, ``paths`` being the groups of each task."""
+        above = _above(paths)
+        groups = len(above), capacity
+        inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
+        return self._replace(
+            inverse=inverse,
+            waiting=waiting,
+            spare=spare,
+            raw=resized(self.raw, (len(self.raw), capacity)),
+            row=resized(self.row, (tasks,), -1),
+            sums=resized(self.sums, groups),
+            scaled=resized(self.scaled, groups),
+            squares=resized(self.squares, (capacity,)),
+            above=above,
+        )
+
+    def with_more_rows(self) -> Self:
+        """The budget with room for the coefficients of half as many tasks again."""
+        rows = max(4, len(self.raw) + len(self.raw) // 2)
+        return self._replace(raw=resized(self.raw, (rows, self.raw.shape[1])), owner=resized(self.owner, (rows,)))
+
+
+class SharedByTasks(NamedTuple):
+    """mtbprj-2 for any M: ``beta`` has a row for every task."""
+
+    size: int
+    limit: float
+    inverse: Any
+    waiting: Any
+    spare: Any
+    beta: Any
+
+    @classmethod
+    def empty(cls, size: int, limit: float) -> Self:
+        """The budget before the first mistake."""
+        return cls(size, limit, *_no_inverse(), np.zeros((0, 0)))
+
+    def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
+        """The budget with room for so many support vectors and tasks; there are no groups."""
+        inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
+        beta = resized(self.beta, (roomy(len(self.beta), tasks), capacity))
+        return self._replace(inverse=inverse, waiting=waiting, spare=spare, beta=beta)
+
+
+def _no_inverse() -> tuple[Matrix, Matrix, Matrix]:
+    return np.zeros((0, 0)), np.zeros((2, 0)), np.zeros((4, 0))
+
+
+def _with_room(inverse: Matrix, waiting: Matrix, spare: Matrix, capacity: int) -> tuple[Matrix, Matrix, Matrix]:
+    return resized(inverse, (capacity, capacity)), resized(waiting, (2, capacity)), resized(spare, (4, capacity))
+
+
+def _above(paths: Codes) -> Codes:
+    """The group that each group lies in, -1 for none, from the groups of all tasks."""
+    above = np.full(int(paths.max(initial=-1)) + 1, -1, np.int64)
+    for level in range(1, paths.shape[1]):
+        inside = paths[:, level] >= 0
+        above[paths[inside, level]] = paths[inside, level - 1]
+    return above
+
+
+def is_due(support: Support) -> bool:
+    """Tell whether the inverse Gram matrix has been changed often enough to be computed anew."""
+    return bool(support.counts[SINCE] >= max(FEWEST, FRESH * int(support.counts[SIZE])))
+
+
+def refresh(model: Expansion, kernel: Kernel, shares: Matrix | None) -> None:
+    """Compute the inverse Gram matrix anew, in place: O(B² d + B³).
+
+    ``shares`` is M for the tasks of the support vectors, (B, B), or None where the Gram matrix is the kernel's alone.
+    """
+    n, counts, records = int(model.support.counts[SIZE]), model.support.counts, model.points()
+    H = np.zeros((n, n))
+    kernel.values(records, records, H)
+    if shares is not None:
+        H *= shares
+    model.memory.inverse[:n, :n], repaired = inverse_of(H)
+    counts[REPAIRED] += repaired
+    counts[SINCE] = 0
+
+
+@generic
+def gather(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> Any:
+    """Add y times the coefficients ``along`` to the moves of task i, for which there is room."""
+
+
+@generic
+def costs(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+    """Fill ``out`` with the norm of each slot's coefficients over all tasks."""
+
+
+@generic
+def hand_over(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+    """Pass the coefficients of slot r on to the others by ``along``, and put those of a new vector in their place."""
+
+
+@generic
+def has_row(memory: Any, sharing: Any, i: Any) -> Any:
+    """Tell whether there is room for coefficients of task i."""
+
+
+when(wanted, Projectron)(lambda memory, agreement: agreement < 1.0)
+when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
+
+_kind: Any
+for _kind in (Projected, Projectron, SharedByGroups, SharedByTasks):
+    when(apply_pending, _kind)(lambda memory: apply_waiting(memory.inverse, memory.waiting))
+when(apply_pending, object)(lambda memory: None)
+
+
+# -- one coefficient a support vector ---------------------------------------------------------------------------------
+
+
+@when(absorb, Projected)
+def _absorb_projected(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    left = _residual(m, model, work, t, i)
+    if _worn(model.support, left, work.among[t, t] * own_share(model.sharing, i)):
+        return WORN
+    return _mistake(m, model, work, t, i, y, left, turns, s)
+
+
+@when(absorb, Projectron)
+def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    left, whole = _residual(m, model, work, t, i), work.among[t, t] * own_share(model.sharing, i)
+    if _worn(model.support, left, whole):
+        return WORN
+    if agree <= 0.0:
+        return _mistake(m, model, work, t, i, y, left, turns, s)
+    loss, short = 1.0 - agree, np.sqrt(max(left, 0.0) / m.limit)
+    length = whole - max(left, 0.0)
+    if loss > short and length > 0.0:
+        tau = min(loss / length, 2.0 * (loss - short) / length, 1.0)
+        for j in range(model.support.counts[SIZE]):
+            model.support.coefficients[j] += tau * y * work.along[j]
+        turns.taus[s] = tau
+    return 0
+
+
+@noinline
+def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
+    """The squared norm of what the projection of the multitask instance leaves; its coefficients in ``along``."""
+    n, k = model.support.counts[SIZE], memory.spare[0]
+    for j in range(n):
+        k[j] = work.shares[j] * work.values[t, j]
+    whole = work.among[t, t] * own_share(model.sharing, i)
+    return whole - project(memory.inverse, memory.waiting, k, n, work.along)
+
+
+@noinline
+def _worn(support: Any, left: Any, whole: Any) -> Any:
+    """Tell whether rounding shows in an inverse that was not just computed, or the kernel is none."""
+    return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
+
+
+@noinline
+def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: Any, turns: Any, s: Any) -> Any:
+    support, beta, n = model.support, model.support.coefficients, model.support.counts[SIZE]
+    r = _slot(memory, support, work, left, beta)
+    if r == WORN_OUT:
+        return WORN
+    if r == NOWHERE:
+        for j in range(n):
+            beta[j] += y * work.along[j]
+        support.counts[PROJECTED] += 1
+        return 0
+    if r == n:
+        border(memory.inverse, n, work.along, left)
+        support.counts[SIZE] += 1
+        coefficient = y
+    else:
+        gamma, given = memory.spare[2], beta[r]
+        last = replace(memory.inverse, memory.waiting, n, r, work.along[:n], left, gamma)
+        for j in range(n):
+            beta[j] += given * gamma[j]
+        coefficient = y + given * last
+        turns.evicted[s] = support.tasks[r]
+        support.counts[EVICTED] += 1
+    place(model, work, r, t, i, coefficient)
+    support.counts[SINCE] += 1
+    turns.stored[s] = True
+    return 0
+
+
+@noinline
+def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> Any:
+    """The slot of a new vector of which ``left`` is left: behind the others, that of one of them, or ``NOWHERE``."""
+    n = support.counts[SIZE]
+    if not left > memory.limit:
+        return NOWHERE
+    if n < memory.size:
+        return n
+    for j in range(n):
+        memory.spare[1, j] = abs(sizes[j])
+    r = cheapest(memory.inverse, n, work.along, left, memory.spare[1], support.births)
+    if r >= 0:
+        return r
+    return WORN_OUT if support.counts[SINCE] > 0 else NOWHERE
+
+
+# -- a coefficient for every task and support vector ------------------------------------------------------------------
+
+
+@when(absorb, SharedByGroups)
+def _absorb_by_groups(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    return _absorb_shared(m, model, work, t, i, y, turns, s)
+
+
+@when(absorb, SharedByTasks)
+def _absorb_by_tasks(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    return _absorb_shared(m, model, work, t, i, y, turns, s)
+
+
+@noinline
+def _absorb_shared(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
+    support, sharing = model.support, model.sharing
+    if not has_row(memory, sharing, i):
+        return ROOM
+    n, whole, gamma = support.counts[SIZE], work.among[t, t], memory.spare[2]
+    left = whole - project(memory.inverse, memory.waiting, work.values[t], n, work.along)
+    if _worn(support, left, whole):
+        return WORN
+    if n == memory.size and left > memory.limit:
+        costs(memory, sharing, n, memory.spare[3])
+    r = _slot(memory, support, work, left, memory.spare[3])
+    if r == WORN_OUT:
+        return WORN
+    if r == NOWHERE:
+        gather(memory, sharing, i, y, n, work.along)
+        support.counts[PROJECTED] += 1
+        return 0
+    if r < n:
+        turns.evicted[s] = support.tasks[r]
+    place(model, work, r, t, i, y)
+    if r == n:
+        border(memory.inverse, n, work.along, left)
+        support.counts[SIZE] += 1
+        gamma[:n] = 0.0
+        gamma[n] = 1.0
+        gather(memory, sharing, i, y, n + 1, gamma)
+    else:
+        support.counts[EVICTED] += 1
+        last = replace(memory.inverse, memory.waiting, n, r, work.along[:n], left, gamma)
+        hand_over(memory, sharing, n, r, gamma, last, i, y)
+    support.counts[SINCE] += 1
+    turns.stored[s] = True
+    return 0
+
+
+@noinline
+def _passed_on(row: Any, n: Any, r: Any, along: Any, last: Any) -> None:
+    given = row[r]
+    for j in range(n):
+        row[j] += given * along[j]
+    row[r] = given * last
+
+
+@when(weigh, SharedByGroups)
+def _weigh_by_groups(memory: Any, model: Any, i: Any, work: Any) -> None:
+    n, sharing = model.support.counts[SIZE], model.sharing
+    work.weights[:n] = 0.0
+    row = memory.row[i] if i < memory.row.size and sharing.own[i] != 0.0 else -1
+    if row >= 0:
+        for j in range(n):
+            work.weights[j] = sharing.own[i] * memory.raw[row, j]
+    for level in range(sharing.paths.shape[1]):
+        group = sharing.paths[i, level]
+        if group >= 0:
+            weight, sums = sharing.weight[group], memory.sums[group]
+            for j in range(n):
+                work.weights[j] += weight * sums[j]
+
+
+when(has_row, SharedByGroups, Levels)(
+    lambda memory, sharing, i: memory.row[i] >= 0 or memory.taken[0] < memory.raw.shape[0] or sharing.own[i] == 0.0
+)
+when(has_row, SharedByTasks)(lambda memory, sharing, i: True)
+
+
+@when(gather, SharedByGroups, Levels)
+def _gather_by_groups(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> None:
+    own = sharing.own[i]
+    if own != 0.0:
+        _gather_own(memory, i, own, y, n, along)
+    for level in range(sharing.paths.shape[1]):
+        group = sharing.paths[i, level]
+        if group >= 0:
+            for j in range(n):
+                memory.sums[group, j] += y * along[j]
+                memory.scaled[group, j] += own * y * along[j]
+
+
+@noinline
+def _gather_own(memory: Any, i: Any, own: Any, y: Any, n: Any, along: Any) -> None:
+    if memory.row[i] < 0:
+        memory.row[i], memory.owner[memory.taken[0]] = memory.taken[0], i
+        memory.taken[0] += 1
+    row = memory.raw[memory.row[i]]
+    for j in range(n):
+        before = row[j]
+        row[j] += y * along[j]
+        memory.squares[j] += own * own * (row[j] * row[j] - before * before)
+
+
+@when(costs, SharedByGroups, Levels)
+def _costs_by_groups(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+    for j in range(n):
+        out[j] = memory.squares[j]
+    above = memory.above
+    for group in range(above.size):
+        weight, members, sums = sharing.weight[group], sharing.members[group], memory.sums[group]
+        scaled = memory.scaled[group]
+        for j in range(n):
+            out[j] += weight * sums[j] * (2.0 * scaled[j] + members * weight * sums[j])
+        wider = above[group]
+        while wider >= 0:
+            factor, others = 2.0 * members * weight * sharing.weight[wider], memory.sums[wider]
+            for j in range(n):
+                out[j] += factor * sums[j] * others[j]
+            wider = above[wider]
+    for j in range(n):
+        out[j] = np.sqrt(max(out[j], 0.0))
+
+
+@when(hand_over, SharedByGroups, Levels)
+def _hand_over_by_groups(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+    memory.squares[:n] = 0.0
+    for held in range(memory.taken[0]):
+        row, own = memory.raw[held], sharing.own[memory.owner[held]]
+        _passed_on(row, n, r, along, last)
+        for j in range(n):
+            memory.squares[j] += own * own * row[j] * row[j]
+    for group in range(memory.above.size):
+        _passed_on(memory.sums[group], n, r, along, last)
+        _passed_on(memory.scaled[group], n, r, along, last)
+    along[:n] = 0.0
+    along[r] = 1.0
+    gather(memory, sharing, i, y, n, along)
+
+
+@when(weigh, SharedByTasks)
+def _weigh_by_tasks(memory: Any, model: Any, i: Any, work: Any) -> None:
+    n = model.support.counts[SIZE]
+    for j in range(n):
+        work.weights[j] = memory.beta[i, j]
+
+
+@when(gather, SharedByTasks)
+def _gather_by_tasks(memory: Any, sharing: Any, i: Any, y: Any, n: Any, along: Any) -> None:
+    for task in range(memory.beta.shape[0]):
+        share, row = y * column_entry(sharing, i, task), memory.beta[task]
+        if share != 0.0:
+            for j in range(n):
+                row[j] += share * along[j]
+
+
+@when(costs, SharedByTasks)
+def _costs_by_tasks(memory: Any, sharing: Any, n: Any, out: Any) -> None:
+    out[:n] = 0.0
+    for task in range(memory.beta.shape[0]):
+        row = memory.beta[task]
+        for j in range(n):
+            out[j] += row[j] * row[j]
+    for j in range(n):
+        out[j] = np.sqrt(out[j])
+
+
+@when(hand_over, SharedByTasks)
+def _hand_over_by_tasks(memory: Any, sharing: Any, n: Any, r: Any, along: Any, last: Any, i: Any, y: Any) -> None:
+    for task in range(memory.beta.shape[0]):
+        _passed_on(memory.beta[task], n, r, along, last)
+    along[:n] = 0.0
+    along[r] = 1.0
+    gather(memory, sharing, i, y, n, along)

@@ -1,0 +1,385 @@
+"""Second-order models, primal and dual, and the walk through a block of records whose covariances are at hand.
+
+With f_t the margin of record t by the mean of the weights, and Q_tu the covariance of the margins of two records, a
+move at t changes the later records of its block by
+
+    f_u += Q_ut (y_t - f_t) / (r_t + Q_tt),        Q_uv -= Q_ut Q_tv / (r_t + Q_tt),
+
+r_t being the noise of its label. Records, weights and support vectors are not needed on the way: the model absorbs the
+records moved on at the end of the block, by matrix products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import resized, roomy
+from coterie.numeric.core.generic import compiled
+from coterie.numeric.core.points import Kernel, Points, as_matrix
+from coterie.numeric.core.records import Rows
+
+from .factors import backward, border, forward, root
+from .stores import Store, dense_points
+
+Matrix = NDArray[np.float64]
+Codes = NDArray[np.int64]
+#: M for all pairs of two lists of tasks.
+Shares = Callable[[Codes, Codes], Matrix]
+#: M between the tasks of a model's rows and those of some records, a row a record, and its diagonal for the records.
+Pairs = tuple[Matrix, Matrix]
+
+#: The primal form keeps a square matrix of the weights; beyond so many bytes it is refused.
+LARGEST = 2**33
+
+
+class Forecast(NamedTuple):
+    """The margins of a block before its labels: means f (n,), covariances Q (n, n), and H.
+
+    H is P Φ' in the primal, L⁻¹ times the Gram matrix with the block in the dual: a column a record.
+    """
+
+    f: Matrix
+    Q: Matrix
+    H: Matrix
+
+    def of(self, places: Codes) -> Forecast:
+        """The forecast for some of the records."""
+        return Forecast(self.f[places], self.Q[np.ix_(places, places)], self.H[:, places])
+
+
+class FullPrimal(NamedTuple):
+    """Weights with their covariance: W (K, d) = P b, P (K d, K d) = (A ⊗ I + S)⁻¹, task-major.
+
+    ``moments`` (K, d, d) has the blocks of S = Σ φφ'/r and ``sums`` (K, d) is b = Σ yφ/r over the records moved on:
+    what P and W are made of where M or the number of features changes. ``count`` holds how many there were.
+    """
+
+    W: Any
+    P: Any
+    moments: Any
+    sums: Any
+    count: Any
+    sharing: Any
+
+    @classmethod
+    def empty(cls, sharing: Any, features: int) -> Self:
+        """A model of no task and no record."""
+        none, moments = np.zeros((0, features)), np.zeros((0, features, features))
+        return cls(none, np.zeros((0, 0)), moments, none.copy(), np.zeros(1, np.int64), sharing)
+
+    @property
+    def solver(self) -> Literal["primal", "dual"]:
+        """The form of the model, by its name."""
+        return "primal"
+
+    @property
+    def tasks_of_rows(self) -> Codes:
+        """The task of each row of W."""
+        return np.arange(len(self.W))
+
+    def convert(self, rows: Rows, rounds: Codes) -> Points:
+        """Records of any form in that of the model, with the rounds they came in."""
+        return dense_points(rows, rounds, self.W.shape[1], np.float64)
+
+    def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
+        """The model with room for so many tasks and features, under M as it is now: O((K d)³)."""
+        check_size(tasks * features)
+        sums = resized(self.sums, (tasks, features))
+        moments = resized(self.moments, (tasks, features, features))
+        return self._replace(sums=sums, moments=moments).refreshed(_between_all(shares, tasks))
+
+    def refreshed(self, M: Matrix) -> Self:
+        """Weights and covariance from the moments: P = (A ⊗ I + S)⁻¹ = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
+        K, d = self.sums.shape
+        prior = np.kron(M, np.eye(d))
+        P = prior
+        if int(self.count[0]):
+            blocks = prior.reshape(K, d, K * d)
+            inner = np.matmul(self.moments, blocks).reshape(K * d, K * d) + np.eye(K * d)
+            P = np.linalg.solve(inner.T, prior).T
+            P = (P + P.T) / 2
+        return self._replace(P=P, W=(P @ self.sums.ravel()).reshape(K, d))
+
+    def forecast(self, kernel: Kernel, X: Points, codes: Codes, shares: Shares) -> Forecast:
+        """Means and covariances of the margins of records of known tasks: O(n K d²) by matrix products."""
+        x = np.asarray(X.rows.values, np.float64)
+        n, d = x.shape
+        H = np.zeros((len(self.P), n))
+        for i in np.unique(codes):
+            of_task = codes == i
+            H[:, of_task] = self.P[:, i * d : (i + 1) * d] @ x[of_task].T
+        own = H.reshape(-1, d, n)
+        Q = np.zeros((n, n))
+        for i in np.unique(codes):
+            Q[codes == i] = x[codes == i] @ own[i]
+        return Forecast(np.einsum("td,td->t", x, self.W[codes]), Q, H)
+
+    def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> Self:
+        """Move on the records of a block, forecast before it, in place: O((K d)²) a record, by a matrix product."""
+        lower = root(made.Q + np.diag(noise))
+        E = forward(lower, made.H.T)
+        self.P[:] -= E.T @ E
+        self.W[:] += (forward(lower, y - made.f) @ E).reshape(self.W.shape)
+        for x, i, label, r in zip(np.asarray(X.rows.values, np.float64), codes, y, noise, strict=True):
+            self.moments[i] += np.outer(x, x / r)
+            self.sums[i] += label / r * x
+        self.count[0] += len(y)
+        return self
+
+    def predict(
+        self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
+    ) -> tuple[Matrix, Matrix]:
+        """Means of the margins of records of known tasks and, if asked for, their variances (else zeros)."""
+        x, d = np.asarray(X.rows.values, np.float64), self.W.shape[1]
+        q = np.zeros(len(x))
+        for i in np.unique(codes) if with_variances else ():
+            own = slice(i * d, (i + 1) * d)
+            q[codes == i] = np.einsum("td,td->t", x[codes == i] @ self.P[own, own], x[codes == i])
+        return np.einsum("td,td->t", x, self.W[codes]), q
+
+    def predict_unseen(self, kernel: Kernel, X: Points, pairs: Pairs, with_variances: bool) -> tuple[Matrix, Matrix]:
+        """Means and variances as in :meth:`predict`, for records of tasks that nobody has seen."""
+        shares, diagonal = pairs
+        x = np.asarray(X.rows.values, np.float64)
+        raw = self.sums - np.einsum("kij,kj->ki", self.moments, self.W)
+        f, q = np.einsum("td,td->t", x, shares @ raw), diagonal * X.squares
+        for t in np.arange(len(x)) if with_variances else ():
+            # with seen = S (M ⊗ I)φ, q = φ'(M ⊗ I - (M ⊗ I)(S - S P S)(M ⊗ I))φ
+            seen = (self.moments @ x[t]) * shares[t][:, None]
+            q[t] -= shares[t] ** 2 @ (self.moments @ x[t] @ x[t]) - seen.ravel() @ self.P @ seen.ravel()
+        return f, q
+
+    def weights(self, shares: Shares, tasks: int, features: int) -> Matrix:
+        """The mean weights, one row a task."""
+        return np.asarray(self.W)
+
+
+class Bordered(NamedTuple):
+    """Support vectors with the factor of their Gram matrix, L L' = R + G, beta = L⁻¹y and alpha = (R + G)⁻¹y.
+
+    ``noise`` is the diagonal of R; ``tasks`` and ``births`` say which task and round each is of; ``count`` how many
+    there are; the arrays have room for more.
+    """
+
+    factor: Any
+    alpha: Any
+    beta: Any
+    labels: Any
+    noise: Any
+    tasks: Any
+    births: Any
+    count: Any
+    sharing: Any
+    store: Store
+
+    @classmethod
+    def empty(cls, sharing: Any, store: Store) -> Self:
+        """A model of no task and no record."""
+        (alpha, beta, labels, noise), (tasks, births) = np.zeros((4, 0)), np.zeros((2, 0), np.int64)
+        count = np.zeros(1, np.int64)
+        return cls(np.zeros((0, 0)), alpha, beta, labels, noise, tasks, births, count, sharing, store)
+
+    @property
+    def solver(self) -> Literal["primal", "dual"]:
+        """The form of the model, by its name."""
+        return "dual"
+
+    @property
+    def tasks_of_rows(self) -> Codes:
+        """The task of each support vector."""
+        return np.asarray(self.tasks[: int(self.count[0])])
+
+    def points(self) -> Points:
+        """The records of the support vectors."""
+        return self.store.points(int(self.count[0]), self.births)
+
+    def convert(self, rows: Rows, rounds: Codes) -> Points:
+        """Records of any form in that of the model, with the rounds they came in."""
+        return self.store.convert(rows, rounds)
+
+    def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
+        """The model with room for so many features, its factor computed anew where M has ``changed``."""
+        model = self
+        if features > self.store.features:
+            model = self._replace(store=self.store.with_features(features))
+        return model.refreshed(kernel, shares) if changed else model
+
+    def refreshed(self, kernel: Kernel, shares: Shares) -> Self:
+        """The model under another M, its factor computed anew in place: O(m²) kernel values and O(m³)."""
+        n = int(self.count[0])
+        if n:
+            tasks = self.tasks[:n]
+            G = self._products(kernel, self.points()) * shares(tasks, tasks)
+            self.factor[:n, :n] = root(G + np.diag(self.noise[:n]))
+            self.beta[:n] = forward(self.factor, self.labels[:n])
+            self.alpha[:n] = backward(self.factor, self.beta[:n])
+        return self
+
+    def forecast(self, kernel: Kernel, X: Points, codes: Codes, shares: Shares) -> Forecast:
+        """Means and covariances of the margins of records of known tasks: O(n m) kernel values, O(n m²) in products.
+
+        Raises
+        ------
+        ValueError
+            If values of the kernel are not finite, or one of k(x, x) is negative.
+        """
+        n = int(self.count[0])
+        G = self._products(kernel, X) * shares(self.tasks[:n], codes)
+        Q = np.zeros((len(codes), len(codes)))
+        kernel.values(X, X, Q)
+        if not kernel.trusted:
+            _check_values(kernel, G, Q)
+        V = forward(self.factor, G)
+        return Forecast(self.beta[:n] @ V, Q * shares(codes, codes) - V.T @ V, V)
+
+    def absorb(self, X: Points, codes: Codes, y: Matrix, noise: Matrix, made: Forecast) -> Self:
+        """Border the factor by the records of a block, forecast before it: O(m²) a record, by a matrix product."""
+        m, n = int(self.count[0]), len(y)
+        lower = root(made.Q + np.diag(noise))
+        model = self._with_slots(m + n)
+        border(model.factor, m, made.H, lower)
+        slots = np.arange(m, m + n)
+        model.beta[slots] = forward(lower, y - made.f)
+        model.labels[slots], model.noise[slots], model.tasks[slots], model.births[slots] = y, noise, codes, X.rounds
+        model.count[0] = m + n
+        model.alpha[: m + n] = backward(model.factor, model.beta[: m + n])
+        holder = np.full(len(model.store.squares), -1)
+        holder[slots] = np.arange(n)
+        return model._replace(store=model.store.with_records(holder, X, X.squares))
+
+    def predict(
+        self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
+    ) -> tuple[Matrix, Matrix]:
+        """Means of the margins of records of known tasks and, if asked for, their variances (else zeros).
+
+        A mean needs alpha only, O(m) kernel values; a variance the factor, O(m²).
+        """
+        return self.predict_unseen(kernel, X, pairs, with_variances)
+
+    def predict_unseen(self, kernel: Kernel, X: Points, pairs: Pairs, with_variances: bool) -> tuple[Matrix, Matrix]:
+        """Means and variances as in :meth:`predict`, for records of any tasks."""
+        (shares, diagonal), n = pairs, int(self.count[0])
+        G = self._products(kernel, X) * shares.T
+        f = np.asarray(self.alpha[:n] @ G)
+        if not with_variances:
+            return f, np.zeros(len(f))
+        V = forward(self.factor, G)
+        return f, diagonal * kernel.diagonal(X) - np.einsum("st,st->t", V, V)
+
+    def weights(self, shares: Shares, tasks: int, features: int) -> Matrix:
+        """The mean weights under the linear kernel, one row a task: O(m d + K² d)."""
+        n, raw = int(self.count[0]), np.zeros((tasks, features))
+        X = as_matrix(self.points())
+        for i in np.unique(self.tasks[:n]):
+            of_task = np.flatnonzero(self.tasks[:n] == i)
+            raw[i] = X[of_task].T @ self.alpha[of_task]
+        return np.asarray(_between_all(shares, tasks) @ raw)
+
+    def to_primal(self, shares: Shares, tasks: int, features: int) -> FullPrimal:
+        """The primal form of support vectors with the linear kernel: O(m d² + (K d)³)."""
+        n = int(self.count[0])
+        check_size(tasks * features)
+        X, weight = self.store.values[:n].astype(np.float64), 1.0 / self.noise[:n]
+        moments, sums = np.zeros((tasks, features, features)), np.zeros((tasks, features))
+        for i in np.unique(self.tasks[:n]):
+            of_task = self.tasks[:n] == i
+            moments[i] = (X[of_task] * weight[of_task, None]).T @ X[of_task]
+            sums[i] = X[of_task].T @ (self.labels[:n] * weight)[of_task]
+        made = FullPrimal(sums, np.zeros((0, 0)), moments, sums, self.count, self.sharing)
+        return made.refreshed(_between_all(shares, tasks))
+
+    def _products(self, kernel: Kernel, X: Points) -> Matrix:
+        """Kernel values of the support vectors with records, shape (m, n)."""
+        out = np.zeros((len(X.squares), int(self.count[0])))
+        if out.size:
+            kernel.values(X, self.points(), out)
+        return np.asarray(out.T)
+
+    def _with_slots(self, need: int) -> Self:
+        size = roomy(len(self.alpha), need)
+        return self._replace(
+            factor=resized(self.factor, (size, size)),
+            alpha=resized(self.alpha, (size,)),
+            beta=resized(self.beta, (size,)),
+            labels=resized(self.labels, (size,)),
+            noise=resized(self.noise, (size,)),
+            tasks=resized(self.tasks, (size,)),
+            births=resized(self.births, (size,)),
+            store=self.store.with_room(size),
+        )
+
+
+def check_size(weights: int) -> None:
+    """Refuse a covariance that no memory holds: ValueError."""
+    if 8 * weights**2 > LARGEST:
+        raise ValueError(
+            f"solver='primal' keeps the covariance of {weights} weights, {8e-9 * weights**2:.0f} GB; give solver='dual'"
+        )
+
+
+def _between_all(shares: Shares, tasks: int) -> Matrix:
+    """M for all tasks."""
+    every = np.arange(tasks)
+    return shares(every, every)
+
+
+def _check_values(kernel: Kernel, G: Matrix, Q: Matrix) -> None:
+    if not (np.isfinite(Q).all() and np.isfinite(G).all()):
+        raise ValueError(f"the kernel {kernel!r} is not finite for records of this stream")
+    if (Q.diagonal() < 0).any():
+        raise ValueError(f"the kernel {kernel!r} is not positive semidefinite: k(x, x) < 0 for a record of this stream")
+
+
+class Course(NamedTuple):
+    """A block to walk through: the records to learn first, then those to predict where labels come late.
+
+    ``f`` and ``Q`` are changed on the way. ``threshold`` is what y·f must not exceed for a move (or must not reach, if
+    ``strict`` is 0); with ``shrunk`` 1 the margin reported is r f / (r + Q_tt), else f.
+    """
+
+    f: Any
+    Q: Any
+    y: Any
+    noise: Any
+    threshold: float
+    strict: int
+    shrunk: int
+
+
+@compiled
+def _reported(course: Any, t: int) -> Any:
+    """The margin of record t as users see it."""
+    f, r = course.f[t], course.noise[t]
+    total = r + course.Q[t, t]
+    return f * r / total if course.shrunk == 1 and total > 0.0 else f
+
+
+@compiled
+def _called(course: Any, t: int) -> Any:
+    agreement = course.y[t] * course.f[t]
+    return agreement < course.threshold or (course.strict == 0 and agreement == course.threshold)
+
+
+@compiled
+def course_through(course: Any, n: int, delay: int, margins: Any, own: Any, taus: Any) -> None:
+    """Learn the first n records of a course; with a ``delay``, margins are those of the records behind them."""
+    f, Q = course.f, course.Q
+    for t in range(n):
+        if delay == 0:
+            margins[t] = _reported(course, t)
+        elif n + t < f.size:
+            margins[t] = _reported(course, n + t)
+        own[t] = _reported(course, t)
+        total = course.noise[t] + Q[t, t]
+        if total > 0.0 and _called(course, t):
+            step = (course.y[t] - f[t]) / total
+            taus[t] = abs(step)
+            for u in range(t + 1, f.size):
+                along = Q[t, u]
+                f[u] += along * step
+                for v in range(t + 1, f.size):
+                    Q[u, v] -= along * Q[t, v] / total

@@ -1,0 +1,151 @@
+"""Stores of the records of support vectors, slot by slot."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from coterie.numeric.core.arrays import resized
+from coterie.numeric.core.generic import compiled
+from coterie.numeric.core.points import Points, points
+from coterie.numeric.core.records import Csr, Dense, Rows
+
+Places = NDArray[np.int64]
+Norms = NDArray[np.float64]
+
+
+class DenseStore(NamedTuple):
+    """Records as rows of an array, their squared norms, and their k(x, x)."""
+
+    values: Any
+    squares: Any
+    lengths: Any
+
+    @classmethod
+    def empty(cls, features: int, dtype: str) -> Self:
+        """Room for none."""
+        return cls(np.zeros((0, features), dtype), np.zeros(0), np.zeros(0))
+
+    def with_room(self, capacity: int) -> Self:
+        """The store with exactly so many slots."""
+        return type(self)(*(resized(array, (capacity, *array.shape[1:])) for array in self))
+
+    def with_features(self, features: int) -> Self:
+        """The store with room for so many features."""
+        return self._replace(values=resized(self.values, (len(self.values), features)))
+
+    def with_records(self, holder: Places, given: Points, lengths: Norms) -> Self:
+        """The store with record ``holder[slot]`` of those given in every slot where that is not negative."""
+        _copy(holder, given.rows.values, given.squares, lengths, *self)
+        return self
+
+    def points(self, n: int, births: Places) -> Points:
+        """The records in the first n slots."""
+        return Points(Dense(self.values[:n]), self.squares[:n], births[:n], self.features)
+
+    def convert(self, rows: Rows, rounds: Places) -> Points:
+        """Records of any form in that of the store, with the rounds they came in."""
+        return dense_points(rows, rounds, self.features, self.values.dtype)
+
+    @property
+    def features(self) -> int:
+        """The width of the records."""
+        return int(self.values.shape[1])
+
+
+class SparseStore(NamedTuple):
+    """Records as compressed sparse rows in the order of the slots, squared norms, k(x, x), and the width."""
+
+    values: Any
+    entries: Any
+    starts: Any
+    squares: Any
+    lengths: Any
+    width: Any
+
+    @classmethod
+    def empty(cls, features: int, dtype: str) -> Self:
+        """Room for none."""
+        entries = np.zeros(0, np.int32), np.zeros(1, np.int64)
+        return cls(np.zeros(0, dtype), *entries, np.zeros(0), np.zeros(0), np.array([features]))
+
+    def with_room(self, capacity: int) -> Self:
+        """The store with exactly so many slots."""
+        squares, lengths = (resized(each, (capacity,)) for each in (self.squares, self.lengths))
+        starts = resized(self.starts, (capacity + 1,), self.starts[-1])
+        return self._replace(starts=starts, squares=squares, lengths=lengths)
+
+    def with_features(self, features: int) -> Self:
+        """The store with room for so many features."""
+        return self._replace(width=np.array([features]))
+
+    def with_records(self, holder: Places, given: Points, lengths: Norms) -> Self:
+        """The store with record ``holder[slot]`` of those given in every slot where that is not negative.
+
+        O(all entries).
+        """
+        slots, rows = holder >= 0, given.rows
+        places = holder[slots]
+        self.squares[slots], self.lengths[slots] = given.squares[places], lengths[places]
+        sizes = np.diff(self.starts)
+        sizes[slots] = np.diff(rows.starts)[places]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        values, entries = np.zeros(starts[-1], self.values.dtype), np.zeros(starts[-1], np.int32)
+        _lay_out(holder, self.values, self.entries, self.starts, rows, starts, values, entries)
+        return self._replace(values=values, entries=entries, starts=starts)
+
+    def points(self, n: int, births: Places) -> Points:
+        """The records in the first n slots."""
+        rows = Csr(self.values, self.entries, self.starts[: n + 1])
+        return Points(rows, self.squares[:n], births[:n], self.features)
+
+    def convert(self, rows: Rows, rounds: Places) -> Points:
+        """Records of any form in that of the store, with the rounds they came in."""
+        form = rows.to_csr(self.values.dtype)
+        return points(form, rounds, max(self.features, form.width))
+
+    @property
+    def features(self) -> int:
+        """The width of the records."""
+        return int(self.width[0])
+
+
+Store = DenseStore | SparseStore
+
+
+def empty_store(dense: bool, features: int, dtype: str) -> Store:
+    """A store of no records, which are to come dense or sparse."""
+    return (DenseStore if dense else SparseStore).empty(features, dtype)
+
+
+def dense_points(rows: Rows, rounds: Places, features: int, dtype: DTypeLike) -> Points:
+    """Records of any form as rows of an array with at least so many columns."""
+    form = rows.to_dense(features, dtype)
+    return points(form, rounds, form.values.shape[1])
+
+
+@compiled
+def _copy(holder: Any, rows: Any, sq: Any, own: Any, values: Any, squares: Any, lengths: Any) -> None:
+    for slot in range(holder.size):
+        if holder[slot] >= 0:
+            squares[slot], lengths[slot] = sq[holder[slot]], own[holder[slot]]
+            for k in range(rows.shape[1]):
+                values[slot, k] = rows[holder[slot], k]
+
+
+@compiled
+def _lay_out(
+    source: Any, values: Any, entries: Any, starts: Any, rows: Any, new: Any, out: Any, out_entries: Any
+) -> None:
+    for slot in range(source.size):
+        size, at = new[slot + 1] - new[slot], new[slot]
+        if source[slot] >= 0:
+            first = rows.starts[source[slot]]
+            for k in range(size):
+                out[at + k], out_entries[at + k] = rows.values[first + k], rows.features[first + k]
+        else:
+            first = starts[slot]
+            for k in range(size):
+                out[at + k], out_entries[at + k] = values[first + k], entries[first + k]

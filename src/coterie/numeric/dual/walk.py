@@ -1,0 +1,105 @@
+"""The walk through a block of records of which all kernel values are at hand: weigh, decide, absorb."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from coterie.numeric.core.generic import no_refcount, when
+
+from . import eviction  # noqa: F401 - gives the functions below bodies for every budget
+from .expansion import (
+    AT,
+    COLUMN,
+    DONE,
+    LACKED,
+    SIZE,
+    absorb,
+    apply_pending,
+    at_hand,
+    end_round,
+    margin,
+    patch,
+    scale,
+    shares,
+    wanted,
+    weigh,
+)
+
+
+class Turns(NamedTuple):
+    """The outcome of a run of rounds, one entry a record: :class:`coterie.numeric.primal.stream.Moves` and support.
+
+    ``stored`` says whether the record became a support vector, ``evicted`` is the task of the one that left, or -1.
+    """
+
+    margins: Any
+    own: Any
+    taus: Any
+    stored: Any
+    evicted: Any
+
+
+@when(weigh, object)
+def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
+    support = model.support
+    n, factor = support.counts[SIZE], scale(memory)
+    shares(model.sharing, support, n, i, work.shares)
+    for j in range(n):
+        work.weights[j] = support.coefficients[j] * work.shares[j] * factor
+
+
+@no_refcount
+def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
+    """Learn the n records of a block that begins at ``first``, from the cursor on; the reason why it stopped."""
+    lacking = rounds(model, work, tasks, y, first, n, delay, turns)
+    apply_pending(model.memory)
+    return lacking
+
+
+@no_refcount
+def rounds(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
+    """Learn n records as :func:`walk` does, without applying what was put off: more records follow at once."""
+    memory, support, cursor = model.memory, model.support, work.cursor
+    lacking = DONE
+    for t in range(cursor[AT], n):
+        s, i = first + t, tasks[first + t]
+        cursor[AT] = t
+        if not at_hand(model.sharing, i):
+            lacking, cursor[LACKED] = COLUMN, i
+            break
+        patch(work.values[t], work.among[t], work)
+        if delay > 0 and s + delay < tasks.size:
+            other = tasks[s + delay]
+            if not at_hand(model.sharing, other):
+                lacking, cursor[LACKED] = COLUMN, other
+                break
+            patch(work.pending[t], work.pending_among[t], work)
+            weigh(memory, model, other, work)
+            turns.margins[s + delay] = margin(work.weights, work.pending[t], support.counts[SIZE])
+        weigh(memory, model, i, work)
+        turns.own[s] = margin(work.weights, work.values[t], support.counts[SIZE])
+        if delay == 0:
+            turns.margins[s] = turns.own[s]
+        if wanted(memory, y[s] * turns.own[s]):
+            lacking = absorb(memory, model, work, t, i, y[s], y[s] * turns.own[s], turns, s)
+            if lacking != DONE:
+                break
+            if y[s] * turns.own[s] <= 0.0:
+                turns.taus[s] = 1.0
+        end_round(model.sharing)
+    if lacking == DONE:
+        cursor[AT] = n
+    return lacking
+
+
+@no_refcount
+def predict(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> Any:
+    """Predict records whose kernel values are at hand, from the cursor on; the reason why it stopped."""
+    for t in range(work.cursor[AT], tasks.size):
+        work.cursor[AT] = t
+        if not at_hand(model.sharing, tasks[t]):
+            work.cursor[LACKED] = tasks[t]
+            return COLUMN
+        weigh(model.memory, model, tasks[t], work)
+        margins[t] = margin(work.weights, values[t], model.support.counts[SIZE])
+    return DONE

@@ -1,0 +1,1 @@
+"""Sparse graphs: columns and the diagonal of (I + L)^-1."""

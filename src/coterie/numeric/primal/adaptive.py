@@ -1,0 +1,56 @@
+"""Adaptive gradients (AdaGrad): a weight and its sum of squared gradients, for every task and every group.
+
+The margin is the plain sum of the levels' weights. A move of c at task i changes, in the task's own row and in that of
+each of its groups, with ``rate`` = ``step`` times the level's weight in M,
+
+    Q_j += (c x_j)²,    w_j += rate · c x_j / sqrt(start + Q_j).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from coterie.numeric.core.generic import no_refcount, when
+from coterie.numeric.core.records import begin, end, feature, value
+from coterie.numeric.weights.table import beside, claim, held, put
+
+from .grouped import LevelModel, Levels
+from .round import add
+
+
+class _AdaptiveFields(NamedTuple):
+    groups: Any
+    tasks: Any
+    levels: Levels
+    step: float
+    start: float
+
+
+class Adaptive(_AdaptiveFields, LevelModel):
+    """Pairs (w, Q) for every group and for every task."""
+
+    __slots__ = ()
+
+
+@no_refcount
+def _descend(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: Any) -> None:
+    """Move a row of pairs by c times record t."""
+    second = beside(table)
+    for k in range(begin(rows, t), end(rows, t)):
+        place = claim(table, row, feature(rows, t, k))
+        gradient = c * value(rows, t, k)
+        squares = held(table, place + second) + gradient * gradient
+        put(table, place + second, squares)
+        put(table, place, held(table, place) + rate * gradient / math.sqrt(start + squares))
+
+
+@when(add, Adaptive)
+def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    if levels.own[i] != 0.0:
+        _descend(model.tasks, i, c, rows, t, model.step * levels.own[i], model.start)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0 and levels.weight[group] != 0.0:
+            _descend(model.groups, group, c, rows, t, model.step * levels.weight[group], model.start)

@@ -1,0 +1,114 @@
+"""Confidence-weighted weights (diagonal AROW): a mean and a variance, side by side, for every task and every group.
+
+What is stored beside a weight is the precision P it gained, so that an untouched pair is two zeros: with the prior
+variance p of its level, which is the level's weight in M, its variance is
+
+    S = 1 / (1/p + P) = p / (1 + p P).
+
+The multiplicative form S <- S / (1 + S x² / r) is P <- P + x² / r.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from coterie.numeric.core.generic import compiled, forward, generic, no_refcount, when
+from coterie.numeric.core.records import begin, end, feature, sqnorm, value
+from coterie.numeric.weights.table import beside, claim, held, locate, put
+
+from .grouped import LevelModel, Levels
+from .round import Wrapper, add, predictive_variance
+
+
+class _ConfidentFields(NamedTuple):
+    groups: Any
+    tasks: Any
+    levels: Levels
+    noise: float
+
+
+class Confident(_ConfidentFields, LevelModel):
+    """Pairs (mean, gained precision) for every group and for every task; ``noise`` is relative to the record."""
+
+    __slots__ = ()
+
+
+@no_refcount
+def noise_of(model: Any, rows: Any, t: Any) -> Any:
+    """Return the label's variance r = noise · ‖x‖² / nnz(x)."""
+    entries = 0
+    for k in range(begin(rows, t), end(rows, t)):
+        entries += 1 if value(rows, t, k) != 0.0 else 0
+    return model.noise * sqnorm(rows, t) / entries if entries > 0 else 0.0
+
+
+@no_refcount
+def _row_variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
+    # Two entries' fractions are brought to one denominator: dividing is what takes longest here.
+    second = beside(table)
+    total, before, below = 0.0, 0.0, 1.0
+    for k in range(begin(rows, t), end(rows, t)):
+        shrinkage = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
+        square = value(rows, t, k) * value(rows, t, k)
+        if k % 2 == 0:
+            before, below = square, shrinkage
+        else:
+            total += (before * shrinkage + square * below) / (below * shrinkage)
+            before, below = 0.0, 1.0
+    return prior * (total + before / below)
+
+
+@no_refcount
+def _move_row(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -> None:
+    second, move, sharpness = beside(table), c * prior, 1.0 / r
+    for k in range(begin(rows, t), end(rows, t)):
+        place = claim(table, row, feature(rows, t, k))
+        x = value(rows, t, k)
+        gained = held(table, place + second)
+        put(table, place, held(table, place) + move / (1.0 + prior * gained) * x)
+        put(table, place + second, gained + x * x * sharpness)
+
+
+@generic
+def margin_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Return the variance v of the margin of record t."""
+
+
+forward(Wrapper, margin_variance)
+
+
+@when(margin_variance, Confident)
+def _margin_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    total = 0.0
+    if levels.own[i] != 0.0:
+        total += _row_variance(model.tasks, i, levels.own[i], rows, t)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0 and levels.weight[group] != 0.0:
+            total += _row_variance(model.groups, group, levels.weight[group], rows, t)
+    return total
+
+
+@compiled
+def margin_variances(model: Any, rows: Any, tasks: Any, out: Any) -> None:
+    """Write the variance of the margin of every record."""
+    for t in range(out.size):
+        out[t] = margin_variance(model, tasks[t], rows, t)
+
+
+when(predictive_variance, Confident)(
+    lambda model, i, rows, t: margin_variance(model, i, rows, t) + noise_of(model, rows, t)
+)
+
+
+@when(add, Confident)
+def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    r = noise_of(model, rows, t)
+    if levels.own[i] != 0.0:
+        _move_row(model.tasks, i, levels.own[i], c, r, rows, t)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0 and levels.weight[group] != 0.0:
+            _move_row(model.groups, group, levels.weight[group], c, r, rows, t)

@@ -1,0 +1,239 @@
+"""Selective sampling, compiled: the chance that a label is asked for, one uniform number a round, and limits.
+
+An asker is what the loop of :mod:`coterie.numeric.primal.stream` consults: ``decide`` when a record is predicted,
+``wanted`` when its label has come. ``Every`` asks for all labels and costs nothing; ``Asker`` joins a chance and
+limits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.generic import compiled, forward, generic, when
+from coterie.numeric.core.randomness import uniform
+
+from .learned_relations import Learned, current
+from .round import Wrapper, skip
+
+
+class Every(NamedTuple):
+    """All labels are known: the loop asks no questions."""
+
+    share: float
+
+
+class Asker(NamedTuple):
+    """Questions about a run of records.
+
+    ``clock[0]`` counts the rounds decided so far, ``owner`` (n,) numbers the tasks as the limits do, and ``answer``
+    (n,) is 1 for a label to ask for, 0 for one to do without and -1 while that is open.
+    """
+
+    chance: Any
+    limits: Any
+    seed: int
+    clock: Any
+    owner: Any
+    answer: Any
+
+
+EVERY = Every(1.0)
+
+
+@generic
+def decide(asker: Any, model: Any, i: Any, margin: Any, t: Any) -> None:
+    """Decide whether the label of record t is asked for, once."""
+
+
+@generic
+def wanted(asker: Any, t: Any) -> Any:
+    """Tell whether the label of record t was asked for."""
+
+
+@generic
+def skip_unlabelled(asker: Any, model: Any) -> None:
+    """End a round whose label was not asked for."""
+
+
+when(decide, Every)(lambda asker, model, i, margin, t: None)
+when(wanted, Every)(lambda asker, t: True)
+when(skip_unlabelled, Every)(lambda asker, model: None)
+
+when(wanted, Asker)(lambda asker, t: asker.answer[t] > 0)
+when(skip_unlabelled, Asker)(lambda asker, model: skip(model))
+
+
+@when(decide, Asker)
+def _decide(asker: Any, model: Any, i: Any, margin: Any, t: Any) -> None:
+    if asker.answer[t] < 0:
+        refresh(asker.chance, model)
+        _answer(asker, i, margin, t)
+
+
+@compiled
+def _answer(asker: Any, i: Any, margin: Any, t: Any) -> None:
+    now = asker.clock[0]
+    asker.clock[0] += 1
+    drawn = uniform(asker.seed, now) < chance_of(asker.chance, i, abs(margin))
+    asker.answer[t] = 1 if drawn and permits(asker.limits, asker.owner[t], now) else 0
+
+
+@compiled
+def decide_all(asker: Any, codes: Any, margins: Any, first: Any, last: Any) -> None:
+    """Decide on the records ``first`` to ``last`` by their margins; a task nobody has seen has the code -1."""
+    for t in range(first, last):
+        if asker.answer[t] < 0:
+            _answer(asker, codes[t], margins[t], t)
+
+
+@compiled
+def skip_rounds(model: Any, rounds: Any) -> None:
+    """End so many rounds without labels."""
+    for _ in range(rounds):
+        skip(model)
+
+
+# -- chances ----------------------------------------------------------------------------------------------------------
+
+
+class Constant(NamedTuple):
+    """The same chance for every record."""
+
+    rate: float
+
+
+class Inverse(NamedTuple):
+    """c / (c + |margin|)."""
+
+    c: float
+
+
+class Step(NamedTuple):
+    """One where |margin| < threshold, else none."""
+
+    threshold: float
+
+
+class Row(NamedTuple):
+    """b_i / (b_i + |margin|), b_i = scale · Σ_j |A_ij| of the relation after ``revision[0]`` revisions."""
+
+    sums: Any
+    revision: Any
+    scale: float
+
+
+@generic
+def chance_of(chance: Any, i: Any, size: Any) -> Any:
+    """Return the chance that the label of a record of task i is asked for whose margin has this size."""
+
+
+@generic
+def refresh(chance: Any, model: Any) -> None:
+    """Bring up to date what a chance holds of the model."""
+
+
+@generic
+def relation_in(model: Any) -> Any:
+    """Return the learned relation of a model."""
+
+
+when(chance_of, Constant)(lambda chance, i, size: chance.rate)
+when(chance_of, Inverse)(lambda chance, i, size: chance.c / (chance.c + size))
+when(chance_of, Step)(lambda chance, i, size: 1.0 if size < chance.threshold else 0.0)
+# a task that nobody has seen has the margin 0, whose chance is one whatever b is
+when(chance_of, Row)(lambda chance, i, size: chance.sums[i] / (chance.sums[i] + size) if i >= 0 else 1.0)
+
+for _kind in (Constant, Inverse, Step):
+    when(refresh, _kind)(lambda chance, model: None)
+
+when(relation_in, Learned)(lambda model: model.relation)
+forward(Wrapper, relation_in)
+
+
+@when(refresh, Row)
+def _refresh_row(chance: Any, model: Any) -> None:
+    _add_up(chance, relation_in(model))
+
+
+@compiled
+def _add_up(chance: Any, relation: Any) -> None:
+    if chance.revision[0] != relation.status[2]:
+        chance.revision[0] = relation.status[2]
+        A = np.linalg.inv(current(relation))
+        for i in range(A.shape[0]):
+            chance.sums[i] = chance.scale * np.abs(A[i]).sum()
+
+
+@compiled
+def renew(chance: Any, model: Any) -> None:
+    """Call ``refresh`` from Python."""
+    refresh(chance, model)
+
+
+# -- limits -----------------------------------------------------------------------------------------------------------
+
+
+class Unlimited(NamedTuple):
+    """No limit: as many labels as the chances make."""
+
+    most: int
+
+
+class Ever(NamedTuple):
+    """At most ``total`` labels and ``each`` for a task; ``count[0]`` and ``held`` (K,) were asked for."""
+
+    total: int
+    each: int
+    count: Any
+    held: Any
+
+
+class Sliding(NamedTuple):
+    """At most ``total`` labels, and ``each`` for a task, in any ``width`` rounds.
+
+    A ring of the rounds and tasks asked in the window: ``ends`` are the place of the oldest and how many there are;
+    ``held`` (K,) counts them by task.
+    """
+
+    total: int
+    each: int
+    width: int
+    rounds: Any
+    owners: Any
+    ends: Any
+    held: Any
+
+
+@generic
+def permits(limits: Any, owner: Any, now: Any) -> Any:
+    """Tell whether one more label may be asked for in round ``now``; if so, count it."""
+
+
+when(permits, Unlimited)(lambda limits, owner, now: True)
+
+
+@when(permits, Ever)
+def _permits_ever(limits: Any, owner: Any, now: Any) -> Any:
+    if limits.count[0] >= limits.total or limits.held[owner] >= limits.each:
+        return False
+    limits.count[0] += 1
+    limits.held[owner] += 1
+    return True
+
+
+@when(permits, Sliding)
+def _permits_sliding(limits: Any, owner: Any, now: Any) -> Any:
+    ends, room = limits.ends, limits.rounds.size
+    while ends[1] > 0 and limits.rounds[ends[0]] <= now - limits.width:
+        limits.held[limits.owners[ends[0]]] -= 1
+        ends[0] = (ends[0] + 1) % room
+        ends[1] -= 1
+    if ends[1] >= limits.total or limits.held[owner] >= limits.each:
+        return False
+    place = (ends[0] + ends[1]) % room
+    limits.rounds[place], limits.owners[place] = now, owner
+    limits.held[owner] += 1
+    ends[1] += 1
+    return True

@@ -1,0 +1,110 @@
+"""Averages of the weights before each round: a twin of the model gathers every move times its round.
+
+With the sum of the moves Θ and that of the timed moves Φ, T rounds have the mean M(Θ - Φ/T). Kinds that can be averaged
+have bodies of ``add_timed`` and ``summed_margin``, and methods ``summed_weights`` and ``without_sharing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import when
+from coterie.numeric.weights.table import second
+
+from .round import (
+    Weights,
+    Wrapper,
+    add,
+    add_timed,
+    prefetch_record,
+    ready,
+    report,
+    skip,
+    summed_margin,
+    tick,
+)
+
+
+class _AveragedFields(NamedTuple):
+    model: Any
+    twin: Any
+    clock: Any
+
+
+class AveragedModel(_AveragedFields, Wrapper):
+    """A model and a twin that gathers its moves weighted by their round; ``clock[0]`` counts the rounds learned."""
+
+    __slots__ = ()
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        rounds = float(self.clock[0])
+        total = self.model.summed_weights(self.twin, rounds, tasks, features)
+        return np.asarray(total / max(rounds, 1.0))
+
+
+class Averaged(AveragedModel):
+    """A model and a twin that have tables of their own."""
+
+    __slots__ = ()
+
+    def map_models(self, change: Callable[[Any], Any]) -> Averaged:
+        return self._replace(model=change(self.model), twin=change(self.twin))
+
+    def to_saved(self) -> Averaged:
+        return self._replace(model=self.model.to_saved(), twin=self.twin.without_sharing())
+
+
+class AveragedPairs(AveragedModel):
+    """A model of pairs, the second numbers of which are its twin."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, model: Any, clock: NDArray[np.float64]) -> Self:
+        """Join a model of pairs with its twin, which is the same memory."""
+        return cls(model, model.map_tables(second), clock)
+
+    def map_models(self, change: Callable[[Any], Any]) -> AveragedPairs:
+        return self.of(change(self.model), self.clock)
+
+    def to_saved(self) -> AveragedPairs:
+        return self._replace(twin=None)
+
+
+@when(prefetch_record, AveragedModel)
+def _prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
+    prefetch_record(model.model, i, rows, t)
+    prefetch_record(model.twin, i, rows, t)
+
+
+@when(report, AveragedModel)
+def _report(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
+    rounds = model.clock[0]  # before the first all sums are zero
+    return summed_margin(model.model, model.twin, i, rows, t, rounds, margin) / max(rounds, 1.0)
+
+
+@when(ready, AveragedModel)
+def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    return ready(model.model, i, rows, t) and ready(model.twin, i, rows, t)
+
+
+@when(add, AveragedModel)
+def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    add(model.model, i, c, rows, t)
+    add_timed(model.twin, i, c, rows, t, model.clock[0] + 1.0)
+
+
+@when(tick, AveragedModel)
+def _tick(model: Any, i: Any, agreement: Any) -> Any:
+    tick(model.model, i, agreement)
+    model.clock[0] += 1
+
+
+@when(skip, AveragedModel)
+def _skip(model: Any) -> Any:
+    skip(model.model)
+    model.clock[0] += 1

@@ -1,0 +1,138 @@
+"""Calls of compiled functions for one record at a time, where finding out types costs more than the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import typeof, types
+
+from coterie.numeric.core.dictionaries import AT_PLAIN, room
+from coterie.numeric.core.packed import AT, Packed, pack
+from coterie.numeric.core.records import Csr
+
+from .stream import learn_one, learn_packed, predict_one, predict_packed
+
+
+class PreparedCall:
+    """A compiled function of a model, called without looking at the arguments while the model is the same object.
+
+    Numba finds out the type of every array at every call, 2 µs for a model of a dozen. When a model has come some times
+    the way is noted by which such arguments enter; arguments behind it must have the same types at every call.
+    """
+
+    PATIENCE = 20  # noting it takes as long as so many calls
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.forget()
+
+    def forget(self) -> None:
+        """Hold no model any more."""
+        self._seen: Any = None
+        self._model: Any = None
+        self._enter: Any = None
+        self._calls = 0
+
+    def __call__(self, model: Any, *rest: Any) -> Any:
+        return self.of(model)(model, *rest)
+
+    def of(self, model: Any) -> Any:
+        """What to call with this model, now."""
+        if model is self._model:
+            return self._enter
+        if model is not self._seen:
+            self.forget()
+            self._seen = model
+        self._calls += 1
+        return self._function if self._calls < self.PATIENCE else self._note
+
+    def _note(self, model: Any, *rest: Any) -> Any:
+        self._enter = self._function.compile(tuple(map(typeof, (model, *rest))))
+        self._model = model
+        return self._enter(model, *rest)
+
+
+class BoundCall:
+    """Rounds of dictionaries of known names with a model, a rule and names that stay what they are, kept compiled.
+
+    ``predict(at, dictionary, task)`` and ``learn(at, dictionary, task, label)`` give what :func:`predict_packed` and
+    :func:`learn_packed` give.
+    """
+
+    __slots__ = ("_held", "at", "learn", "model", "names", "predict")
+
+    def __init__(self, model: Any, rule: Any, room: Csr, names: dict[Any, int]) -> None:
+        tree = model, rule, room, id(names), AT_PLAIN
+        memory = pack(tree)
+        self.model, self.names, self._held = model, names, (tree, memory)
+        self.at = memory.ctypes.data
+        self.predict, self.learn = _entered(tree)
+
+
+_FUNCTIONS: tuple[Any, ...] = predict_packed, learn_packed, typeof
+_ENTERED: dict[Any, tuple[Any, Any]] = {}
+
+
+def _entered(tree: Any) -> tuple[Any, Any]:
+    """The rounds compiled for what is kept as this tree is: numba's types are found out once."""
+    look = _look(tree)
+    if look not in _ENTERED:
+        predict, learn, type_of = _FUNCTIONS
+        kept = Packed(type_of(tree))
+        _ENTERED[look] = (
+            predict.compile((kept, AT, types.intp)),
+            learn.compile((kept, AT, types.intp, types.float64)),
+        )
+    return _ENTERED[look]
+
+
+_FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # both orders, aligned, writeable
+
+
+def _look(tree: Any) -> Any:
+    """What numba's type of a tree depends on."""
+    if isinstance(tree, tuple):
+        return type(tree), *map(_look, tree)
+    return (tree.dtype, tree.ndim, tree.flags.num & _FLAGS) if isinstance(tree, np.ndarray) else type(tree)
+
+
+class RecordCalls:
+    """The calls of one learner, prepared for its model; copies begin with none."""
+
+    #: Making what is kept takes as long as it saves in four calls, but for the first time ever half a second more.
+    PATIENCE, AGAIN = 100, 4
+    #: Names of the longest dictionary for which no memory is asked.
+    LONGEST = 1000
+
+    def __init__(self) -> None:
+        self.predict = PreparedCall(predict_one)
+        self.learn = PreparedCall(learn_one)
+        self._room, self._calls = room(self.LONGEST), 0
+        self._forget_bound(None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RecordCalls, ()
+
+    def forget(self) -> None:
+        """Hold no model any more."""
+        self.predict.forget()
+        self.learn.forget()
+        self._forget_bound(None)
+
+    def _forget_bound(self, model: Any) -> None:
+        self._bound: BoundCall | None = None
+        self._seen, self._times = model, 0
+
+    def bound_call(self, model: Any, rule: Any, names: dict[Any, int]) -> BoundCall | None:
+        """What is kept of this model, once it has come so often that making it pays."""
+        held = self._bound
+        if held is not None and held.model is model and held.names is names:
+            return held
+        if model is not self._seen:
+            self._forget_bound(model)
+        self._calls += 1
+        self._times += 1
+        if self._calls > self.PATIENCE and self._times > self.AGAIN:
+            self._bound = BoundCall(model, rule, self._room, names)
+        return self._bound

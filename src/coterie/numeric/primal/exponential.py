@@ -1,0 +1,81 @@
+"""Exponentials of symmetric matrices: a single column, the whole, and the trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.numeric.core.arrays import copy_vector, symmetrise
+from coterie.numeric.core.generic import noinline
+
+#: A column is right to so much of its length.
+TOLERANCE = 1e-14
+
+
+@noinline
+def outgrows(B: Any, limit: float) -> bool:
+    """Tell whether the largest eigenvalue of B exceeds the limit: O(K²) unless it comes near."""
+    largest = 0.0
+    for j in range(B.shape[0]):
+        row = 0.0
+        for k in range(B.shape[0]):
+            row += abs(B[j, k])
+        if not np.isfinite(row):
+            return True
+        largest = max(largest, row)
+    return largest > limit and np.linalg.eigvalsh(B)[-1] > limit
+
+
+@noinline
+def log_trace_exponential(B: Any) -> Any:
+    """Return log tr exp(B): O(K³)."""
+    values = np.linalg.eigvalsh(B)
+    return values[-1] + np.log(np.sum(np.exp(values - values[-1])))
+
+
+@noinline
+def exponential(B: Any, out: Any) -> None:
+    """Write exp(B) up to a factor, its largest eigenvalue being 1: O(K³); tasks apart from all stay so exactly."""
+    values, vectors = np.linalg.eigh(B)
+    made = np.dot(vectors * np.exp(values - values[-1]), vectors.T)
+    symmetrise(made, out)
+    for j in range(B.shape[0]):
+        if np.sum(np.abs(B[j])) == abs(B[j, j]):
+            out[j, :] = 0.0
+            out[:, j] = 0.0
+            out[j, j] = np.exp(B[j, j] - values[-1])
+
+
+@noinline
+def exponential_column(B: Any, i: int, out: Any) -> None:
+    """Write column i of exp(B), by Lanczos' process from e_i: O(K² · steps), a few dozen steps for a smooth spectrum.
+
+    With V the orthonormal basis of the Krylov space and T = V'BV tridiagonal, exp(B) e_i ≈ V exp(T) e_1. Every new
+    vector is made orthogonal to all before it, so K steps are exact; it ends when the last coordinate is negligible.
+    """
+    K = B.shape[0]
+    V, T = np.zeros((K, K)), np.zeros((K, K))
+    V[0, i] = 1.0
+    for m in range(1, K + 1):
+        w = np.dot(B, V[m - 1])
+        T[m - 1, m - 1] = np.dot(w, V[m - 1])
+        for _ in range(2):
+            w -= np.dot(np.dot(V[:m], w), V[:m])
+        beta = np.sqrt(np.dot(w, w))
+        last = m == K or beta <= 1e-15 * (abs(T[m - 1, m - 1]) + 1e-300)
+        if last or m % 4 == 0:
+            top, coordinates = _tridiagonal(T[:m, :m])
+            if last or (1.0 + beta) * abs(coordinates[-1]) <= TOLERANCE * np.sqrt(np.dot(coordinates, coordinates)):
+                copy_vector(np.exp(top) * np.dot(coordinates, V[:m]), out)
+                return
+        T[m - 1, m] = T[m, m - 1] = beta
+        copy_vector(w / beta, V[m])
+
+
+@noinline
+def _tridiagonal(T: Any) -> Any:
+    """Return the largest eigenvalue of T and the first column of exp(T) without that factor."""
+    values, vectors = np.linalg.eigh(np.ascontiguousarray(T))
+    top = values[-1]
+    return top, np.dot(vectors, np.exp(values - top) * np.ascontiguousarray(vectors[0]))

@@ -1,0 +1,106 @@
+"""Forgetting: after each round every number of a table shrinks by a factor, which costs O(1).
+
+What is stored is a number divided by the table's ``scale``; to forget is to shrink the scale. When it has become small,
+all numbers are multiplied by it once, which happens after so many half-lives that it costs nothing in the mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import compiled, forward, generic, when
+from coterie.numeric.weights.table import beside, claim, held, locate, multiply, prefetch_row, put, reserve, touch
+
+from .round import FitTable, Weights, Wrapper, skip, tick
+from .spread import Spread
+
+#: Scale at which the numbers of a table are multiplied out; a float32 divided by it is still one.
+LEAST = 1e-15
+
+
+class Faded(NamedTuple):
+    """A table of which every number counts ``scale[0]`` times what is stored."""
+
+    table: Any
+    scale: Any
+
+    @property
+    def values(self) -> Weights:
+        """The stored numbers, without their scale."""
+        return np.asarray(self.table.values)
+
+    def rows(self, rows: int, features: int) -> Weights:
+        """Return the first rows as a dense (rows, features) array."""
+        return np.asarray(self.scale[0] * self.table.rows(rows, features))
+
+    def make_room(self, rows: NDArray[np.int64], entries: int) -> Faded:
+        """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""
+        return self._replace(table=self.table.make_room(rows, entries))
+
+
+forward(Faded, locate, claim, reserve, beside, touch, prefetch_row)
+when(held, Faded)(lambda table, place: table.scale[0] * held(table.table, place))
+when(put, Faded)(lambda table, place, number: put(table.table, place, number / table.scale[0]))
+
+
+class _ForgetfulFields(NamedTuple):
+    model: Any
+    shared: float
+    own: float
+
+
+class Forgetful(_ForgetfulFields, Wrapper):
+    """A model whose tables fade by these factors a round: what is shared, and what is a task's own."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, model: Any, shared: float, own: float) -> Self:
+        """Let the tables of a model fade."""
+        return cls(model.map_tables(lambda table: Faded(table, np.ones(1))), shared, own)
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
+        def fit_faded(table: Faded, rows: int, features: int, dense: bool) -> Faded:
+            return table._replace(table=fit_table(table.table, rows, features, dense))
+
+        return self._replace(model=self.model.fit(fit_faded, groups, tasks, features, dense))
+
+
+@when(tick, Forgetful)
+def _tick(model: Any, i: Any, agreement: Any) -> Any:
+    tick(model.model, i, agreement)
+    fade_all(model.model, model.shared, model.own)
+
+
+@when(skip, Forgetful)
+def _skip(model: Any) -> Any:
+    skip(model.model)
+    fade_all(model.model, model.shared, model.own)
+
+
+@generic
+def fade_all(model: Any, shared: Any, own: Any) -> None:
+    """Let the tables of a model shrink."""
+
+
+@when(fade_all, Spread)
+def _fade_spread(model: Any, shared: Any, own: Any) -> None:
+    fade(model.table, shared)
+
+
+@when(fade_all, object)
+def _fade_levels(model: Any, shared: Any, own: Any) -> None:
+    fade(model.groups, shared)
+    fade(model.tasks, own)
+
+
+@compiled
+def fade(table: Any, factor: Any) -> None:
+    """Let every number of a table shrink by a factor: O(1) in the mean."""
+    table.scale[0] *= factor
+    if table.scale[0] < LEAST:
+        multiply(table.table, table.scale[0])
+        table.scale[0] = 1.0

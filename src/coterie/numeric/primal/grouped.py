@@ -1,0 +1,245 @@
+"""Relations of nested groups: raw sums for every task and every group, W = MΘ formed entry by entry.
+
+A round costs O(nnz · levels) whatever the number of tasks. :class:`LevelModel` is the base of other kinds, too, that
+keep a row for every task and every group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import compiled, when
+from coterie.numeric.core.prefetching import prefetch
+from coterie.numeric.weights.table import axpy, dot, prefetch_row, reserve
+
+from .round import (
+    FitTable,
+    Model,
+    Weights,
+    add,
+    add_timed,
+    diagonal,
+    prefetch_record,
+    prefetch_task,
+    ready,
+    score,
+    summed_margin,
+)
+
+#: A difference that is so small beside what it is of is rounding: it counts as zero, so that ties are ties.
+ROUNDING = 1e-14
+
+
+class Levels(NamedTuple):
+    """M = diag(own) + Σ_l Σ_g weight[g] 1_g 1_g', group g of level l holding the tasks i with paths[i, l] = g.
+
+    ``members[g]`` counts the tasks known in group g. The integral of ``weight`` over the rounds is
+    ``spent + weight · (rounds - since)``, exact although weights change when tasks arrive.
+    """
+
+    paths: Any
+    own: Any
+    weight: Any
+    members: Any
+    spent: Any
+    since: Any
+
+
+# -- what all kinds with levels have in common ------------------------------------------------------------------------
+
+
+class LevelModel(Model):
+    """A model with a row for every task and every group: fields ``groups``, ``tasks``, ``levels`` and others.
+
+    Its margin and weights are plain sums of the rows of a task and of its groups. What is left to say is how it moves.
+    """
+
+    __slots__ = ()
+
+    groups: Any
+    tasks: Any
+    levels: Levels
+    _replace: Callable[..., Self]
+
+    @property
+    def sharing(self) -> Levels:
+        return self.levels
+
+    def with_sharing(self, sharing: Levels) -> Self:
+        return self._replace(levels=sharing)
+
+    def map_tables(self, change: Callable[[Any], Any]) -> Self:
+        """Change the tables one by one."""
+        return self._replace(groups=change(self.groups), tasks=change(self.tasks))
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
+        return self._replace(
+            groups=fit_table(self.groups, groups, features, dense), tasks=fit_table(self.tasks, tasks, features, dense)
+        )
+
+    def make_room(self, i: int, entries: int) -> Self:
+        path = self.levels.paths[i]
+        return self._replace(
+            groups=self.groups.make_room(path[path >= 0], entries),
+            tasks=self.tasks.make_room(np.array([i]), entries),
+        )
+
+    def unseen_task_model(self, tasks: int, sharing: Levels) -> Self:
+        return self.with_sharing(sharing)
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        return self.summed_rows(tasks, features)
+
+    def summed_rows(self, tasks: int, features: int) -> Weights:
+        """Sum the rows of each task and of its groups: shape (tasks, features)."""
+        specific = (self.levels.own[:tasks] != 0.0).astype(np.float64)
+        return self.weighted_rows(specific, np.ones(len(self.levels.weight)), features)
+
+    def weighted_rows(self, own: NDArray[np.float64], weight: NDArray[np.float64], features: int) -> Weights:
+        """Sum the row of each task times ``own`` and those of its groups times ``weight``."""
+        tasks = len(own)
+        W = np.zeros((tasks, features), self.tasks.values.dtype)
+        if np.any(own):
+            W += own[:, None] * self.tasks.rows(tasks, features)
+        shared = self.groups.rows(len(weight), features) * weight[:, None]
+        for group in self.levels.paths[:tasks].T:
+            W += np.where(group[:, None] >= 0, shared[group], 0.0)
+        return W
+
+
+@when(score, LevelModel)
+def _score_plain(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    margin = 0.0
+    if levels.own[i] != 0.0:
+        margin += dot(model.tasks, i, rows, t)
+    for level in range(levels.paths.shape[1]):
+        if levels.paths[i, level] >= 0:
+            margin += dot(model.groups, levels.paths[i, level], rows, t)
+    return margin
+
+
+@when(ready, LevelModel)
+def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
+    for level in range(levels.paths.shape[1]):
+        if levels.paths[i, level] >= 0:
+            room = room and reserve(model.groups, levels.paths[i, level], rows, t)
+    return room
+
+
+@when(prefetch_record, LevelModel)
+def _prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
+    levels = model.levels
+    if levels.own[i] != 0.0:
+        prefetch_row(model.tasks, i, rows, t)
+    for level in range(levels.paths.shape[1]):
+        if levels.paths[i, level] >= 0:
+            prefetch_row(model.groups, levels.paths[i, level], rows, t)
+
+
+@when(prefetch_task, LevelModel)
+def _prefetch_task(model: Any, i: Any) -> None:
+    paths = model.levels.paths
+    prefetch(model.levels.own, i)
+    prefetch(paths, i * paths.shape[1])
+
+
+# -- raw sums ---------------------------------------------------------------------------------------------------------
+
+
+class _GroupedFields(NamedTuple):
+    groups: Any
+    tasks: Any
+    levels: Levels
+
+
+class Grouped(_GroupedFields, LevelModel):
+    """Raw sums of moves: a row of ``groups`` for every group, a row of ``tasks`` for every task."""
+
+    __slots__ = ()
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        return self.weighted_rows(self.levels.own[:tasks], self.levels.weight, features)
+
+    def summed_weights(self, twin: Grouped, rounds: float, tasks: int, features: int) -> Weights:
+        """Sum over so many rounds the weights before each."""
+        levels = self.levels
+        integral = levels.spent + levels.weight * (rounds - levels.since)
+        moves = self.weighted_rows(levels.own[:tasks] * rounds, integral, features)
+        return moves - twin.summed_rows(tasks, features)
+
+    def without_sharing(self) -> Grouped:
+        """Leave out the levels, which are saved with the model that this one is a twin of."""
+        return self._replace(levels=None)  # type: ignore[arg-type]
+
+
+@when(score, Grouped)
+def _score(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    margin = 0.0
+    if levels.own[i] != 0.0:
+        margin += levels.own[i] * dot(model.tasks, i, rows, t)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0:
+            margin += levels.weight[group] * dot(model.groups, group, rows, t)
+    return margin
+
+
+@when(diagonal, Grouped)
+def _diagonal(model: Any, i: Any) -> Any:
+    levels = model.levels
+    total = levels.own[i]
+    for level in range(levels.paths.shape[1]):
+        if levels.paths[i, level] >= 0:
+            total += levels.weight[levels.paths[i, level]]
+    return total
+
+
+@when(add, Grouped)
+def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    if levels.own[i] != 0.0:
+        axpy(model.tasks, i, c, rows, t)
+    for level in range(levels.paths.shape[1]):
+        if levels.paths[i, level] >= 0:
+            axpy(model.groups, levels.paths[i, level], c, rows, t)
+
+
+@compiled
+def _integral(levels: Any, group: Any, clock: Any) -> Any:
+    return levels.spent[group] + levels.weight[group] * (clock - levels.since[group])
+
+
+@when(add_timed, Grouped)
+def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
+    levels = model.levels
+    if levels.own[i] != 0.0:
+        axpy(model.tasks, i, c * levels.own[i] * clock, rows, t)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0:
+            axpy(model.groups, group, c * _integral(levels, group, clock), rows, t)
+
+
+@when(summed_margin, Grouped)
+def _summed_margin(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
+    levels = model.levels
+    before = 0.0
+    if levels.own[i] != 0.0:
+        before += dot(twin.tasks, i, rows, t)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0:
+            lag = clock * levels.weight[group] - _integral(levels, group, clock)
+            if lag != 0.0:  # the group's weight has changed as tasks arrived
+                before += lag * dot(model.groups, group, rows, t)
+            before += dot(twin.groups, group, rows, t)
+    total = clock * margin - before
+    return total if abs(total) > ROUNDING * abs(before) else 0.0

@@ -1,0 +1,499 @@
+"""The laws by which a learned M = A⁻¹ follows from the Gram matrix W'W of the task vectors (SRDV11 eq. 3.7 to 3.10).
+
+A law is a named tuple with bodies of ``revise``, which takes M one step on, and where it must of ``absorb``, which adds
+a move to the Gram matrix, and of ``update_row``. So a relation is a named tuple of arrays, and the loop has no flag.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import copy_matrix, symmetrise
+from coterie.numeric.core.generic import generic_noinline, noinline, when
+
+from .exponential import exponential, exponential_column, log_trace_exponential, outgrows
+
+Matrix = NDArray[np.float64]
+
+#: M may grow to so many times its start where moves are spread by M itself: beyond that one move outweighs all before.
+GROWTH = 1e6
+#: Where the mean step is kept, M may grow as far as its square can be summed.
+ROOM = 1e140
+
+
+class Law:
+    """The Python side of a law: it grows as tasks and features arrive."""
+
+    __slots__ = ()
+
+    def grown(self, fresh: int, features: int, first: float) -> Self:
+        """Make room for so many new tasks, whose diagonal of A⁻¹ began at ``first``, and for ``features`` in all."""
+        return self
+
+    def untouched(self, first: float) -> float:
+        """Return the diagonal of a revised A⁻¹ at a task without weights; it was ``first`` before."""
+        return first
+
+    def bring_up(self, pace: Any, inverse: Matrix) -> None:
+        """Bring A⁻¹ up to date with a law that has grown, where every move needs all of it."""
+
+
+def bordered(M: Matrix, fresh: int, diagonal: float = 0.0) -> Matrix:
+    """Add so many rows and columns to a square matrix, zero but for the diagonal."""
+    K = len(M)
+    wider = np.zeros((K + fresh, K + fresh))
+    wider[:K, :K] = M
+    wider[range(K, K + fresh), range(K, K + fresh)] = diagonal
+    return wider
+
+
+def padded(vector: NDArray[Any], fresh: int, value: float = 0.0) -> NDArray[Any]:
+    """Add so many entries to the last axis."""
+    widths = [(0, 0)] * (vector.ndim - 1) + [(0, fresh)]
+    return np.pad(vector, widths, constant_values=value)
+
+
+@generic_noinline
+def revise(law: Any, relation: Any) -> Any:
+    """Revise M; return False, leaving M as it is, if it would outgrow its limit."""
+
+
+@generic_noinline
+def absorb(law: Any, relation: Any) -> Any:
+    """Add the move to the Gram matrix."""
+
+
+@generic_noinline
+def update_row(law: Any, relation: Any, i: Any) -> Any:
+    """Bring row i of ``relation.inverse`` up to date."""
+
+
+@when(absorb, object)
+def _absorb(law: Any, relation: Any) -> Any:
+    _add_move(relation.gram, relation.move)
+
+
+when(update_row, object)(lambda law, relation, i: None)
+
+
+@noinline
+def _add_move(gram: Any, move: Any) -> None:
+    """W'W += a b' + b a' with b = W'x + ‖x‖² a / 2: exactly symmetric, for sums of two commute."""
+    a = move.column
+    b = move.along + 0.5 * move.size[0] * a
+    for j in range(a.size):
+        gram.sums[j] += move.size[1] * a[j]
+        row = gram.products[j]
+        for k in range(a.size):
+            row[k] += a[j] * b[k] + b[j] * a[k]
+
+
+# -- the pace: by what moves are spread -------------------------------------------------------------------------------
+
+
+class AsLearned(NamedTuple):
+    """Moves are spread by A⁻¹."""
+
+    power: int
+
+    @property
+    def reads_all(self) -> bool:
+        """Tell that a move reads one column of A⁻¹."""
+        return False
+
+
+class MeanStep(NamedTuple):
+    """Moves are spread by K² A⁻¹ / tr A⁻¹, so that the mean step stays that of the start."""
+
+    power: int
+
+    @property
+    def reads_all(self) -> bool:
+        """Tell that a move needs all of A⁻¹, for its trace."""
+        return True
+
+
+@generic_noinline
+def scale(pace: Any, relation: Any) -> Any:
+    """Return the factor of A⁻¹ in a move."""
+
+
+@generic_noinline
+def limit(pace: Any, first: Any) -> Any:
+    """Return how large an entry of M may become."""
+
+
+when(limit, AsLearned)(lambda pace, first: GROWTH * first)
+when(limit, MeanStep)(lambda pace, first: ROOM)
+when(scale, AsLearned)(lambda pace, relation: 1.0)
+
+
+@when(scale, MeanStep)
+def _scale_mean_step(pace: Any, relation: Any) -> Any:
+    return relation.inverse.shape[0] ** 2 / np.trace(relation.inverse)
+
+
+# -- the trace --------------------------------------------------------------------------------------------------------
+
+
+class FreeTrace(NamedTuple):
+    """A as it comes."""
+
+    exponent: int
+
+
+class UnitTrace(NamedTuple):
+    """A is divided by its trace after every revision."""
+
+    exponent: int
+
+
+@generic_noinline
+def log_trace(trace: Any, exponent: Any) -> Any:
+    """Return log tr A of A = exp(-exponent), if A is divided by its trace; else 0."""
+
+
+@generic_noinline
+def unit_trace(trace: Any, inverse: Any) -> Any:
+    """Divide A by its trace, if asked for."""
+
+
+when(log_trace, FreeTrace)(lambda trace, exponent: 0.0)
+when(log_trace, UnitTrace)(lambda trace, exponent: log_trace_exponential(-exponent))
+when(unit_trace, FreeTrace)(lambda trace, inverse: None)
+
+
+@when(unit_trace, UnitTrace)
+def _unit_trace(trace: Any, inverse: Any) -> Any:
+    inverse *= np.sum(1.0 / np.linalg.eigvalsh(inverse))
+
+
+# -- LogDet -----------------------------------------------------------------------------------------------------------
+
+
+class _LogDetFields(NamedTuple):
+    eta: float
+    trace: Any
+
+
+class LogDetLaw(_LogDetFields, Law):
+    """A⁻¹ <- A⁻¹ + eta W'W."""
+
+    __slots__ = ()
+
+
+@when(revise, LogDetLaw)
+def _revise_logdet(law: Any, relation: Any) -> Any:
+    if not _add_gram(relation.inverse, law.eta, relation.gram.products, limit(relation.pace, relation.first)):
+        return False
+    unit_trace(law.trace, relation.inverse)
+    return True
+
+
+@noinline
+def _add_gram(R: Any, eta: Any, G: Any, largest: Any) -> bool:
+    """R += eta G unless that makes an entry larger than that; of a positive definite R the diagonal tells."""
+    for j in range(R.shape[0]):
+        if not R[j, j] + eta * G[j, j] <= largest:
+            return False
+    for j in range(R.shape[0]):
+        to, by = R[j], G[j]
+        for k in range(to.size):
+            to[k] += eta * by[k]
+    return True
+
+
+# -- von Neumann ------------------------------------------------------------------------------------------------------
+
+
+class _VonNeumannFields(NamedTuple):
+    eta: float
+    trace: Any
+    exponent: Any
+    known: Any
+
+
+class VonNeumannLaw(_VonNeumannFields, Law):
+    """B <- B + eta W'W with A⁻¹ = exp(B); ``known`` says which columns of the exponential are at hand."""
+
+    __slots__ = ()
+
+    @classmethod
+    def begin(cls, eta: float, trace: Any, n_tasks: int) -> Self:
+        """Start at A⁻¹ = K I for K tasks."""
+        return cls(eta, trace, np.log(max(n_tasks, 1)) * np.eye(n_tasks), np.ones(n_tasks, np.uint8))
+
+    def grown(self, fresh: int, features: int, first: float) -> Self:
+        return self._replace(exponent=bordered(self.exponent, fresh, np.log(first)), known=padded(self.known, fresh, 1))
+
+    def bring_up(self, pace: Any, inverse: Matrix) -> None:
+        if pace.reads_all:
+            exponential(self.exponent, inverse)
+
+
+@generic_noinline
+def exponentiate(pace: Any, law: Any, relation: Any) -> Any:
+    """Bring ``relation.inverse`` up to date with an exponent that has changed."""
+
+
+@generic_noinline
+def may_grow(pace: Any, exponent: Any, largest: Any) -> Any:
+    """Tell whether moves can be spread by the exponential of this exponent."""
+
+
+@when(revise, VonNeumannLaw)
+def _revise_von_neumann(law: Any, relation: Any) -> Any:
+    exponent = law.exponent + law.eta * relation.gram.products
+    shift = log_trace(law.trace, exponent)
+    for j in range(exponent.shape[0]):
+        exponent[j, j] += shift
+    if not may_grow(relation.pace, exponent, np.log(limit(relation.pace, relation.first))):
+        return False
+    copy_matrix(exponent, law.exponent)
+    exponentiate(relation.pace, law, relation)
+    return True
+
+
+when(may_grow, AsLearned)(lambda pace, exponent, largest: not outgrows(exponent, largest))
+when(may_grow, MeanStep)(lambda pace, exponent, largest: np.isfinite(np.sum(np.diag(exponent))))
+
+
+@when(exponentiate, AsLearned)
+def _exponentiate_lazily(pace: Any, law: Any, relation: Any) -> Any:
+    law.known[:] = 0
+
+
+@when(exponentiate, MeanStep)
+def _exponentiate(pace: Any, law: Any, relation: Any) -> Any:
+    exponential(law.exponent, relation.inverse)
+
+
+@when(update_row, VonNeumannLaw)
+def _update_row_of_exponential(law: Any, relation: Any, i: Any) -> Any:
+    if not law.known[i]:
+        exponential_column(law.exponent, i, relation.inverse[i])
+        law.known[i] = 1
+
+
+# -- covariance -------------------------------------------------------------------------------------------------------
+
+#: Moves since the latest revision, anything but 1, so that the next one inverts afresh; revisions since the inversion.
+NEVER_INVERTED = np.array([2, 0])
+
+
+class _CovarianceFields(NamedTuple):
+    ridge: float
+    features: Any
+
+
+class CovarianceLaw(_CovarianceFields, Law):
+    """A⁻¹ <- cov(W) + ridge I, the features being the observations."""
+
+    __slots__ = ()
+
+    @classmethod
+    def begin(cls, ridge: float, features: int) -> Self:
+        """Start with so many features."""
+        return cls(ridge, np.array([float(max(features, 1))]))
+
+    def grown(self, fresh: int, features: int, first: float) -> Self:
+        return self._replace(features=np.array([float(features)]))
+
+    def untouched(self, first: float) -> float:
+        return float(self.ridge)
+
+
+class _PrecisionFields(NamedTuple):
+    ridge: float
+    features: Any
+    last: Any
+    since: Any
+
+
+class PrecisionLaw(_PrecisionFields, Law):
+    """A <- cov(W) + ridge I, its inverse kept.
+
+    ``last`` holds the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` how many moves
+    came after the latest revision and how many revisions after the latest inversion.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def begin(cls, ridge: float, features: int, n_tasks: int) -> Self:
+        """Start with so many features and tasks."""
+        return cls(ridge, np.array([float(max(features, 1))]), np.zeros((2, n_tasks)), NEVER_INVERTED.copy())
+
+    def grown(self, fresh: int, features: int, first: float) -> Self:
+        since = self.since if features == self.features[0] else NEVER_INVERTED.copy()
+        return self._replace(features=np.array([float(features)]), last=padded(self.last, fresh), since=since)
+
+    def untouched(self, first: float) -> float:
+        return 1.0 / float(self.ridge)
+
+
+@noinline
+def _covariance(gram: Any, d: Any, ridge: Any, out: Any) -> None:
+    """Write the covariance of the task vectors over their d features, plus ridge I."""
+    for j in range(out.shape[0]):
+        for k in range(out.shape[0]):
+            out[j, k] = (gram.products[j, k] - gram.sums[j] * gram.sums[k] / d) / max(d - 1.0, 1.0)
+        out[j, j] += ridge
+
+
+@when(revise, CovarianceLaw)
+def _revise_covariance(law: Any, relation: Any) -> Any:
+    return _take_covariance(law, relation.gram, relation.inverse, limit(relation.pace, relation.first))
+
+
+@noinline
+def _take_covariance(law: Any, gram: Any, inverse: Any, largest: Any) -> bool:
+    d = law.features[0]
+    for j in range(inverse.shape[0]):
+        if not (gram.products[j, j] - gram.sums[j] ** 2 / d) / max(d - 1.0, 1.0) <= largest:
+            return False
+    _covariance(gram, d, law.ridge, inverse)
+    return True
+
+
+@when(absorb, PrecisionLaw)
+def _absorb_precision(law: Any, relation: Any) -> Any:
+    _note_centred(law.last, law.features[0], relation.gram, relation.move)
+    law.since[0] += 1
+    _add_move(relation.gram, relation.move)
+
+
+@noinline
+def _note_centred(last: Any, d: Any, gram: Any, move: Any) -> None:
+    """Write the a and b of the change a b' + b a' of the centred Gram matrix."""
+    length = move.size[0] - move.size[1] ** 2 / d
+    for j in range(move.column.size):
+        last[0, j] = move.column[j]
+        last[1, j] = move.along[j] - move.size[1] * gram.sums[j] / d + 0.5 * length * move.column[j]
+
+
+@when(revise, PrecisionLaw)
+def _revise_precision(law: Any, relation: Any) -> Any:
+    return _take_precision(law, relation.gram, relation.inverse)
+
+
+@noinline
+def _take_precision(law: Any, gram: Any, inverse: Any) -> bool:
+    """Update the inverse by the rank-two change since the last revision, now and then afresh: O(K²) on average."""
+    K = inverse.shape[0]
+    fresh = law.since[0] != 1 or law.since[1] >= max(K, 64)
+    if fresh or not _rank_two(inverse, law.last[0], law.last[1], max(law.features[0] - 1.0, 1.0)):
+        A = np.empty((K, K))
+        _covariance(gram, law.features[0], law.ridge, A)
+        if not np.all(np.isfinite(A)):
+            return False
+        inverted = np.linalg.inv(A)
+        symmetrise(inverted, inverse)
+        law.since[1] = 0
+    law.since[0], law.since[1] = 0, law.since[1] + 1
+    return True
+
+
+@noinline
+def _rank_two(P: Any, a: Any, b: Any, d: Any) -> bool:
+    """Make P = A⁻¹ the inverse of A + (a b' + b a') / d by Woodbury's identity; False if rounding would spoil it."""
+    u, v = np.dot(P, a), np.dot(P, b)
+    p, q, r = np.dot(a, u) / d, 1.0 + np.dot(a, v) / d, np.dot(b, v) / d
+    determinant = q * q - p * r
+    if not determinant > 1e-6 * (q * q + abs(p * r)):
+        return False
+    scaled = d * determinant
+    for j in range(a.size):
+        along_u, along_v = (q * v[j] - r * u[j]) / scaled, (q * u[j] - p * v[j]) / scaled
+        for k in range(j + 1):
+            P[j, k] -= along_u * u[k] + along_v * v[k]
+            P[k, j] = P[j, k]
+    return True
+
+
+# -- the square root --------------------------------------------------------------------------------------------------
+
+
+class _RidgeFields(NamedTuple):
+    ridge: float
+
+
+class RootLaw(_RidgeFields, Law):
+    """A⁻¹ <- (W'W)^(1/2) / tr + ridge I."""
+
+    __slots__ = ()
+
+    def untouched(self, first: float) -> float:
+        return float(self.ridge)
+
+
+class InverseRootLaw(_RidgeFields, Law):
+    """A <- (W'W)^(1/2) / tr + ridge I."""
+
+    __slots__ = ()
+
+    def untouched(self, first: float) -> float:
+        return 1.0 / float(self.ridge)
+
+
+@noinline
+def _root(G: Any) -> Any:
+    """Return eigenvalues of G^(1/2) / tr and eigenvectors; the eigenvalues sum to 1, or to 0 where W is zero."""
+    values, vectors = np.linalg.eigh(G)
+    roots = np.sqrt(np.maximum(values, 0.0))
+    total = np.sum(roots)
+    return roots / total if total > 0.0 else roots, vectors
+
+
+@noinline
+def _compose(values: Any, vectors: Any, G: Any, at_zero: float, out: Any) -> None:
+    """Write V diag(values) V', tasks without weights exactly apart from all, so that their margins stay zero."""
+    made = np.dot(vectors * values, vectors.T)
+    symmetrise(made, out)
+    for j in range(out.shape[0]):
+        if G[j, j] == 0.0:
+            out[j, :] = 0.0
+            out[:, j] = 0.0
+            out[j, j] = at_zero
+
+
+@when(revise, RootLaw)
+def _revise_root(law: Any, relation: Any) -> Any:
+    if not np.isfinite(np.trace(relation.gram.products)):
+        return False
+    roots, vectors = _root(relation.gram.products)
+    if np.sum(roots) > 0.0:
+        _compose(roots + law.ridge, vectors, relation.gram.products, law.ridge, relation.inverse)
+    return True
+
+
+@when(revise, InverseRootLaw)
+def _revise_inverse_root(law: Any, relation: Any) -> Any:
+    if not np.isfinite(np.trace(relation.gram.products)):
+        return False
+    roots, vectors = _root(relation.gram.products)
+    if np.sum(roots) > 0.0:
+        _compose(1.0 / (roots + law.ridge), vectors, relation.gram.products, 1.0 / law.ridge, relation.inverse)
+    return True
+
+
+# -- a fixed relation that waits --------------------------------------------------------------------------------------
+
+
+class _FixedFields(NamedTuple):
+    target: Any
+
+
+class FixedLaw(_FixedFields, Law):
+    """A⁻¹ <- ``target``, whatever the task vectors are."""
+
+    __slots__ = ()
+
+
+@when(revise, FixedLaw)
+def _revise_fixed(law: Any, relation: Any) -> Any:
+    copy_matrix(law.target, relation.inverse)
+    return True

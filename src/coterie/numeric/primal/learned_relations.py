@@ -1,0 +1,318 @@
+"""Learned relations: M = A⁻¹ is state, and the Gram matrix of the task vectors is all that a relation sees.
+
+A move W <- W + x a' changes W'W by h a' + a h' + ‖x‖² a a' with h = W'x, whatever the features are. The model leaves
+a, h and ‖x‖² in a :class:`Move`; its :class:`Relation` adds them to the Gram matrix and takes M one step on, by a law
+of :mod:`coterie.numeric.primal.laws`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from coterie.numeric.core.generic import compiled, generic_noinline, noinline, when
+from coterie.numeric.core.records import begin, end, value
+from coterie.numeric.weights.dense import weights_of
+from coterie.numeric.weights.table import dot
+
+from .laws import FreeTrace, absorb, bordered, padded, revise, scale, update_row
+from .round import FitTable, Model, Weights, adapt, add, add_timed, diagonal, ready, score, skip, summed_margin, tick
+
+
+class Move(NamedTuple):
+    """The move just made, W + x a': ``column`` is a, ``along`` is W'x from before it, ``size`` is (‖x‖², sum of x)."""
+
+    column: Any
+    along: Any
+    size: Any
+
+
+class Gram(NamedTuple):
+    """``products`` is W'W, ``sums`` the sum of every task vector's entries."""
+
+    products: Any
+    sums: Any
+
+
+class Relation(NamedTuple):
+    """A learned relation of K tasks.
+
+    ``inverse`` is A⁻¹ as the law has it, ``first`` the number of tasks at the start (A_0 = I / first), and ``status``
+    holds 1 once M outgrew its limit and is kept as it is (2 when that has been warned of), the round of that, and the
+    number of revisions.
+    """
+
+    law: Any
+    order: Any
+    pace: Any
+    start: Any
+    inverse: Any
+    gram: Any
+    move: Any
+    status: Any
+    first: float
+
+    @classmethod
+    def begin(cls, law: Any, order: Any, pace: Any, start: Any, n_tasks: int) -> Self:
+        """Start at A_0 = I / K and W = 0 for K tasks."""
+        K = n_tasks
+        gram, move = Gram(np.zeros((K, K)), np.zeros(K)), Move(np.zeros(K), np.zeros(K), np.zeros(2))
+        first = float(max(K, 1))
+        return cls(law, order, pace, start, first * np.eye(K), gram, move, np.zeros(3, np.int64), first)
+
+    def grown(self, n_tasks: int, features: int) -> Self:
+        """Make room for new tasks that have no weights yet, as if they had been known from the start."""
+        fresh = n_tasks - len(self.inverse)
+        diagonal = self.law.untouched(self.first) if self.status[2] else self.first
+        made = self._replace(
+            law=self.law.grown(fresh, features, self.first),
+            start=self.start.grown(fresh),
+            inverse=bordered(self.inverse, fresh, diagonal),
+            gram=Gram(bordered(self.gram.products, fresh), padded(self.gram.sums, fresh)),
+            move=Move(padded(self.move.column, fresh), padded(self.move.along, fresh), self.move.size),
+        )
+        made.law.bring_up(made.pace, made.inverse)
+        return made
+
+
+@noinline  # whatever the records, the rule and the weights are
+def learn_relation(relation: Any) -> None:
+    """Learn from the move just made, unless M has outgrown its limit."""
+    if relation.status[0] == 0:
+        if due(relation.start, relation):
+            relation.status[2] += 1
+            if not turn(relation.order, relation):
+                relation.status[0], relation.status[1] = 1, relation.start.clock[0] + 1
+        else:
+            absorb(relation.law, relation)
+
+
+@compiled
+def current(relation: Any) -> Any:
+    """Write out the M by which the next move is spread, (K, K)."""
+    K = relation.inverse.shape[0]
+    for i in range(K):
+        update_row(relation.law, relation, i)
+    return relation.inverse * scale(relation.pace, relation)
+
+
+# -- the order of revision and absorption -----------------------------------------------------------------------------
+
+
+class Previous(NamedTuple):
+    """M is revised with the weights from before the move, W_{s-1}."""
+
+    lag: int
+
+
+class New(NamedTuple):
+    """M is revised with the weights after the move, W_s."""
+
+    lag: int
+
+
+@generic_noinline
+def turn(order: Any, relation: Any) -> Any:
+    """Revise and absorb in the order asked for; False if M would outgrow its limit."""
+
+
+@when(turn, Previous)
+def _turn_previous(order: Any, relation: Any) -> Any:
+    fits = revise(relation.law, relation)
+    absorb(relation.law, relation)
+    return fits
+
+
+@when(turn, New)
+def _turn_new(order: Any, relation: Any) -> Any:
+    absorb(relation.law, relation)
+    return revise(relation.law, relation)
+
+
+# -- when it starts ---------------------------------------------------------------------------------------------------
+
+
+class FromRound(NamedTuple):
+    """M is revised from round ``first`` on, rounds counted from 1."""
+
+    clock: Any
+    first: float
+
+    @classmethod
+    def begin(cls, first: float) -> Self:
+        """Start the clock."""
+        return cls(np.zeros(1, np.int64), float(first))
+
+    def grown(self, fresh: int) -> Self:
+        """Return this start: it knows nothing of tasks."""
+        return self
+
+
+class WhenSettled(NamedTuple):
+    """M is revised once the correlations of the task vectors change little from one checkpoint to the next.
+
+    ``moves`` holds the moves so far, at which of them the next checkpoint is, and 1 once the correlations have settled;
+    ``last`` the correlations at the latest checkpoint.
+    """
+
+    clock: Any
+    moves: Any
+    last: Any
+    tolerance: float
+
+    @classmethod
+    def begin(cls, n_tasks: int, moves: int, tolerance: float) -> Self:
+        """Start the clock; the first checkpoint is after so many moves, the next at each doubling."""
+        return cls(np.zeros(1, np.int64), np.array([0, moves, 0]), np.zeros((n_tasks, n_tasks)), tolerance)
+
+    def grown(self, fresh: int) -> Self:
+        """Make room for so many new tasks."""
+        return self._replace(last=bordered(self.last, fresh))
+
+
+@generic_noinline
+def due(start: Any, relation: Any) -> Any:
+    """Tell whether M is revised at this move."""
+
+
+when(due, FromRound)(lambda start, relation: start.clock[0] + 1 >= start.first)
+
+
+@when(due, WhenSettled)
+def _due_when_settled(start: Any, relation: Any) -> Any:
+    return _settled(start.moves, start.last, start.tolerance, relation.gram.products)
+
+
+@noinline
+def _settled(moves: Any, last: Any, tolerance: Any, products: Any) -> Any:
+    """Tell whether the correlations of the task vectors changed little since the checkpoint before: O(K²) at one."""
+    if moves[2] > 0:
+        return True
+    moves[0] += 1
+    if moves[0] >= moves[1]:
+        moves[1] = 2 * moves[0]
+        change, size = _correlation_change(products, last)
+        if change <= tolerance * tolerance * size:
+            moves[2] = 1
+    return moves[2] > 0
+
+
+@noinline
+def _correlation_change(products: Any, last: Any) -> Any:
+    """Return squared norms of the change of the correlations since ``last``, which is replaced, and of themselves."""
+    change = size = 0.0
+    for j in range(products.shape[0]):
+        for k in range(products.shape[0]):
+            length = np.sqrt(products[j, j] * products[k, k])
+            r = products[j, k] / length if length > 0.0 else 0.0
+            change += (r - last[j, k]) ** 2
+            size += r * r
+            last[j, k] = r
+    return change, size
+
+
+# -- the model --------------------------------------------------------------------------------------------------------
+
+
+class _LearnedFields(NamedTuple):
+    table: Any
+    relation: Any
+
+
+class Learned(_LearnedFields, Model):
+    """The weights W themselves, feature by feature, and the relation that they teach."""
+
+    __slots__ = ()
+
+    @property
+    def sharing(self) -> Relation:
+        return self.relation  # type: ignore[no-any-return]
+
+    def with_sharing(self, sharing: Relation) -> Learned:
+        return self._replace(relation=sharing)
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Learned:
+        # not by fit_table, which goes over to another storage: all weights are kept, however many there are
+        return self._replace(table=self.table.fit_rows(tasks).fit_features(features))
+
+    def make_room(self, i: int, entries: int) -> Learned:
+        return self
+
+    def unseen_task_model(self, tasks: int, sharing: Any) -> Learned:
+        zeros = np.zeros(tasks, self.table.values.dtype)
+        return self._replace(table=self.table._replace(values=zeros, stride=0))
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        made: Weights = self.table.rows(tasks, features)
+        return made
+
+    def summed_weights(self, twin: Learned, rounds: float, tasks: int, features: int) -> Weights:
+        """Sum over so many rounds the weights before each."""
+        return rounds * self.weights(tasks, features) - twin.weights(tasks, features)
+
+    def without_sharing(self) -> Learned:
+        """Leave out the relation, which is saved with the model that this one is a twin of."""
+        return self._replace(relation=FreeTrace(0))
+
+
+when(score, Learned)(lambda model, i, rows, t: dot(model.table, i, rows, t))
+when(ready, Learned)(lambda model, i, rows, t: True)
+
+
+@when(diagonal, Learned)
+def _diagonal(model: Any, i: Any) -> Any:
+    relation = model.relation
+    update_row(relation.law, relation, i)
+    return relation.inverse[i, i] * scale(relation.pace, relation)
+
+
+@when(add, Learned)
+def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    relation = model.relation
+    update_row(relation.law, relation, i)
+    step = c * scale(relation.pace, relation)
+    for j in range(relation.inverse.shape[0]):
+        relation.move.column[j] = step * relation.inverse[i, j]
+    _add_outer(model.table, relation.move, rows, t)
+
+
+@compiled
+def _add_outer(table: Any, move: Any, rows: Any, t: Any) -> None:
+    """Add x a' to W, noting W'x and ‖x‖² on the way; exact for a feature that stands twice, as the terms add up."""
+    column, along = move.column, move.along
+    along[:] = 0.0
+    length = total = 0.0
+    for k in range(begin(rows, t), end(rows, t)):
+        weights, x = weights_of(table, rows, t, k, column.size), value(rows, t, k)
+        length += x * x
+        total += x
+        for j in range(column.size):
+            along[j] += x * weights[j]
+            weights[j] += x * column[j]
+    move.size[0], move.size[1] = length, total
+
+
+@when(add_timed, Learned)
+def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
+    column = model.relation.move.column
+    for k in range(begin(rows, t), end(rows, t)):
+        weights, x = weights_of(model.table, rows, t, k, column.size), value(rows, t, k) * clock
+        for j in range(column.size):
+            weights[j] += x * column[j]
+
+
+when(summed_margin, Learned)(
+    lambda model, twin, i, rows, t, clock, margin: clock * margin - dot(twin.table, i, rows, t)
+)
+when(adapt, Learned)(lambda model: learn_relation(model.relation))
+
+
+@when(tick, Learned)
+def _tick(model: Any, i: Any, agreement: Any) -> Any:
+    model.relation.start.clock[0] += 1
+
+
+@when(skip, Learned)
+def _skip(model: Any) -> Any:
+    model.relation.start.clock[0] += 1

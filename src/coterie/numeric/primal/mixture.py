@@ -1,0 +1,191 @@
+"""Predictions mixed by how well each expert has done so far, over all tasks and on the task at hand.
+
+On top lies a logistic regression, learned online, on the experts' margins and on their mixture. With x those S + 1
+numbers, y the label, and a Gaussian of mean m and covariance P over the factors of x, a round is
+
+    f = m · x,    q = x'Px,    tau = 1 / (1 + exp(y f + tau q)),    m += tau y P x,    P⁻¹ += tau (1 - tau) x x':
+
+m becomes the minimum of ln(1 + exp(-y m · x)) and of half the squared distance from where it was, in the metric P⁻¹,
+which then gains the curvature there. As tau is the slope where the step leads, not where it starts, no step goes too
+far, however large the margins are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.generic import compiled, no_refcount
+
+
+class Losses(NamedTuple):
+    """0/1 losses so far, a zero margin counting half: ``overall`` (S,) and ``tasks`` (K, S) for S experts."""
+
+    overall: Any
+    tasks: Any
+
+
+class Layer(NamedTuple):
+    """Gaussian of the factors of the experts' margins and, last, of their mixture: ``mean`` (S + 1,), ``covariance``.
+
+    With a covariance of zeros nothing is learned, and the margin is that of the mean.
+    """
+
+    mean: Any
+    covariance: Any
+
+
+class Work(NamedTuple):
+    """Room for one round: the experts' ``weights`` (S,), the layer's ``inputs`` (S + 1,) and ``moved`` (S + 1,)."""
+
+    weights: Any
+    inputs: Any
+    moved: Any
+
+
+@compiled
+def room(experts: Any) -> Any:
+    """Make room for one round of so many experts."""
+    return Work(np.zeros(experts), np.zeros(experts + 1), np.zeros(experts + 1))
+
+
+@no_refcount
+def combine(factors: Any, margins: Any, experts: Any) -> None:
+    """Write the experts' margins (S, n), sums of the learners' (m, n) with factors (S, m)."""
+    for a in range(factors.shape[0]):
+        for m in range(factors.shape[1]):
+            if factors[a, m] != 0.0:
+                for t in range(margins.shape[1]):
+                    experts[a, t] += factors[a, m] * margins[m, t]
+
+
+@no_refcount
+def rate_of(overall: Any) -> Any:
+    """Return the rate eta = min(1, sqrt(2 ln S / (1 + min L)))."""
+    fewest = np.inf
+    for a in range(overall.size):
+        fewest = min(fewest, overall[a])
+    return min(1.0, math.sqrt(2.0 * math.log(overall.size) / (1.0 + fewest)))
+
+
+@no_refcount
+def weigh(overall: Any, own: Any, local: Any, weights: Any) -> None:
+    """Write p_a proportional to exp(-eta L_a - local · L_ia), stable however large the losses are."""
+    eta = rate_of(overall)
+    least = np.inf
+    for a in range(overall.size):
+        weights[a] = eta * overall[a] + local * own[a]
+        least = min(least, weights[a])
+    total = 0.0
+    for a in range(overall.size):
+        weights[a] = math.exp(least - weights[a])
+        total += weights[a]
+    for a in range(overall.size):
+        weights[a] /= total
+
+
+@no_refcount
+def _show(losses: Any, layer: Any, local: Any, i: Any, margins: Any, t: Any, work: Any) -> Any:
+    """Fill the layer's inputs with the experts' margins and their mixture; return the layer's margin."""
+    weigh(losses.overall, losses.tasks[i], local, work.weights)
+    last = work.weights.size
+    mixed = 0.0
+    margin = 0.0
+    for a in range(last):
+        work.inputs[a] = margins[a, t]
+        mixed += work.weights[a] * margins[a, t]
+        margin += layer.mean[a] * margins[a, t]
+    work.inputs[last] = mixed
+    return margin + layer.mean[last] * mixed
+
+
+@no_refcount
+def slope_after(agreement: Any, q: Any) -> Any:
+    """Return the slope of the logistic loss where its step leads: tau = 1 / (1 + exp(agreement + tau q)), for q >= 0.
+
+    u = agreement + tau q, the root of u - agreement - q / (1 + e^u), is between agreement and agreement + q: Newton's
+    steps, halving where they would leave. A step's error is about the square of the one before, so that the last, below
+    1e-9, is exact.
+    """
+    low, high = agreement, agreement + q
+    u = agreement
+    for _ in range(200):
+        tau = 1.0 / (1.0 + math.exp(min(u, 700.0)))
+        excess = u - agreement - q * tau
+        if excess > 0.0:
+            high = u
+        else:
+            low = u
+        newton = excess / (1.0 + q * tau * (1.0 - tau))
+        following = u - newton
+        if abs(newton) <= 1e-9 + 1e-15 * abs(u):
+            return tau * (1.0 + (1.0 - tau) * newton)
+        u = following if low < following < high else 0.5 * (low + high)
+    return 1.0 / (1.0 + math.exp(min(u, 700.0)))
+
+
+@no_refcount
+def _correct(layer: Any, y: Any, margin: Any, work: Any) -> None:
+    """Learn the round whose inputs were shown last."""
+    work.moved[:] = 0.0
+    for b in range(work.inputs.size):
+        for a in range(work.inputs.size):
+            work.moved[a] += layer.covariance[b, a] * work.inputs[b]
+    q = 0.0
+    for a in range(work.inputs.size):
+        q += work.moved[a] * work.inputs[a]
+    if not 0.0 < q < np.inf:
+        return
+    tau = slope_after(y * margin, q)
+    for a in range(work.inputs.size):
+        layer.mean[a] += tau * y * work.moved[a]
+    curvature = tau * (1.0 - tau)
+    shrunk = math.sqrt(curvature / (1.0 + curvature * q))
+    for a in range(work.inputs.size):
+        work.moved[a] *= shrunk
+    for a in range(work.inputs.size):
+        for b in range(work.inputs.size):
+            layer.covariance[a, b] -= work.moved[a] * work.moved[b]
+
+
+@no_refcount
+def _charge(losses: Any, i: Any, y: Any, margins: Any, t: Any) -> None:
+    for a in range(losses.overall.size):
+        agreement = y * margins[a, t]
+        loss = 1.0 if agreement < 0.0 else (0.5 if agreement == 0.0 else 0.0)
+        losses.overall[a] += loss
+        losses.tasks[i, a] += loss
+
+
+@compiled
+def blend(losses: Any, layer: Any, local: Any, tasks: Any, margins: Any, mixed: Any) -> None:
+    """Mix the margins of records whose experts' ``margins`` (S, n) are given; nothing is learned.
+
+    A task of which nothing is known has the number -1.
+    """
+    work, none = room(losses.overall.size), np.zeros((1, losses.overall.size))
+    unknown = Losses(losses.overall, none)
+    for t in range(tasks.size):
+        if tasks[t] >= 0:
+            mixed[t] = _show(losses, layer, local, tasks[t], margins, t, work)
+        else:
+            mixed[t] = _show(unknown, layer, local, 0, margins, t, work)
+
+
+@compiled
+def mix(
+    losses: Any, layer: Any, local: Any, tasks: Any, y: Any, told: Any, judged: Any, last: int, mixed: Any, own: Any
+) -> None:
+    """Mix and learn the first ``last`` records, each after the record so many rounds later was mixed as are missing.
+
+    ``told`` (S, n) are the experts' margins when they were asked, ``judged`` (S, n) those by which they are charged.
+    """
+    delay = tasks.size - last
+    work = room(losses.overall.size)
+    for s in range(last):
+        mixed[s + delay] = _show(losses, layer, local, tasks[s + delay], told, s + delay, work)
+        own[s] = _show(losses, layer, local, tasks[s], judged, s, work) if delay > 0 else mixed[s]
+        _correct(layer, y[s], own[s], work)
+        _charge(losses, tasks[s], y[s], judged, s)

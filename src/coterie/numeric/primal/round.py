@@ -1,0 +1,190 @@
+"""The contract of a model: the generic functions of the compiled round, and the methods that Python calls.
+
+A model is a named tuple of weights and of M as it comes in, and one file holds all of it. Its compiled side is bodies
+of these functions, given by ``when``:
+
+=====================================  ==================================================================  ===========
+function                               asks                                                                default
+=====================================  ==================================================================  ===========
+``score(model, i, rows, t)``           margin of record t under the current weights of task i
+``report(model, i, rows, t, margin)``  margin that is told to the user                                     ``margin``
+``ready(model, i, rows, t)``           can task i move by record t: is M at hand, have the tables room?
+``add(model, i, c, rows, t)``          move by c times record t at task i, and all tasks through M
+``adapt(model)``                       let the relation learn from that move                               nothing
+``tick(model, i, agreement)``          end a round of task i                                               nothing
+``skip(model)``                        end a round whose label nobody saw                                  nothing
+``prefetch_record(model, i, rows, t)`` load what the round of record t will need, one round ahead          nothing
+``prefetch_task(model, i)``            load what says where the weights of task i are, before that         nothing
+``diagonal(model, i)``                 M_ii, for rules that measure the shortest move
+``predictive_variance(...)``           variance of margin and label, for rules that move by confidence
+``add_timed``, ``summed_margin``       what averages of weights need, see :mod:`.averaged`
+=====================================  ==================================================================  ===========
+
+Its Python side is the methods of :class:`Model`. Kinds that keep a row for every task and every group have most of both
+sides from :class:`coterie.numeric.primal.grouped.LevelModel`, those that wrap another model from :class:`Wrapper`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import forward, generic, when
+
+Weights = NDArray[np.floating[Any]]
+#: Gives a table room for so many rows and features; records may be dense.
+FitTable = Callable[[Any, int, int, bool], Any]
+
+
+@generic
+def score(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Margin of record t under the current weights of task i."""
+
+
+@generic
+def report(model: Any, i: Any, rows: Any, t: Any, margin: Any) -> Any:
+    """Margin that is told to the user: that of the averaged weights where there are such."""
+
+
+@generic
+def prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
+    """Ask for the memory that record t of task i will need, one round ahead of it."""
+
+
+@generic
+def prefetch_task(model: Any, i: Any) -> None:
+    """Ask for what says where the weights of task i are, rounds ahead: of a million tasks it is in no cache."""
+
+
+@generic
+def diagonal(model: Any, i: Any) -> Any:
+    """M_ii, which with the squared norm of x makes the squared norm of the multitask instance."""
+
+
+@generic
+def predictive_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Variance of the margin of record t and of its label, where the model knows how sure it is of its weights."""
+
+
+@generic
+def ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Tell whether task i can move by record t: its column of M is at hand and the tables have room."""
+
+
+@generic
+def add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    """Spread a move of c times record t, made at task i, over the tasks through M."""
+
+
+@generic
+def adapt(model: Any) -> Any:
+    """Let the relation learn from the move just made; nothing where it is fixed."""
+
+
+@generic
+def tick(model: Any, i: Any, agreement: Any) -> Any:
+    """End a round of task i, whose margin times its label was ``agreement``."""
+
+
+@generic
+def skip(model: Any) -> Any:
+    """End a round whose label nobody saw."""
+
+
+@generic
+def add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
+    """Gather a move made in round ``clock`` into the twin of an averaged model."""
+
+
+@generic
+def summed_margin(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
+    """Sum over the rounds so far of the margin that the weights before each of them give to record t.
+
+    That of the current weights being ``margin``, only the twin is left to be read.
+    """
+
+
+when(report, object)(lambda model, i, rows, t, margin: margin)
+when(adapt, object)(lambda model: None)
+when(tick, object)(lambda model, i, agreement: None)
+when(skip, object)(lambda model: None)
+when(prefetch_record, object)(lambda model, i, rows, t: None)
+when(prefetch_task, object)(lambda model, i: None)
+
+
+class Model(ABC):
+    """The Python side of a model. A method gives another model, which has the same arrays as far as they do."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def sharing(self) -> Any:
+        """How M comes in: ``Levels``, ``Columns`` or ``SparseColumns``, or a learned ``Relation``."""
+
+    @abstractmethod
+    def with_sharing(self, sharing: Any) -> Self:
+        """Put the same weights under another M."""
+
+    @abstractmethod
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
+        """Make room for so many groups, tasks and features; records may be ``dense``."""
+
+    @abstractmethod
+    def make_room(self, i: int, entries: int) -> Self:
+        """Make room for a record of so many entries at task i, after ``ready`` has found none."""
+
+    @abstractmethod
+    def unseen_task_model(self, tasks: int, sharing: Any) -> Self:
+        """Make what predicts for so many tasks that nobody has seen, under their M."""
+
+    @abstractmethod
+    def weights(self, tasks: int, features: int) -> Weights:
+        """Write out the weights that predictions use, dense: shape (tasks, features)."""
+
+    def to_saved(self) -> Self:
+        """Leave out what can be made again; :meth:`with_sharing` undoes it."""
+        return self
+
+
+class Wrapper(Model):
+    """A model that wraps another, its first field: whatever it has no answer of its own to, that answers."""
+
+    __slots__ = ()
+
+    model: Any
+    _replace: Callable[..., Self]
+
+    def map_models(self, change: Callable[[Any], Any]) -> Self:
+        """Change the models that are wrapped, each alike."""
+        return self._replace(model=change(self.model))
+
+    @property
+    def sharing(self) -> Any:
+        return self.model.sharing
+
+    def with_sharing(self, sharing: Any) -> Self:
+        return self.map_models(lambda model: model.with_sharing(sharing))
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
+        return self.map_models(lambda model: model.fit(fit_table, groups, tasks, features, dense))
+
+    def make_room(self, i: int, entries: int) -> Self:
+        return self.map_models(lambda model: model.make_room(i, entries))
+
+    def unseen_task_model(self, tasks: int, sharing: Any) -> Self:
+        return self.map_models(lambda model: model.unseen_task_model(tasks, sharing))
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        return np.asarray(self.model.weights(tasks, features))
+
+    def to_saved(self) -> Self:
+        return self.map_models(lambda model: model.to_saved())
+
+
+forward(Wrapper, score, report, ready, add, adapt, tick, skip)
+forward(Wrapper, prefetch_record, prefetch_task, diagonal, predictive_variance)

@@ -1,0 +1,148 @@
+"""Rules of learning: whether a margin calls for a move, and how far it goes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from coterie.numeric.core.generic import compiled, generic, when
+from coterie.numeric.core.records import sqnorm
+
+from .round import diagonal, predictive_variance
+
+
+class MistakeStep(NamedTuple):
+    """A step of one on every mistake, y·margin <= ``threshold`` (0 is the Perceptron)."""
+
+    threshold: float
+
+
+class HingeStep(NamedTuple):
+    """tau = min(C, loss / (M_ii ‖x‖² + ridge)) with loss = 1 - y·margin where that is positive."""
+
+    C: float
+    ridge: float
+
+
+class LogisticStep(NamedTuple):
+    """tau = 1 / (1 + exp(``scale`` · y·margin)), the slope of the logistic loss."""
+
+    scale: float
+
+
+class ConfidenceStep(NamedTuple):
+    """tau = (``target`` - y·margin) / (v + r) where that is positive, v + r being ``predictive_variance``."""
+
+    target: float
+
+
+class ConfidentMistake(NamedTuple):
+    """The step of :class:`ConfidenceStep`, on mistakes only: y·margin <= 0."""
+
+    target: float
+
+
+class ResidualStep(NamedTuple):
+    """tau = ``rate`` · |y - margin|, the slope of half the squared loss."""
+
+    rate: float
+
+
+class SignStep(NamedTuple):
+    """tau = ``rate`` wherever the margin is not y, the slope of the absolute loss."""
+
+    rate: float
+
+
+class TubeStep(NamedTuple):
+    """tau = min(C, loss / (M_ii ‖x‖² + ridge)) with loss = |y - margin| - ``epsilon`` where that is positive."""
+
+    epsilon: float
+    C: float
+    ridge: float
+
+
+#: The rules that learn numbers.
+NUMBERS: tuple[Any, ...] = (ResidualStep, SignStep, TubeStep)
+
+
+#: A record whose squared length, or the variance that comes of it, is no more counts as nothing under any rule that
+#: divides by it: where nothing limits it, its step would have no end. The other way, numbers are refused beyond 1e100.
+SHORTEST = 1e-200
+
+
+@generic
+def evidence(rule: Any, y: Any, margin: Any) -> Any:
+    """Return what a round is judged by: y·margin where y is a sign, the residual y - margin where it is a number."""
+
+
+@generic
+def direction(rule: Any, y: Any, agreement: Any) -> Any:
+    """Return the sign of the step, -1 or +1: that of y, or that of the residual."""
+
+
+when(evidence, object)(lambda rule, y, margin: y * margin)
+when(direction, object)(lambda rule, y, agreement: y)
+for _kind in NUMBERS:
+    when(evidence, _kind)(lambda rule, y, margin: y - margin)
+    when(direction, _kind)(lambda rule, y, agreement: 1.0 if agreement > 0.0 else -1.0)
+
+
+@generic
+def calls(rule: Any, agreement: Any) -> Any:
+    """Tell whether the rule asks for a move where its ``evidence`` is ``agreement``."""
+
+
+@generic
+def step(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+    """Return the step tau >= 0 of a move the rule asks for, task i being ready; 0.0 means that nothing changes."""
+
+
+when(calls, MistakeStep)(lambda rule, agreement: agreement <= rule.threshold)
+when(calls, HingeStep)(lambda rule, agreement: agreement < 1.0)
+when(calls, LogisticStep)(lambda rule, agreement: True)
+when(calls, ConfidenceStep)(lambda rule, agreement: agreement < rule.target)
+
+when(calls, ConfidentMistake)(lambda rule, agreement: agreement <= 0.0)
+
+when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: 1.0)
+
+
+@compiled
+def _shortest_step(rule: Any, model: Any, i: Any, rows: Any, t: Any, loss: Any) -> Any:
+    """Return the shortest step that leaves no loss, at most C."""
+    length = diagonal(model, i) * sqnorm(rows, t)
+    return min(rule.C, loss / (length + rule.ridge)) if length > SHORTEST else 0.0
+
+
+@when(step, HingeStep)
+def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+    return _shortest_step(rule, model, i, rows, t, 1.0 - agreement)
+
+
+@when(step, LogisticStep)
+def _step_on_logistic(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+    if agreement > 0.0:  # of the two forms, the one whose exponential cannot overflow
+        small = math.exp(-rule.scale * agreement)
+        return small / (1.0 + small)
+    return 1.0 / (1.0 + math.exp(rule.scale * agreement))
+
+
+@when(step, ConfidentMistake)
+@when(step, ConfidenceStep)
+def _step_on_confidence(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+    total = predictive_variance(model, i, rows, t)
+    return (rule.target - agreement) / total if total > SHORTEST else 0.0
+
+
+for _kind in (ResidualStep, SignStep):
+    when(calls, _kind)(lambda rule, agreement: agreement != 0.0)
+when(calls, TubeStep)(lambda rule, agreement: abs(agreement) > rule.epsilon)
+
+when(step, ResidualStep)(lambda rule, model, i, rows, t, agreement: rule.rate * abs(agreement))
+when(step, SignStep)(lambda rule, model, i, rows, t, agreement: rule.rate)
+
+
+@when(step, TubeStep)
+def _step_into_tube(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+    return _shortest_step(rule, model, i, rows, t, abs(agreement) - rule.epsilon)

@@ -1,0 +1,55 @@
+"""A sign for each task in front of any model, decided by a vote, for tasks that may mirror the others."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.generic import compiled, when
+
+from .round import FitTable, Weights, Wrapper, add, report, score, tick
+
+
+class _SignedFields(NamedTuple):
+    model: Any
+    votes: Any
+    prior: float
+
+
+class Signed(_SignedFields, Wrapper):
+    """A model that task i sees through sigma_i = sign(prior + votes[i]), a tie being +1."""
+
+    __slots__ = ()
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Signed:
+        model = self.model.fit(fit_table, groups, tasks, features, dense)
+        return self._replace(model=model, votes=grown(self.votes, len(model.sharing.own)))
+
+    def unseen_task_model(self, tasks: int, sharing: Any) -> Signed:
+        return self._replace(model=self.model.unseen_task_model(tasks, sharing), votes=np.zeros(tasks))
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        signs = np.where(self.prior + self.votes[:tasks] >= 0.0, 1.0, -1.0)
+        return np.asarray(signs[:, None] * self.model.weights(tasks, features))
+
+
+@compiled
+def sign(model: Any, i: Any) -> Any:
+    """Return the sign through which task i sees the model."""
+    return 1.0 if model.prior + model.votes[i] >= 0.0 else -1.0
+
+
+@when(tick, Signed)
+def _tick(model: Any, i: Any, agreement: Any) -> Any:
+    if agreement != 0.0:
+        model.votes[i] += sign(model, i) if agreement > 0.0 else -sign(model, i)
+    tick(model.model, i, agreement)
+
+
+when(score, Signed)(lambda model, i, rows, t: sign(model, i) * score(model.model, i, rows, t))
+when(report, Signed)(
+    lambda model, i, rows, t, margin: sign(model, i) * report(model.model, i, rows, t, sign(model, i) * margin)
+)
+when(add, Signed)(lambda model, i, c, rows, t: add(model.model, i, sign(model, i) * c, rows, t))

@@ -1,0 +1,179 @@
+"""Relations that give columns of M: the weights W themselves, to which a move adds its column times the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import generic, when
+from coterie.numeric.core.records import begin, end, value
+from coterie.numeric.weights.dense import FeatureMajor, weights_of
+from coterie.numeric.weights.table import axpy, dot, prefetch_row, reserve
+
+from .round import FitTable, Model, Weights, add, add_timed, diagonal, prefetch_record, ready, score, summed_margin
+
+
+class Columns(NamedTuple):
+    """Columns of M, those at hand: column i is ``values[slot[i]]``, missing where the slot is negative."""
+
+    values: Any
+    slot: Any
+
+    def reached(self, i: int) -> NDArray[np.int64]:
+        """Find the tasks at which column i, which is at hand, is not zero."""
+        return np.flatnonzero(self.values[self.slot[i]])
+
+
+class SparseColumns(NamedTuple):
+    """Sparse columns of M, those at hand: entries ``starts[s]`` to ``starts[s + 1]`` for slot s of task i."""
+
+    rows: Any
+    values: Any
+    starts: Any
+    slot: Any
+
+    def reached(self, i: int) -> NDArray[np.int64]:
+        """Find the tasks at which column i, which is at hand, is not zero."""
+        slot = self.slot[i]
+        return np.asarray(self.rows[self.starts[slot] : self.starts[slot + 1]])
+
+
+def no_columns() -> Columns:
+    """Make columns of no task, with which a model is saved: the relation gives them again."""
+    return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
+
+
+class _SpreadFields(NamedTuple):
+    table: Any
+    columns: Any
+
+
+class Spread(_SpreadFields, Model):
+    """The weights W themselves, one row a task."""
+
+    __slots__ = ()
+
+    @property
+    def sharing(self) -> Columns | SparseColumns:
+        return self.columns  # type: ignore[no-any-return]
+
+    def with_sharing(self, sharing: Columns | SparseColumns) -> Spread:
+        return self._replace(columns=sharing)
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Spread:
+        return self._replace(table=fit_table(self.table, tasks, features, dense))
+
+    def map_tables(self, change: Callable[[Any], Any]) -> Spread:
+        """Change the table."""
+        return self._replace(table=change(self.table))
+
+    def make_room(self, i: int, entries: int) -> Spread:
+        return self._replace(table=self.table.make_room(self.columns.reached(i), entries))
+
+    def unseen_task_model(self, tasks: int, sharing: Any) -> Spread:
+        raise TypeError("a relation by columns knows all its tasks")
+
+    def weights(self, tasks: int, features: int) -> Weights:
+        made: Weights = self.table.rows(tasks, features)
+        return made
+
+    def summed_weights(self, twin: Spread, rounds: float, tasks: int, features: int) -> Weights:
+        """Sum over so many rounds the weights before each."""
+        return rounds * self.weights(tasks, features) - twin.weights(tasks, features)
+
+    def to_saved(self) -> Spread:
+        return self._replace(columns=no_columns())
+
+    def without_sharing(self) -> Spread:
+        """Leave out the columns, which the relation gives again."""
+        return self.to_saved()
+
+
+when(prefetch_record, Spread)(lambda model, i, rows, t: prefetch_row(model.table, i, rows, t))
+when(score, Spread)(lambda model, i, rows, t: dot(model.table, i, rows, t))
+when(diagonal, Spread)(lambda model, i: entry(model.columns, i, i))
+when(add, Spread)(lambda model, i, c, rows, t: add_column(model.table, model.columns, i, c, rows, t))
+when(add_timed, Spread)(
+    lambda model, i, c, rows, t, clock: add_column(model.table, model.columns, i, c * clock, rows, t)
+)
+when(summed_margin, Spread)(lambda model, twin, i, rows, t, clock, margin: clock * margin - dot(twin.table, i, rows, t))
+
+
+@when(ready, Spread)
+def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    return model.columns.slot[i] >= 0 and reserve_column(model.table, model.columns, i, rows, t)
+
+
+@generic
+def entry(columns: Any, i: Any, j: Any) -> Any:
+    """Return M_ij of column i, which is at hand."""
+
+
+@generic
+def reserve_column(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Make room for a record in every row that column i reaches."""
+
+
+@generic
+def add_column(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    """Add c M_ji x to every row j that column i reaches."""
+
+
+# -- whole columns ----------------------------------------------------------------------------------------------------
+
+
+@when(entry, Columns)
+def _entry(columns: Any, i: Any, j: Any) -> Any:
+    return columns.values[columns.slot[i], j]
+
+
+@when(reserve_column, object, Columns)
+def _reserve(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
+    for j in range(columns.values.shape[1]):
+        if columns.values[columns.slot[i], j] != 0.0 and not reserve(table, j, rows, t):
+            return False
+    return True
+
+
+@when(add_column, object, Columns)
+def _add(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    for j in range(columns.values.shape[1]):
+        if columns.values[columns.slot[i], j] != 0.0:
+            axpy(table, j, c * columns.values[columns.slot[i], j], rows, t)
+
+
+@when(add_column, FeatureMajor, Columns)
+def _add_to_all(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    column = columns.values[columns.slot[i]]
+    for k in range(begin(rows, t), end(rows, t)):
+        weights, move = weights_of(table, rows, t, k, column.size), c * value(rows, t, k)
+        for j in range(column.size):
+            weights[j] += move * column[j]
+
+
+# -- sparse columns ---------------------------------------------------------------------------------------------------
+
+
+@when(entry, SparseColumns)
+def _sparse_entry(columns: Any, i: Any, j: Any) -> Any:
+    for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
+        if columns.rows[k] == j:
+            return columns.values[k]
+    return 0.0
+
+
+@when(reserve_column, object, SparseColumns)
+def _reserve_sparse(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
+    for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
+        if not reserve(table, columns.rows[k], rows, t):
+            return False
+    return True
+
+
+@when(add_column, object, SparseColumns)
+def _add_sparse(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
+        axpy(table, columns.rows[k], c * columns.values[k], rows, t)

@@ -1,0 +1,129 @@
+"""The loop over records, compiled: score, ask, step, add, adapt."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.dictionaries import read_record
+from coterie.numeric.core.generic import compiled, holds_gil
+from coterie.numeric.core.packed import address, unpack
+from coterie.numeric.core.records import end
+
+from .asking import decide, skip_unlabelled, wanted
+from .round import adapt, add, prefetch_record, prefetch_task, ready, report, score, tick
+from .rules import calls, direction, evidence, step
+
+
+class Moves(NamedTuple):
+    """The outcome of a run of rounds, one entry a record.
+
+    ``margins`` were told before the label; ``own`` is the margin of the current weights when the record was learned,
+    which differs where weights are averaged or labels come late; ``taus`` is how far it moved them.
+    """
+
+    margins: Any
+    own: Any
+    taus: Any
+
+
+#: Weights are prefetched one round ahead, and what says where they are so many rounds ahead.
+AHEAD = 4
+
+
+@compiled
+def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: Any) -> None:
+    """Write the margins of the records ``first`` to ``last`` (not included); nothing is learned."""
+    for t in range(first, last):
+        if t + 1 < last:
+            prefetch_record(model, tasks[t + 1], rows, t + 1)
+        if t + AHEAD < last:
+            prefetch_task(model, tasks[t + AHEAD])
+        margins[t] = report(model, tasks[t], rows, t, score(model, tasks[t], rows, t))
+
+
+@compiled
+def learn(
+    model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, delay: int, moves: Any, asker: Any
+) -> int:
+    """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
+
+    The asker decides on each record when it is predicted; one whose label it does not want changes nothing.
+    Returns the record at which it stopped: ``last``, or an earlier one before whose move the model needs room or a
+    column of M. Nothing of that record has been learned; the caller provides and calls again.
+    """
+    for s in range(first, last):
+        i = tasks[s]
+        if s + 1 < last:
+            prefetch_record(model, tasks[s + 1], rows, s + 1)
+        if s + AHEAD < last:
+            prefetch_task(model, tasks[s + AHEAD])
+        margin = score(model, i, rows, s)
+        if delay == 0:
+            moves.margins[s] = report(model, i, rows, s, margin)
+            decide(asker, model, i, moves.margins[s], s)
+        elif s + delay < tasks.size:
+            predict(model, rows, tasks, s + delay, s + delay + 1, moves.margins)
+            decide(asker, model, tasks[s + delay], moves.margins[s + delay], s + delay)
+        moves.own[s] = margin
+        moves.taus[s] = 0.0
+        if not wanted(asker, s):
+            skip_unlabelled(asker, model)
+            continue
+        agreement = evidence(rule, y[s], margin)
+        if calls(rule, agreement):
+            if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
+                return s
+            moves.taus[s] = step(rule, model, i, rows, s, agreement)
+        if moves.taus[s] > 0.0:
+            add(model, i, moves.taus[s] * direction(rule, y[s], agreement), rows, s)
+            adapt(model)
+        tick(model, i, y[s] * margin)
+    return last
+
+
+@holds_gil
+def predict_one(model: Any, rows: Any, i: int) -> float:
+    """Margin of the only record, nothing learned."""
+    return report(model, i, rows, 0, score(model, i, rows, 0))  # type: ignore[no-any-return]
+
+
+#: What keeps a record from being learned: the model needs room or a column of M; the dictionary cannot be read.
+UNPROVIDED, UNREAD = -1.0, -2.0
+
+
+@holds_gil
+def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
+    """The round of the only record: the step, or UNPROVIDED.
+
+    The lines of :func:`learn` once more: in a function that both would call, a model's arrays are counted in and out.
+    """
+    margin = score(model, i, rows, 0)
+    agreement = evidence(rule, y, margin)
+    tau = 0.0
+    if calls(rule, agreement):
+        if not ready(model, i, rows, 0):
+            return UNPROVIDED
+        tau = step(rule, model, i, rows, 0, agreement)
+    if tau > 0.0:
+        add(model, i, tau * direction(rule, y, agreement), rows, 0)
+        adapt(model)
+    tick(model, i, y * margin)
+    return tau
+
+
+@holds_gil
+def predict_packed(packed: Any, record: Any, i: int) -> float:
+    """As :func:`predict_one`, of a dictionary, all else being packed; NaN if the dictionary cannot be read."""
+    model, _, room, numbers, plain = unpack(packed)
+    rows = read_record(room, address(record), numbers, plain, False)
+    return np.nan if end(rows, 0) < 0 else predict_one(model, rows, i)
+
+
+@holds_gil
+def learn_packed(packed: Any, record: Any, i: int, y: float) -> float:
+    """As :func:`learn_one`, of a dictionary, all else being packed; UNREAD if the dictionary cannot be read."""
+    model, rule, room, numbers, plain = unpack(packed)
+    rows = read_record(room, address(record), numbers, plain, True)
+    return UNREAD if end(rows, 0) < 0 else learn_one(model, rule, rows, i, y)

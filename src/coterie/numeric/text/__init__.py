@@ -1,0 +1,1 @@
+"""Parsers of text to rows: numbers, words, svmlight, Vowpal Wabbit and CSV."""

@@ -1,0 +1,131 @@
+r"""Rows from hashed entries: columns put together, running scales, unit length.
+
+The running scale of a numeric column is Welford's, over the records so far and the present one:
+
+$$\mu_n = \mu_{n-1} + \frac{x_n - \mu_{n-1}}{n},\qquad S_n = S_{n-1} + (x_n-\mu_{n-1})(x_n-\mu_n),\qquad
+z_n = \frac{x_n-\mu_n}{\sqrt{S_n/n}},$$
+
+with $z_n = 0$ while $S_n = 0$.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coterie.numeric.core.generic import compiled, no_refcount
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@no_refcount
+def standardise(
+    values: NDArray[np.float64],
+    present: NDArray[np.bool_],
+    moments: NDArray[np.float64],
+    update: bool,
+    out: NDArray[np.float64],
+) -> None:
+    """Write the z-scores of a column; ``moments`` is (count, mean, sum of squared deviations), updated in place."""
+    for i in range(len(values)):
+        if not present[i]:
+            out[i] = 0.0
+            continue
+        if update:
+            moments[0] += 1.0
+            deviation = values[i] - moments[1]
+            moments[1] += deviation / moments[0]
+            moments[2] += deviation * (values[i] - moments[1])
+        out[i] = (values[i] - moments[1]) / math.sqrt(moments[2] / moments[0]) if moments[2] > 0.0 else 0.0
+
+
+@no_refcount
+def place_column(
+    counts: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: NDArray[np.float64],
+    cursor: NDArray[np.int64],
+    out_indices: NDArray[np.int32],
+    out_values: NDArray[np.float64],
+) -> None:
+    """Copy a column's entries, ``counts[i]`` of them for row i, behind those that the rows hold (`cursor`)."""
+    at = 0
+    for row in range(len(counts)):
+        for _ in range(counts[row]):
+            out_indices[cursor[row]] = indices[at]
+            out_values[cursor[row]] = values[at]
+            cursor[row] += 1
+            at += 1
+
+
+@no_refcount
+def _find_or_add(table: NDArray[np.int64], size: int, first: int, at: int, indices: NDArray[np.int32], key: int) -> int:
+    """The position of a column among ``indices[first:at]``, or `at`; cells that point elsewhere are empty."""
+    cell = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (size - 1)
+    while True:
+        position = int(table[np.uint64(cell)])
+        if position < first or position >= at:
+            table[np.uint64(cell)] = at
+            return at
+        if indices[np.uint64(position)] == key:
+            return position
+        cell = (cell + 1) & (size - 1)
+
+
+#: Cells that a core's first cache holds.
+_CLOSE = 4096
+
+
+@no_refcount
+def _size(entries: int) -> int:
+    """The number of cells for so many columns: eight each, since a taken cell costs a mispredicted branch; or two."""
+    size = 8
+    while size < 2 * entries or size < min(8 * entries, _CLOSE):
+        size *= 2
+    return size
+
+
+@compiled
+def merge_repeats(indptr: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[np.float64]) -> int:
+    """Sum, in place, the entries of a row that share a column, in order of first appearance, and drop zeros.
+
+    Returns the number of entries left; O(entries).
+    """
+    longest = 0
+    for row in range(len(indptr) - 1):
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    table = np.full(_size(longest), -1, dtype=np.int64)
+    at, start = 0, indptr[0]
+    indptr[0] = 0
+    for row in range(len(indptr) - 1):
+        stop = indptr[row + 1]
+        first, size = at, _size(stop - start)
+        for i in range(start, stop):
+            key, value = indices[np.uint64(i)], values[np.uint64(i)]
+            if value == 0.0:
+                continue
+            position = _find_or_add(table, size, first, at, indices, key)
+            if position == at:
+                indices[np.uint64(at)], values[np.uint64(at)] = key, value
+                at += 1
+            else:
+                values[np.uint64(position)] += value
+        start = stop
+        indptr[row + 1] = at
+    return at
+
+
+@no_refcount
+def unit_rows(indptr: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+    """Divide each row of entries, in place, by its Euclidean norm; a row of zeros stays."""
+    for row in range(len(indptr) - 1):
+        norm = 0.0
+        for i in range(indptr[row], indptr[row + 1]):
+            norm += values[i] * values[i]
+        norm = math.sqrt(norm)
+        if norm > 0.0:
+            for i in range(indptr[row], indptr[row + 1]):
+                values[i] /= norm

@@ -1,0 +1,362 @@
+"""Rows of Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|namespace[:scale] feature[:value] ... |...``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.fields import (
+    BLANK,
+    GOOD,
+    HEADER_TOO_LONG,
+    NO_BAR,
+    NO_NAME,
+    NO_TASK,
+    NOT_A_LABEL,
+    NOT_A_NUMBER,
+    NOT_AN_IMPORTANCE,
+    byte,
+    find,
+    is_blank,
+    most_words,
+    skip_blanks,
+    usable,
+)
+from coterie.numeric.core.generic import no_refcount
+from coterie.numeric.core.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, fnv1a_of, mix, prefix_state, slot
+
+from .eight_bytes import eight, name_in
+from .numbers import parse_number, scan_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_CARET = np.uint64(94)
+
+
+class VowpalRows(NamedTuple):
+    """Parsed rows, as `SvmlightRows`; the task of a row is ``data[task[row, 0]:task[row, 1]]``.
+
+    ``label`` is NaN where the row has none, ``importance`` 1.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+    label: NDArray[np.float64]
+    importance: NDArray[np.float64]
+    task: NDArray[np.int64]
+    fault: NDArray[np.int8]
+    token: NDArray[np.int64]
+    namespace: NDArray[np.int32]
+
+
+class Namespaces(NamedTuple):
+    """The namespaces to read; all if empty.
+
+    Name k is ``names[bounds[k]:bounds[k + 1]]``, and hashes of its features begin with ``states[k]``.
+    """
+
+    names: NDArray[np.uint8]
+    bounds: NDArray[np.int64]
+    states: NDArray[np.uint64]
+
+
+def namespaces(names: Sequence[str] = (), called: Sequence[str] | None = None) -> Namespaces:
+    """Name the namespaces to read, and the names by which their features are hashed, if other than their own."""
+    coded = [encode_key(name) for name in names]
+    states = [prefix_state(f"{name}^") for name in (names if called is None else called)]
+    bounds = np.cumsum([0, *map(len, coded)]).astype(np.int64)
+    return Namespaces(as_bytes(b"".join(coded)), bounds, np.array(states, np.uint64))
+
+
+@no_refcount
+def _ends_word(c: np.uint8) -> bool:
+    """True for a blank or a bar."""
+    return bool(is_blank(c) or c == 124)
+
+
+@no_refcount
+def _word_end(data: NDArray[np.uint8], i: int, stop: int) -> tuple[int, int]:
+    """The end of the word at `i` (a blank or a bar ends it), and its first colon (the end if there is none)."""
+    colon = -1
+    while i < stop and not _ends_word(byte(data, i)):
+        if byte(data, i) == 58 and colon < 0:
+            colon = i
+        i += 1
+    return i, colon if colon >= 0 else i
+
+
+@no_refcount
+def _value(data: NDArray[np.uint8], colon: int, end: int) -> float:
+    """Read the number after a word's colon; 1 if there is no colon."""
+    return 1.0 if colon == end else parse_number(data, colon + 1, end)
+
+
+@no_refcount
+def _same(data: NDArray[np.uint8], start: int, stop: int, name: NDArray[np.uint8]) -> bool:
+    same = stop - start == len(name)
+    for i in range(len(name) if same else 0):
+        same = same and data[start + i] == name[i]
+    return same
+
+
+@no_refcount
+def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: VowpalRows) -> tuple[int, int, int]:
+    """Read label and importance before the first bar; a last word with a quote, or next to the bar, is the tag."""
+    i = skip_blanks(data, i, bar)
+    words = 0
+    while i < bar:
+        end, _ = _word_end(data, i, bar)
+        following = skip_blanks(data, end, bar)
+        if end == bar or (following == bar and data[i] == 39):
+            return GOOD, i, end
+        value = parse_number(data, i, end)
+        if words == 0:
+            out.label[row] = value
+            if not usable(value):
+                return NOT_A_LABEL, i, end
+        elif words == 1:
+            out.importance[row] = value
+            if not (usable(value) and value >= 0.0):
+                return NOT_AN_IMPORTANCE, i, end
+        elif words == 3:
+            return HEADER_TOO_LONG, i, end
+        words += 1
+        i = following
+    return GOOD, i, i
+
+
+@no_refcount
+def _which(data: NDArray[np.uint8], start: int, stop: int, wanted: Namespaces) -> int:
+    """The number of the wanted namespace of this name; -1 for none."""
+    for k in range(len(wanted.states)):
+        if _same(data, start, stop, wanted.names[wanted.bounds[k] : wanted.bounds[k + 1]]):
+            return k
+    return -1
+
+
+@no_refcount
+def _hash_name(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, int]:
+    """Hash the bytes up to one that may end a name."""
+    n = 8
+    while n == 8 and i + 8 <= stop:
+        word = eight(data, i)
+        n = name_in(word)
+        for k in range(8):
+            following = fnv1a_of(state, (word >> np.uint64(8 * k)) & np.uint64(255))
+            state = following if k < n else state
+        i += n
+    return state, i
+
+
+@no_refcount
+def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, float, int]:
+    """Read a feature: the state of its hash up to the colon, its value, and its end; NaN for no feature."""
+    begin = i
+    state, i = _hash_name(data, i, stop, state)
+    while i < stop:
+        c = byte(data, i)
+        if c == 58:
+            value, end = scan_number(data, i + 1, stop)
+            good = i > begin and (end == stop or _ends_word(byte(data, end)))
+            return state, (value if good else np.nan), end
+        if _ends_word(c):
+            break
+        state = fnv1a_of(state, np.uint64(c))
+        i += 1
+    return state, 1.0, i
+
+
+@no_refcount
+def _read_namespace(
+    data: NDArray[np.uint8], i: int, stop: int, at: int, mask: np.uint64, wanted: Namespaces, out: VowpalRows
+) -> tuple[int, int, int, int]:
+    """Read features from after a bar to the next; return code, end of entries, and the word at which it stopped."""
+    end, colon = _word_end(data, i, stop)
+    prefix = fnv1a(FNV_OFFSET, data, i, colon)
+    prefix = fnv1a_of(prefix, _CARET) if colon > i else prefix
+    some, which = len(wanted.states) > 0, -1
+    if some:
+        which = _which(data, i, colon, wanted)
+        if which < 0:
+            i = find(data, end, stop, 124)
+            return GOOD, at, i, i
+        prefix = wanted.states[which]
+    scale = _value(data, colon, end)
+    if not usable(scale):
+        return NOT_A_NUMBER, at, i, end
+    indices, values = out.indices, out.values
+    i = skip_blanks(data, end, stop)
+    while i < stop and byte(data, i) != 124:
+        state, value, end = _read_feature(data, i, stop, prefix)
+        value *= scale
+        if not usable(value):
+            end, colon = _word_end(data, i, stop)
+            return (NO_NAME if colon == i else NOT_A_NUMBER), at, i, end
+        indices[np.uint64(at)], values[np.uint64(at)] = slot(state, mask), value
+        if some:
+            out.namespace[at] = which
+        at += 1
+        i = skip_blanks(data, end, stop)
+    return GOOD, at, i, i
+
+
+@no_refcount
+def _read_task(data: NDArray[np.uint8], i: int, stop: int, row: int, out: VowpalRows) -> int:
+    """Keep the first feature of the task's namespace; return the next bar."""
+    end, _ = _word_end(data, i, stop)
+    i = skip_blanks(data, end, stop)
+    if i < stop and data[i] != 124 and out.task[row, 1] == 0:
+        end, colon = _word_end(data, i, stop)
+        out.task[row, 0], out.task[row, 1] = i, colon
+    return find(data, i, stop, 124)
+
+
+@no_refcount
+def _read_row(
+    data: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    task: NDArray[np.uint8],
+    mask: np.uint64,
+    wanted: Namespaces,
+    row: int,
+    at: int,
+    out: VowpalRows,
+) -> tuple[int, int, int, int]:
+    """Parse one row; return its code, the end of its entries, and the word at which it stopped."""
+    bar = find(data, start, stop, 124)
+    if skip_blanks(data, start, stop) == stop:
+        return BLANK, at, start, stop
+    if bar == stop:
+        return NO_BAR, at, start, stop
+    code, first, end = _read_header(data, start, bar, row, out)
+    i = bar
+    while code == GOOD and i < stop:
+        _, colon = _word_end(data, i + 1, stop)
+        if len(task) > 0 and _same(data, i + 1, colon, task):
+            i = _read_task(data, i + 1, stop, row, out)
+        else:
+            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, wanted, out)
+            i = first
+    if code == GOOD and len(task) > 0 and out.task[row, 0] == out.task[row, 1]:
+        return NO_TASK, at, start, stop
+    return code, at, first, end
+
+
+@no_refcount
+def _read_rows(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    task: NDArray[np.uint8],
+    mask: np.uint64,
+    wanted: Namespaces,
+    out: VowpalRows,
+) -> None:
+    out.indptr[0] = 0
+    out.label[:] = np.nan
+    out.importance[:] = 1.0
+    out.task[:] = 0
+    for row in range(len(start)):
+        first = out.indptr[row]
+        code, at, out.token[row, 0], out.token[row, 1] = _read_row(
+            data, start[row], stop[row], task, mask, wanted, row, first, out
+        )
+        out.fault[row] = code
+        out.indptr[row + 1] = at if code == GOOD else first
+
+
+def parse_vowpal(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    task: NDArray[np.uint8],
+    mask: np.uint64,
+    wanted: Namespaces | None = None,
+) -> VowpalRows:
+    """Parse the rows ``data[start[i]:stop[i]]``; O(bytes).
+
+    A feature's key is ``namespace^feature``, or ``feature`` in the namespace without a name. With `task` not empty, the
+    namespace of that name holds the row's task and no features. With namespaces that are ``wanted`` the others are
+    passed over, and ``namespace`` says which of them each entry is of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.numeric.core.hashing import as_bytes, bit_mask, feature_hash
+    >>> line = as_bytes(b"-1 |user u42 |word free:2 now")
+    >>> rows = parse_vowpal(line, np.array([0]), np.array([len(line)]), as_bytes(b"user"), bit_mask(18))
+    >>> rows.label.tolist(), line[slice(*rows.task[0])].tobytes(), rows.values[:2].tolist()
+    ([-1.0], b'u42', [2.0, 1.0])
+    >>> rows.indices[:2].tolist() == [feature_hash("word^free", 18), feature_hash("word^now", 18)]
+    True
+    """
+    n, entries = len(start), most_words(start, stop)
+    chosen = namespaces() if wanted is None else wanted
+    out = VowpalRows(
+        indptr=np.empty(n + 1, np.int64),
+        indices=np.empty(entries, np.int32),
+        values=np.empty(entries, np.float64),
+        label=np.empty(n, np.float64),
+        importance=np.empty(n, np.float64),
+        task=np.empty((n, 2), np.int64),
+        fault=np.empty(n, np.int8),
+        token=np.empty((n, 2), np.int64),
+        namespace=np.empty(entries if len(chosen.states) else 0, np.int32),
+    )
+    _read_rows(data, start, stop, task, mask, chosen, out)
+    return out
+
+
+@no_refcount
+def _number_words(
+    data: NDArray[np.uint8],
+    place: NDArray[np.int64],
+    table: NDArray[np.int64],
+    first: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+) -> int:
+    """Fill in the result of `number_words`; the table, of a power of two cells, is empty where it is negative."""
+    found, mask = 0, np.uint64(len(table) - 1)
+    for row in range(len(place)):
+        start, stop = place[row, 0], place[row, 1]
+        cell = mix(fnv1a(FNV_OFFSET, data, start, stop)) & mask
+        while table[cell] >= 0:
+            other = first[table[cell]]
+            if _same(data, start, stop, data[place[other, 0] : place[other, 1]]):
+                break
+            cell = (cell + np.uint64(1)) & mask
+        if table[cell] < 0:
+            table[cell], first[found] = found, row
+            found += 1
+        numbers[row] = table[cell]
+    return found
+
+
+def number_words(data: NDArray[np.uint8], place: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the words ``data[place[i, 0]:place[i, 1]]`` in order of first appearance; O(bytes).
+
+    Returns
+    -------
+    first : int64, shape (n_words,)
+        Where each word is first.
+    numbers : int64, shape (n,)
+        Which word each is.
+
+    Examples
+    --------
+    >>> from coterie.numeric.core.hashing import as_bytes
+    >>> first, numbers = number_words(as_bytes(b"it fr it"), np.array([[0, 2], [3, 5], [6, 8]]))
+    >>> first.tolist(), numbers.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    n = len(place)
+    table = np.full(2 << n.bit_length(), -1, np.int64)
+    first, numbers = np.empty(n, np.int64), np.empty(n, np.int64)
+    found = _number_words(data, place, table, first, numbers)
+    return first[:found], numbers

@@ -1,0 +1,123 @@
+r"""Rows of hashed token counts from texts.
+
+A token is a longest run of word bytes: ASCII letters (lower-cased) and digits, and every byte of a non-ASCII character.
+In the row of a text, token $t$ has the value $\log(1 + \text{count}(t))$ in column ``hash(name^t)``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coterie.numeric.core.generic import compiled, no_refcount
+from coterie.numeric.core.hashing import fnv1a_of, slot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def _folded_bytes() -> NDArray[np.uint8]:
+    """The byte that each byte stands for in a token; 0 if it separates tokens."""
+    folded = np.zeros(256, dtype=np.uint8)
+    words = np.r_[48:58, 97:123, 128:256]
+    folded[words] = words
+    folded[65:91] = np.arange(97, 123)
+    return folded
+
+
+FOLDED = _folded_bytes()
+
+
+@no_refcount
+def _table_size(entries: int) -> int:
+    """The power of two that holds so many entries at most half full."""
+    size = 8
+    while size < 2 * entries:
+        size *= 2
+    return size
+
+
+@no_refcount
+def _longest(offsets: NDArray[np.int64]) -> int:
+    longest = 0
+    for i in range(len(offsets) - 1):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    return longest
+
+
+@no_refcount
+def _count(state: np.uint64, table: NDArray[np.int64], size: int, first: int, at: int, seen: NDArray[np.uint64]) -> int:
+    """The position of a token among ``seen[first:at]``, or `at` if it is new; it is remembered either way.
+
+    The table keeps positions; one that lies outside ``[first, at)`` was left by an earlier text and counts as empty.
+    """
+    cell = np.int64(state & np.uint64(size - 1))
+    while True:
+        position = int(table[cell])
+        if position < first or position >= at:
+            table[cell] = at
+            seen[at] = state
+            return at
+        if seen[position] == state:
+            return position
+        cell = (cell + 1) & (size - 1)
+
+
+@compiled
+def hash_texts(
+    prefix: np.uint64,
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    mask: np.uint64,
+    counts: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: NDArray[np.float64],
+) -> int:
+    """Tokenise and hash a column of texts (Arrow's data and offsets), in one pass over its bytes.
+
+    Parameters
+    ----------
+    prefix : uint64
+        FNV-1a state after ``name^``.
+    counts : int64, shape (n,), out
+        Distinct tokens of each text.
+    indices, values : shape (token_bound,), out
+        The entries, text after text, in order of first appearance; equal columns of different tokens stay apart.
+
+    Returns
+    -------
+    int
+        Number of entries.
+    """
+    table = np.full(_table_size(_longest(offsets) // 2 + 1), -1, dtype=np.int64)
+    seen = np.empty(len(indices), dtype=np.uint64)
+    at = 0
+    for row in range(len(counts)):
+        first = at
+        size = _table_size((offsets[row + 1] - offsets[row]) // 2 + 1)
+        state = prefix
+        inside = False
+        for i in range(offsets[row], offsets[row + 1] + 1):
+            c = FOLDED[data[i]] if i < offsets[row + 1] else np.uint8(0)
+            if c:
+                state = fnv1a_of(state, np.uint64(c))
+                inside = True
+            elif inside:
+                position = _count(state, table, size, first, at, seen)
+                if position == at:
+                    indices[at] = slot(state, mask)
+                    values[at] = 0.0
+                    at += 1
+                values[position] += 1.0
+                state, inside = prefix, False
+        for position in range(first, at):
+            values[position] = math.log(1.0 + values[position])
+        counts[row] = at - first
+    return at
+
+
+def token_bound(offsets: NDArray[np.int64]) -> int:
+    """An upper bound on the number of tokens in texts of these lengths."""
+    return int(offsets[-1] - offsets[0]) // 2 + len(offsets)

@@ -1,0 +1,169 @@
+"""Records of several views: row t·K + k of the rows is view k of record t, whatever the form of the rows.
+
+An absent view is a row without entries, or of zeros: it adds nothing to a margin and learns nothing. Sparse views are
+``Csr`` rows, dense ones the blocks of all views side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import when
+from coterie.numeric.core.points import Points, points
+from coterie.numeric.core.records import Csr, Dense, Rows, begin, end, feature, value
+
+Widths = Sequence[int]
+
+
+class DenseViews(NamedTuple):
+    """The blocks of K views side by side, (n, D): view k is columns ``edges[k]`` to ``edges[k + 1]``."""
+
+    values: Any
+    edges: Any
+
+    @property
+    def dense(self) -> bool:
+        """True: every feature of every view is stored."""
+        return True
+
+    @property
+    def n_records(self) -> int:
+        """The number of records."""
+        return len(self.values)
+
+    def block(self, k: int) -> NDArray[np.float64]:
+        """View k of all records, as an array of its own."""
+        return np.ascontiguousarray(self.values[:, self.edges[k] : self.edges[k + 1]])
+
+
+when(begin, DenseViews)(lambda rows, r: rows.edges[r % (rows.edges.size - 1)])
+when(end, DenseViews)(lambda rows, r: rows.edges[r % (rows.edges.size - 1) + 1])
+when(feature, DenseViews)(lambda rows, r, k: k - rows.edges[r % (rows.edges.size - 1)])
+when(value, DenseViews)(lambda rows, r, k: rows.values[r // (rows.edges.size - 1), k])
+
+ViewRows = DenseViews | Csr
+
+
+def edges_of(widths: Widths) -> NDArray[np.int64]:
+    """The beginning of each view where they stand side by side, and the end of the last one."""
+    return np.concatenate([[0], np.cumsum(np.asarray(widths, np.int64))]).astype(np.int64)
+
+
+def cut(rows: ViewRows, K: int, first: int, last: int) -> ViewRows:
+    """The records ``first`` to ``last`` (not included), nothing copied."""
+    if isinstance(rows, DenseViews):
+        return rows._replace(values=rows.values[first:last])
+    return rows.cut(first * K, last * K)
+
+
+def pick(rows: ViewRows, K: int, places: NDArray[np.int64]) -> ViewRows:
+    """Copy the records at these places."""
+    if isinstance(rows, DenseViews):
+        return rows._replace(values=rows.values[places])
+    return rows.take((places[:, None] * K + np.arange(K)).ravel())
+
+
+def stack(above: Any, below: Any) -> ViewRows:
+    """Records and those after them, of one form."""
+    if above.dense:
+        return DenseViews(np.concatenate([above.values, below.values]), above.edges)
+    one, two = above.trimmed(), below.trimmed()
+    starts = np.concatenate([one.starts, len(one.values) + two.starts[1:]])
+    return Csr(np.concatenate([one.values, two.values]), np.concatenate([one.features, two.features]), starts)
+
+
+def as_form(rows: ViewRows, dense: bool, widths: Widths) -> ViewRows:
+    """Records in the form and the widths that a model keeps."""
+    if not dense:
+        return _sparse(rows) if isinstance(rows, DenseViews) else rows
+    edges = edges_of(widths)
+    if isinstance(rows, Csr):
+        return _dense(rows, edges)
+    if np.array_equal(rows.edges, edges):
+        return rows
+    wide = np.zeros((len(rows.values), edges[-1]))
+    for k in range(len(widths)):
+        block = rows.block(k)
+        wide[:, edges[k] : edges[k] + block.shape[1]] = block
+    return DenseViews(wide, edges)
+
+
+def plain_rows(rows: ViewRows, K: int, k: int) -> Rows:
+    """View k of all records, as records of one view."""
+    if isinstance(rows, DenseViews):
+        return Dense(rows.block(k))
+    return rows.take(np.arange(k, rows.n_records, K))
+
+
+def points_of(rows: ViewRows, K: int, k: int, rounds: NDArray[np.int64], width: int) -> Points:
+    """View k of all records, as kernels take them."""
+    return points(plain_rows(rows, K, k), rounds, width)
+
+
+def all_points(rows: ViewRows, K: int, rounds: NDArray[np.int64], width: int) -> Points:
+    """All views of all records, which lie in one space, record by record."""
+    every = Dense(rows.values.reshape(-1, width)) if isinstance(rows, DenseViews) else rows
+    return points(every, np.repeat(rounds, K), width)
+
+
+def alone(rows: ViewRows, K: int, k: int) -> ViewRows:
+    """View k of all records, as records of several views that have this one only."""
+    one = plain_rows(rows, K, k)
+    return DenseViews(one.values, edges_of([one.values.shape[1]])) if isinstance(one, Dense) else one
+
+
+def empty(dense: bool, widths: Widths) -> ViewRows:
+    """No records."""
+    if dense:
+        edges = edges_of(widths)
+        return DenseViews(np.zeros((0, edges[-1])), edges)
+    return Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int64))
+
+
+def emptied(block: Any, present: NDArray[np.bool_]) -> Any:
+    """An array of numbers, changed in place, or a copy of a CSR matrix, with zeros in all rows that are not present."""
+    if hasattr(block, "indptr"):
+        block = block.tocsr(copy=True)
+        block.data[np.repeat(~present, np.diff(block.indptr))] = 0.0
+        block.eliminate_zeros()
+        return block
+    block[~present] = 0.0
+    return block
+
+
+def side_by_side(blocks: Sequence[Any], widths: Widths, n: int) -> ViewRows:
+    """One block a view as the rows of n records: arrays if all are, None for a view that none of them has."""
+    if not any(hasattr(block, "indptr") for block in blocks):
+        parts = [np.zeros((n, d)) if block is None else block for block, d in zip(blocks, widths, strict=True)]
+        return DenseViews(np.ascontiguousarray(np.concatenate(parts, axis=1)), edges_of(widths))
+    from scipy.sparse import csr_array, hstack
+
+    held = [csr_array((n, d)) if block is None else csr_array(block) for block, d in zip(blocks, widths, strict=True)]
+    whole = csr_array(hstack(held, format="csr"))
+    whole.sum_duplicates()
+    edges = edges_of(widths)
+    view = np.searchsorted(edges, whole.indices, side="right") - 1
+    record = np.repeat(np.arange(n), np.diff(whole.indptr))
+    counts = np.bincount(record * len(widths) + view, minlength=n * len(widths))
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Csr(whole.data.astype(np.float64), (whole.indices - edges[view]).astype(np.int32), starts)
+
+
+def _dense(rows: Csr, edges: NDArray[np.int64]) -> DenseViews:
+    held, K = rows.trimmed(), len(edges) - 1
+    owner = np.repeat(np.arange(held.n_records), np.diff(held.starts))
+    values = np.zeros((held.n_records // K, edges[-1]))
+    np.add.at(values, (owner // K, edges[owner % K] + held.features), held.values)
+    return DenseViews(values, edges)
+
+
+def _sparse(rows: DenseViews) -> Csr:
+    K, (record, column) = len(rows.edges) - 1, np.nonzero(rows.values)
+    view = np.searchsorted(rows.edges, column, side="right") - 1
+    counts = np.bincount(record * K + view, minlength=len(rows.values) * K)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Csr(rows.values[record, column], (column - rows.edges[view]).astype(np.int32), starts)

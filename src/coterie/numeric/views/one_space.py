@@ -1,0 +1,256 @@
+"""Weights of views that share one space: a matrix V of one vector a view, and W = V F under a norm of V."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.generic import compiled, noinline, when
+from coterie.numeric.core.points import ROUNDING
+from coterie.numeric.core.records import begin, end, feature, value
+
+from .forms import Widths
+from .potentials import Schatten, absorb, elapse, refresh, squared, summed
+from .rounds import averaged, current, length, move
+
+
+class DenseMatrix(NamedTuple):
+    """V, one row a view, with W = V F at hand, and the sum of W over the rounds before it last changed."""
+
+    weights: Any
+    cached: Any
+    total: Any
+
+    @classmethod
+    def empty(cls, widths: Widths) -> Self:
+        """Weights before the first move."""
+        return cls(*(np.zeros((len(widths), max(widths))) for _ in range(3)))
+
+    @property
+    def order(self) -> int:
+        """The number of rows and columns of the products that shape the weights: that of views."""
+        return int(self.weights.shape[0])
+
+    def with_widths(self, widths: Widths) -> Self:
+        """The same: arrays have one width, which is known from the first on."""
+        return self
+
+    def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
+        """W, view by view."""
+        return list(self.cached.copy())
+
+    def lengths(self, potential: Schatten) -> NDArray[np.float64]:
+        """‖w_k‖ for every view."""
+        return potential.lengths()
+
+
+class WideMatrix(NamedTuple):
+    """The same for more views than features: W = F V with F of the d × d products VV'."""
+
+    weights: Any
+    cached: Any
+    total: Any
+
+    @classmethod
+    def empty(cls, widths: Widths) -> Self:
+        """Weights before the first move."""
+        return cls(*(np.zeros((len(widths), max(widths))) for _ in range(3)))
+
+    @property
+    def order(self) -> int:
+        """The number of rows and columns of the products that shape the weights: that of features."""
+        return int(self.weights.shape[1])
+
+    def with_widths(self, widths: Widths) -> Self:
+        """The same: arrays have one width, which is known from the first on."""
+        return self
+
+    def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
+        """W, view by view."""
+        return list(self.cached.copy())
+
+    def lengths(self, potential: Schatten) -> NDArray[np.float64]:
+        """‖w_k‖ for every view."""
+        return np.asarray(np.linalg.norm(self.cached, axis=1))
+
+
+class SparseMatrix(NamedTuple):
+    """V, one row a feature; W = V F is never formed. ``twin`` gathers the moves times the ``past`` at their round."""
+
+    weights: Any
+    twin: Any
+
+    @classmethod
+    def empty(cls, widths: Widths) -> Self:
+        """Weights before the first move."""
+        return cls(*(np.zeros((max(widths), len(widths))) for _ in range(2)))
+
+    @property
+    def order(self) -> int:
+        """The number of rows and columns of the products that shape the weights: that of views."""
+        return int(self.weights.shape[1])
+
+    def with_widths(self, widths: Widths) -> Self:
+        """The weights with room for views so wide."""
+        return type(self)(*(grown(array, max(widths)) for array in self))
+
+    def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
+        """W, view by view."""
+        K = len(widths)
+        return list(potential.factor.reshape(K, K) @ self.weights[: max(widths)].T)
+
+    def lengths(self, potential: Schatten) -> NDArray[np.float64]:
+        """‖w_k‖ for every view."""
+        return potential.lengths()
+
+
+def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | WideMatrix | SparseMatrix:
+    """Weights before the first move, in the form that takes least time."""
+    if not dense:
+        return SparseMatrix.empty(widths)
+    return (WideMatrix if max(widths) < len(widths) else DenseMatrix).empty(widths)
+
+
+# -- dense ----------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _record(rows: Any, t: int, K: int) -> Any:
+    return rows.values[t].reshape(K, rows.values.shape[1] // K)
+
+
+@when(current, WideMatrix)
+@when(current, DenseMatrix)
+def _current_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    return np.dot(store.cached.reshape(-1), rows.values[t])
+
+
+@when(averaged, WideMatrix)
+@when(averaged, DenseMatrix)
+def _averaged_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    before = np.dot(store.total.reshape(-1), rows.values[t])
+    gap = potential.clock[0] - potential.clock[1]
+    return before + gap * np.dot(store.cached.reshape(-1), rows.values[t])
+
+
+@when(length, DenseMatrix)
+def _length_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    X = _record(rows, t, store.weights.shape[0])
+    return squared(potential, np.dot(X, X.T).reshape(-1))
+
+
+@noinline
+def _move_dense(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
+    K = store.weights.shape[0]
+    X = _record(rows, t, K)
+    total = store.total
+    total += (potential.clock[0] - potential.clock[1]) * store.cached
+    elapse(potential)
+    absorb(potential, c, np.dot(store.weights, X.T).reshape(-1), np.dot(X, X.T).reshape(-1))
+    weights = store.weights
+    weights += c * X
+    refresh(potential)
+    np.dot(potential.factor.reshape(K, K), weights, out=store.cached)
+
+
+@when(length, WideMatrix)
+def _length_wide(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    X = _record(rows, t, store.weights.shape[0])
+    return squared(potential, np.dot(X.T, X).reshape(-1))
+
+
+@noinline
+def _move_wide(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
+    K, d = store.weights.shape
+    X = _record(rows, t, K)
+    total = store.total
+    total += (potential.clock[0] - potential.clock[1]) * store.cached
+    elapse(potential)
+    absorb(potential, c, np.dot(store.weights.T, X).reshape(-1), np.dot(X.T, X).reshape(-1))
+    weights = store.weights
+    weights += c * X
+    refresh(potential)
+    np.dot(weights, potential.factor.reshape(d, d), out=store.cached)
+
+
+# -- sparse ---------------------------------------------------------------------------------------------------------
+
+
+@when(current, SparseMatrix)
+def _current_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    K, margin = store.weights.shape[1], 0.0
+    for b in range(K):
+        r = t * K + b
+        for k in range(begin(rows, r), end(rows, r)):
+            j, weight = feature(rows, r, k), 0.0
+            for a in range(K):
+                weight += store.weights[j, a] * potential.factor[a * K + b]
+            margin += value(rows, r, k) * weight
+    return margin
+
+
+@when(averaged, SparseMatrix)
+def _averaged_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    K, margin, size = store.weights.shape[1], 0.0, 0.0
+    for b in range(K):
+        r = t * K + b
+        for k in range(begin(rows, r), end(rows, r)):
+            j, weight = feature(rows, r, k), 0.0
+            for a in range(K):
+                weight += store.weights[j, a] * summed(potential, a * K + b)
+            margin += value(rows, r, k) * (weight - store.twin[j, b])
+            size += abs(value(rows, r, k)) * (abs(weight) + abs(store.twin[j, b]))
+    return margin if abs(margin) > ROUNDING * size else 0.0
+
+
+@when(length, SparseMatrix)
+def _length_sparse(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    K = store.weights.shape[1]
+    own = np.zeros(K * K)
+    for a in range(K):
+        for b in range(a, K):
+            own[a * K + b] = own[b * K + a] = _common(rows, t * K + a, t * K + b)
+    return squared(potential, own)
+
+
+@compiled
+def _common(rows: Any, r: int, s: int) -> float:
+    """The product of two rows whose features are in order."""
+    i, j, total = begin(rows, r), begin(rows, s), 0.0
+    while i < end(rows, r) and j < end(rows, s):
+        if feature(rows, r, i) == feature(rows, s, j):
+            total += value(rows, r, i) * value(rows, s, j)
+            i += 1
+            j += 1
+        elif feature(rows, r, i) < feature(rows, s, j):
+            i += 1
+        else:
+            j += 1
+    return total
+
+
+@noinline
+def _move_sparse(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
+    K = store.weights.shape[1]
+    elapse(potential)
+    for b in range(K):
+        r = t * K + b
+        for k in range(begin(rows, r), end(rows, r)):
+            j, x = feature(rows, r, k), c * value(rows, r, k)
+            for a in range(K):  # views before b have moved already: their products with this record are in V
+                potential.gram[a, b] += x * store.weights[j, a]
+                store.twin[j, a] += x * potential.past[b * K + a]
+            potential.gram[b, b] += x * (store.weights[j, b] + x)
+            store.weights[j, b] += x
+        for a in range(K):
+            potential.gram[b, a] = potential.gram[a, b]
+    refresh(potential)
+
+
+# An eigendecomposition a move: it takes long to compile, so it is compiled once for all rules and tellers.
+when(move, DenseMatrix)(lambda store, potential, c, rows, t: _move_dense(store, potential, c, rows, t))
+when(move, WideMatrix)(lambda store, potential, c, rows, t: _move_wide(store, potential, c, rows, t))
+when(move, SparseMatrix)(lambda store, potential, c, rows, t: _move_sparse(store, potential, c, rows, t))

@@ -1,0 +1,178 @@
+"""Weights of views that have a space each: one vector a view, v_k, under any norm of theirs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import roomy
+from coterie.numeric.core.generic import compiled, generic, when
+from coterie.numeric.core.points import ROUNDING
+from coterie.numeric.core.records import begin, end, feature, value
+
+from .forms import DenseViews, Widths, edges_of
+from .potentials import Group, elapse, refresh, squared, summed
+from .rounds import averaged, current, length, move
+
+
+class Flat(NamedTuple):
+    """v_k from ``offsets[k]`` on, of any sizes; ``twin`` gathers the moves times the ``past`` at their round."""
+
+    weights: Any
+    twin: Any
+    offsets: Any
+
+    @classmethod
+    def empty(cls, widths: Widths) -> Self:
+        """Weights before the first move."""
+        edges = edges_of(widths)
+        return cls(np.zeros(edges[-1]), np.zeros(edges[-1]), edges[:-1].copy())
+
+    def with_widths(self, widths: Widths) -> Self:
+        """The weights with room for views so wide; what grows gets half as much again."""
+        held = np.diff(np.append(self.offsets, len(self.weights)))
+        need = [roomy(have, width) for have, width in zip(held, widths, strict=True)]
+        if np.array_equal(need, held):
+            return self
+        made = self.empty(need)
+        for have, before, after in zip(held, self.offsets, made.offsets, strict=True):
+            old, new = slice(before, before + have), slice(after, after + have)
+            made.weights[new], made.twin[new] = self.weights[old], self.twin[old]
+        return made
+
+    def by_view(self, potential: Group, widths: Widths) -> list[NDArray[np.float64]]:
+        """W, view by view."""
+        bent = np.sign(self.weights) * np.abs(self.weights) ** (potential.inner - 1.0)
+        return [
+            factor * bent[first : first + width]
+            for factor, first, width in zip(potential.factor, self.offsets, widths, strict=True)
+        ]
+
+    def lengths(self, potential: Group) -> NDArray[np.float64]:
+        """The length of the weights of every view."""
+        return potential.lengths()
+
+
+@compiled
+def _bent(weight: float, inner: float) -> float:
+    """sign(v)|v|^(r - 1)."""
+    if inner == 2.0:
+        return weight
+    return math.copysign(abs(weight) ** (inner - 1.0), weight)
+
+
+@compiled
+def _power(weight: float, inner: float) -> float:
+    """|v|^r."""
+    return weight * weight if inner == 2.0 else abs(weight) ** inner
+
+
+@generic
+def against(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+    """The product of row r with sign(v)|v|^(inner - 1), v being the weights from ``at`` on."""
+
+
+@generic
+def shift(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+    """Add c times row r to the weights from ``at`` on, and its part to the twin; the growth of ‖v‖_r^r."""
+
+
+@when(against, object)
+def _against_entries(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+    dot = 0.0
+    for k in range(begin(rows, r), end(rows, r)):
+        dot += value(rows, r, k) * _bent(weights[at + feature(rows, r, k)], inner)
+    return dot
+
+
+@when(shift, object)
+def _shift_entries(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+    growth = 0.0
+    for k in range(begin(rows, r), end(rows, r)):
+        j = at + feature(rows, r, k)
+        before, after = store.weights[j], store.weights[j] + c * value(rows, r, k)
+        growth += _power(after, inner) - _power(before, inner)
+        store.twin[j] += (_bent(after, inner) - _bent(before, inner)) * past
+        store.weights[j] = after
+    return growth
+
+
+@compiled
+def _slice(rows: Any, r: int) -> Any:
+    K = rows.edges.size - 1
+    return rows.values[r // K, rows.edges[r % K] : rows.edges[r % K + 1]]
+
+
+@when(against, DenseViews)
+def _against_slice(rows: Any, r: Any, weights: Any, at: Any, inner: Any) -> Any:
+    x = _slice(rows, r)
+    if inner == 2.0:
+        return np.dot(weights[at : at + x.size], x)
+    dot = 0.0
+    for k in range(x.size):
+        dot += x[k] * _bent(weights[at + k], inner)
+    return dot
+
+
+@when(shift, DenseViews)
+def _shift_slice(rows: Any, r: Any, c: Any, store: Any, at: Any, inner: Any, past: Any) -> Any:
+    x, growth = _slice(rows, r), 0.0
+    weights, twin = store.weights[at : at + x.size], store.twin[at : at + x.size]
+    if inner == 2.0:
+        growth = c * (2.0 * np.dot(weights, x) + c * np.dot(x, x))
+        for k in range(x.size):
+            twin[k] += past * (c * x[k])
+            weights[k] += c * x[k]
+        return growth
+    for k in range(x.size):
+        before, after = weights[k], weights[k] + c * x[k]
+        growth += _power(after, inner) - _power(before, inner)
+        twin[k] += (_bent(after, inner) - _bent(before, inner)) * past
+        weights[k] = after
+    return growth
+
+
+@when(current, Flat)
+def _current_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    K, margin = store.offsets.size, 0.0
+    for b in range(K):
+        dot = against(rows, t * K + b, store.weights, store.offsets[b], potential.inner)
+        margin += potential.factor[b] * dot
+    return margin
+
+
+@when(averaged, Flat)
+def _averaged_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    K, margin, size = store.offsets.size, 0.0, 0.0
+    for b in range(K):
+        r, at = t * K + b, store.offsets[b]
+        for k in range(begin(rows, r), end(rows, r)):
+            j, x = at + feature(rows, r, k), value(rows, r, k)
+            weight = _bent(store.weights[j], potential.inner) * summed(potential, b)
+            margin += x * (weight - store.twin[j])
+            size += abs(x) * (abs(weight) + abs(store.twin[j]))
+    return margin if abs(margin) > ROUNDING * size else 0.0
+
+
+@when(length, Flat)
+def _length_flat(store: Any, potential: Any, rows: Any, t: Any) -> Any:
+    K = store.offsets.size
+    own = np.zeros(K)
+    for b in range(K):
+        r = t * K + b
+        for k in range(begin(rows, r), end(rows, r)):
+            own[b] += _power(value(rows, r, k), potential.inner)
+    return squared(potential, own)
+
+
+@when(move, Flat)
+def _move_flat(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
+    K = store.offsets.size
+    elapse(potential)
+    for b in range(K):
+        past = potential.past[b]
+        potential.sums[b] += shift(rows, t * K + b, c, store, store.offsets[b], potential.inner, past)
+    refresh(potential)

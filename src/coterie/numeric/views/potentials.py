@@ -1,0 +1,220 @@
+"""Norms of several views together, and the gradient of half their square, which turns sums of views into weights.
+
+A potential knows products only: of the sum V of the moves with a record X, and of the record with itself. So it is the
+same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over the rounds, for the mean hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import compiled, generic, noinline, when
+from coterie.numeric.core.points import Kernel
+
+from .forms import ViewRows, Widths, all_points, points_of
+
+
+class Seen(NamedTuple):
+    """Records of several views as kernels need them: rows, which views are present (n, K), and their rounds."""
+
+    rows: ViewRows
+    present: NDArray[np.bool_]
+    rounds: NDArray[np.int64]
+
+
+class Schatten(NamedTuple):
+    """‖V‖_S2p, with G = V'V: F = Tr(G^p)^(1/p - 1) G^(p - 1); products of all pairs of views, K² of them.
+
+    ``clock`` is the number of rounds, and that up to which ``past`` has summed the factors.
+    """
+
+    gram: Any
+    factor: Any
+    past: Any
+    clock: Any
+    p: float
+
+    @classmethod
+    def empty(cls, n: int, p: float) -> Self:
+        """No moves, of n views, or of n features where those are fewer."""
+        return cls(np.zeros((n, n)), np.zeros(n * n), np.zeros(n * n), np.zeros(2), p)
+
+    def lengths(self) -> NDArray[np.float64]:
+        """‖w_k‖ for every view, (diag FGF)^(1/2)."""
+        K = len(self.gram)
+        F = self.factor.reshape(K, K)
+        return np.asarray(np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, self.gram, F), 0.0)))
+
+    def products(self, kernels: Sequence[Kernel], X: Seen, Z: Seen, widths: Widths) -> NDArray[np.float64]:
+        """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views."""
+        K, n, m = len(widths), len(X.present), len(Z.present)
+        out = np.zeros((n * K, m * K))
+        if n and m:
+            left, right = (all_points(each.rows, K, each.rounds, max(widths)) for each in (X, Z))
+            kernels[0].values(left, right, out)
+        made = out.reshape(n, K, m, K).transpose(0, 2, 3, 1) * Z.present[None, :, :, None]
+        return np.ascontiguousarray(made * X.present[:, None, None, :]).reshape(n, m, K * K)
+
+
+class Group(NamedTuple):
+    """(Σ_k ‖v_k‖_r^2p)^(1/2p), with ``sums`` of ‖v_k‖_r^r: F_k = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r); K products.
+
+    ``inner`` is r; weights are F_k sign(v)|v|^(r - 1), so F_k v where r is 2.
+    """
+
+    sums: Any
+    factor: Any
+    past: Any
+    clock: Any
+    p: float
+    inner: float
+
+    @classmethod
+    def empty(cls, K: int, p: float, inner: float) -> Self:
+        """No moves, of K views."""
+        return cls(np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(2), p, inner)
+
+    def lengths(self) -> NDArray[np.float64]:
+        """F_k ‖v_k‖_r^(r - 1) for every view: the length of its weights in the norm dual to r, so ‖w_k‖ for r = 2."""
+        sums = np.maximum(self.sums, 0.0)
+        return np.asarray(self.factor * sums ** (1.0 - 1.0 / self.inner))
+
+    def products(self, kernels: Sequence[Kernel], X: Seen, Z: Seen, widths: Widths) -> NDArray[np.float64]:
+        """Products of Z's records with X's, view by view, (n, m, K); 0 for absent views."""
+        K, n, m = len(widths), len(X.present), len(Z.present)
+        made = np.zeros((K, n, m))
+        for k, width in enumerate(widths if n and m else ()):
+            left, right = (points_of(each.rows, K, k, each.rounds, width) for each in (X, Z))
+            kernels[k].values(left, right, made[k])
+        made *= X.present.T[:, :, None] * Z.present.T[:, None, :]
+        return np.ascontiguousarray(made.transpose(1, 2, 0))
+
+
+Potential = Schatten | Group
+
+
+@generic
+def refresh(potential: Any) -> None:
+    """Bring the factor up to date with the products."""
+
+
+@generic
+def absorb(potential: Any, c: Any, products: Any, own: Any) -> None:
+    """Take in a move of c times a record, of which the products with V before it and with itself are given."""
+
+
+@generic
+def squared(potential: Any, own: Any) -> Any:
+    """‖X‖² in the potential's norm, of the record's products with itself, times how smooth half the square is."""
+
+
+@noinline
+def _refresh_schatten(potential: Any) -> None:
+    K = potential.gram.shape[0]
+    if potential.p == 1.0:
+        _identity(potential.factor, K)
+        return
+    values, vectors = np.linalg.eigh(potential.gram)
+    top = values[K - 1]
+    potential.factor[:] = 0.0
+    if not top > 0.0:
+        return
+    total = 0.0
+    for i in range(K):
+        values[i] = max(values[i], 0.0) / top  # powers of the values themselves would overflow
+        total += values[i] ** potential.p
+    scale = total ** (1.0 / potential.p - 1.0)
+    for i in range(K):
+        power = scale * values[i] ** (potential.p - 1.0)
+        for a in range(K):
+            for b in range(K):
+                potential.factor[a * K + b] += power * vectors[a, i] * vectors[b, i]
+
+
+when(refresh, Schatten)(lambda potential: _refresh_schatten(potential))
+
+
+@compiled
+def _identity(factor: Any, K: int) -> None:
+    factor[:] = 0.0
+    for a in range(K):
+        factor[a * K + a] = 1.0
+
+
+@when(refresh, Group)
+def _refresh_group(potential: Any) -> None:
+    top = potential.sums.max()
+    potential.factor[:] = 0.0
+    if not top > 0.0:
+        return
+    power, total = 2.0 * potential.p / potential.inner, 0.0
+    for k in range(potential.sums.size):
+        total += (max(potential.sums[k], 0.0) / top) ** power
+    scale = total ** (1.0 / potential.p - 1.0) * top ** (2.0 / potential.inner - 1.0)
+    for k in range(potential.sums.size):
+        part = max(potential.sums[k], 0.0) / top
+        if part > 0.0 or power == 1.0:
+            potential.factor[k] = scale * part ** (power - 1.0)
+
+
+@when(absorb, Schatten)
+def _absorb_schatten(potential: Any, c: Any, products: Any, own: Any) -> None:
+    K = potential.gram.shape[0]
+    for a in range(K):
+        for b in range(K):
+            both = products[a * K + b] + products[b * K + a]
+            potential.gram[a, b] += c * both + c * c * 0.5 * (own[a * K + b] + own[b * K + a])
+
+
+@when(absorb, Group)
+def _absorb_group(potential: Any, c: Any, products: Any, own: Any) -> None:
+    for k in range(potential.sums.size):
+        potential.sums[k] += 2.0 * c * products[k] + c * c * own[k]
+
+
+@when(squared, Schatten)
+def _squared_schatten(potential: Any, own: Any) -> Any:
+    K = potential.gram.shape[0]
+    products = np.empty((K, K))
+    for a in range(K):
+        for b in range(K):
+            products[a, b] = 0.5 * (own[a * K + b] + own[b * K + a])
+    values = np.linalg.eigvalsh(products)
+    return (2.0 * potential.p - 1.0) * together(values, potential.p)
+
+
+@when(squared, Group)
+def _squared_group(potential: Any, own: Any) -> Any:
+    power = 2.0 * potential.p / potential.inner
+    smooth = 2.0 * potential.p - 1.0 + (potential.inner - 1.0 if potential.inner != 2.0 else 0.0)
+    return smooth * together(own, power) ** (2.0 / potential.inner)
+
+
+@compiled
+def together(values: Any, power: float) -> float:
+    """(Σ max(value, 0)^power)^(1/power), nothing overflowing."""
+    top, total = values.max(), 0.0
+    if not top > 0.0:
+        return 0.0
+    for value in values:
+        total += (max(value, 0.0) / top) ** power
+    return top * total ** (1.0 / power)  # type: ignore[no-any-return]
+
+
+@compiled
+def elapse(potential: Any) -> None:
+    """Sum the factor over the rounds that it has been in force; before it changes."""
+    gap = potential.clock[0] - potential.clock[1]
+    for each in range(potential.factor.size):
+        potential.past[each] += gap * potential.factor[each]
+    potential.clock[1] = potential.clock[0]
+
+
+@compiled
+def summed(potential: Any, each: int) -> float:
+    """One entry of the sum of the factors of all rounds so far."""
+    return potential.past[each] + (potential.clock[0] - potential.clock[1]) * potential.factor[each]  # type: ignore[no-any-return]

@@ -1,0 +1,172 @@
+"""The walk through a block of records of several views of which all kernel values are at hand, in the dual form.
+
+``values[t, s]`` holds the products of support s with record t: k(x_sa, x_tb) for all pairs of views, flattened, or of
+each view with itself. The records of the block come after the supports, and are supports once they have a coefficient.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import copy_vector
+from coterie.numeric.core.generic import compiled, generic, when
+from coterie.numeric.core.points import ROUNDING
+from coterie.numeric.primal.rules import HingeStep, MistakeStep, calls
+
+from .forms import Widths, as_form, empty, pick, stack
+from .potentials import Seen, absorb, elapse, refresh, squared, summed
+from .rounds import Latest, Mean, reach
+
+
+class Supports(NamedTuple):
+    """The records that moved the weights: views present, rounds, coefficients, and the ``past`` of their round."""
+
+    rows: Any
+    present: Any
+    births: Any
+    coefficients: Any
+    pasts: Any
+
+    @classmethod
+    def empty(cls, widths: Widths, dense: bool, products: int) -> Self:
+        """No supports, of views so wide, with so many products a pair of records."""
+        present, births = np.zeros((0, len(widths)), bool), np.zeros(0, np.int64)
+        return cls(empty(dense, widths), present, births, np.zeros(0), np.zeros((0, products)))
+
+    @property
+    def seen(self) -> Seen:
+        """The records as kernels need them."""
+        return Seen(self.rows, self.present, self.births)
+
+    def with_widths(self, widths: Widths, dense: bool) -> Self:
+        """The supports with room for views so wide."""
+        return self._replace(rows=as_form(self.rows, dense, widths))
+
+    def with_block(self, block: Seen, coefficients: NDArray[np.float64], pasts: NDArray[np.float64]) -> Self:
+        """The supports and those records of a block that moved the weights.
+
+        ``coefficients`` and ``pasts`` are those of the supports, then those of the block, 0 where nothing moved.
+        """
+        m = len(self.coefficients)
+        new = np.flatnonzero(coefficients[m:])
+        if not len(new):
+            return self
+        chosen = np.concatenate([np.arange(m), m + new])
+        return type(self)(
+            stack(self.rows, pick(block.rows, block.present.shape[1], new)),
+            np.concatenate([self.present, block.present[new]]),
+            np.concatenate([self.births, block.rounds[new]]),
+            coefficients[chosen],
+            pasts[chosen],
+        )
+
+
+class Expanded(NamedTuple):
+    """Supports, the norm that shapes the weights, and which of these margins are reported by."""
+
+    supports: Any
+    potential: Any
+    teller: Any
+
+
+@generic
+def report_products(teller: Any, potential: Any, coefficients: Any, pasts: Any, values: Any, products: Any) -> Any:
+    """The margin to report of a record with these products."""
+
+
+@generic
+def stretch(rule: Any, potential: Any, own: Any, agreement: Any) -> Any:
+    """The step of a record with these products with itself, at which the rule calls for a move."""
+
+
+when(stretch, MistakeStep)(lambda rule, potential, own, agreement: 1.0)
+when(stretch, HingeStep)(lambda rule, potential, own, agreement: reach(rule, agreement, squared(potential, own)))
+
+
+@when(report_products, Latest)
+def _report_latest(teller: Any, potential: Any, coefficients: Any, pasts: Any, values: Any, products: Any) -> Any:
+    return margin_of(potential, products)
+
+
+@when(report_products, Mean)
+def _report_mean(teller: Any, potential: Any, coefficients: Any, pasts: Any, values: Any, products: Any) -> Any:
+    total, size = 0.0, 0.0
+    for each in range(products.size):
+        term = summed(potential, each) * products[each]
+        total += term
+        size += abs(term)
+    for s in range(coefficients.size):
+        if coefficients[s] != 0.0:
+            for each in range(products.size):
+                term = coefficients[s] * pasts[s, each] * values[s, each]
+                total -= term
+                size += abs(term)
+    return total / max(potential.clock[0], 1.0) if abs(total) > ROUNDING * size else 0.0
+
+
+@compiled
+def margin_of(potential: Any, products: Any) -> float:
+    """Σ F ∘ V'X."""
+    margin = 0.0
+    for each in range(products.size):
+        margin += potential.factor[each] * products[each]
+    return margin
+
+
+@compiled
+def weigh(coefficients: Any, values: Any, products: Any, sizes: Any) -> None:
+    """Fill ``products`` with V'X from the kernel values of one record; what is nothing but rounding is zero."""
+    products[:] = 0.0
+    sizes[:] = 0.0
+    for s in range(coefficients.size):
+        c = coefficients[s]
+        if c != 0.0:
+            for each in range(products.size):
+                term = c * values[s, each]
+                products[each] += term
+                sizes[each] += abs(term)
+    for each in range(products.size):
+        if abs(products[each]) <= ROUNDING * sizes[each]:
+            products[each] = 0.0
+
+
+@compiled
+def walk(
+    potential: Any, teller: Any, rule: Any, coefficients: Any, pasts: Any, values: Any, later: Any, y: Any, moves: Any
+) -> None:
+    """Learn the records of a block one by one; ``later`` has the values of those that are predicted meanwhile.
+
+    ``moves`` has a place for each of the block, its margins those of ``later``.
+    """
+    n, before = values.shape[0], coefficients.size - values.shape[0]
+    products, sizes = np.zeros(values.shape[2]), np.zeros(values.shape[2])
+    for t in range(n):
+        if t < later.shape[0]:
+            weigh(coefficients, later[t], products, sizes)
+            moves.margins[t] = report_products(teller, potential, coefficients, pasts, later[t], products)
+        weigh(coefficients, values[t], products, sizes)
+        margin = margin_of(potential, products)
+        moves.own[t] = margin
+        potential.clock[0] += 1.0
+        if calls(rule, y[t] * margin):
+            own = values[t, before + t]
+            tau = stretch(rule, potential, own, y[t] * margin)
+            moves.taus[t] = tau
+            if tau > 0.0:
+                elapse(potential)
+                absorb(potential, y[t] * tau, products, own)
+                coefficients[before + t] = y[t] * tau
+                copy_vector(potential.past, pasts[before + t])
+                refresh(potential)
+
+
+@compiled
+def predict(potential: Any, teller: Any, coefficients: Any, pasts: Any, values: Any, margins: Any) -> None:
+    """Margins of records of which the kernel values are at hand; nothing is learned."""
+    products, sizes = np.zeros(values.shape[2]), np.zeros(values.shape[2])
+    for t in range(margins.size):
+        weigh(coefficients, values[t], products, sizes)
+        margins[t] = report_products(teller, potential, coefficients, pasts, values[t], products)

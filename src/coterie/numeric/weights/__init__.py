@@ -1,0 +1,1 @@
+"""Tables of weights, a row for every task or group, in several layouts."""

@@ -1,0 +1,191 @@
+"""Tables in which every weight of every row has a place: 8 bytes each as doubles."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import roomy
+from coterie.numeric.core.generic import compiled, generic_no_refcount, when
+from coterie.numeric.core.prefetching import prefetch
+from coterie.numeric.core.records import Csr, Dense, end, feature
+
+from .hashed import Hashed, HashedPairs
+from .sparse import Sparse, SparsePairs
+from .table import Table, Weights, add_entries, beside, locate, prefetch_row, prefetch_weights
+
+
+class _Fields(NamedTuple):
+    values: Any
+    stride: int
+
+
+class _DenseTable(_Fields, Table):
+    __slots__ = ()
+
+    dense: ClassVar[bool] = True
+    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
+    numbers: ClassVar[int] = 1
+    sparse: ClassVar[type[Sparse | SparsePairs]] = Sparse
+    hashed: ClassVar[type[Hashed | HashedPairs]] = Hashed
+
+    @abstractmethod
+    def entries(self) -> Weights:
+        """View all that there is room for as an array (rows, features, numbers of a weight)."""
+
+    def to_sparse(self) -> Sparse | SparsePairs:
+        """Copy the weights that are not zero to a sparse table."""
+        return self.sparse.of(self.entries())
+
+    def to_hashed(self, bits: int) -> Hashed | HashedPairs:
+        """Copy the weights to a hashed table of 2**bits places, those that meet added up."""
+        table = self.hashed.empty(bits, self.values.dtype.str)
+        add_entries(table, self.entries())
+        return table
+
+    def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
+        """Return this table: every weight has a place."""
+        return self
+
+    def to_saved(self) -> dict[str, Any]:
+        """Return the fields."""
+        return self._asdict()
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> Self:
+        """Restore a table from its fields."""
+        return cls(**saved)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights."""
+        return int(self.values.nbytes)
+
+
+class RowMajor(_DenseTable):
+    """A row after the other; ``stride`` numbers a row."""
+
+    __slots__ = ()
+
+    @classmethod
+    def empty(cls, rows: int, features: int, dtype: str) -> Self:
+        """Make a table of zeros."""
+        stride = cls.numbers * max(features, 1)
+        return cls(np.zeros(rows * stride, dtype), stride)
+
+    def has_room(self, rows: int, features: int) -> bool:
+        """Tell whether so many rows of so many features fit in as it is."""
+        return bool(self.numbers * features <= self.stride and rows * self.stride <= self.values.size)
+
+    def fit_rows(self, rows: int) -> Self:
+        """Make room for so many rows."""
+        return self._replace(values=_lengthened(self.values, self.stride, rows))
+
+    def fit_features(self, features: int) -> Self:
+        """Make room for so many features."""
+        stride = roomy(self.stride, self.numbers * features)
+        if stride == self.stride:
+            return self
+        stride += stride % self.numbers
+        return type(self)(_restrided(self.values, self.stride, stride), stride)
+
+    def entries(self) -> Weights:
+        """View all that there is room for as an array (rows, features, numbers of a weight)."""
+        return np.asarray(self.values.reshape(-1, self.stride // self.numbers, self.numbers))
+
+
+class RowMajorPairs(RowMajor):
+    """As :class:`RowMajor`, each weight followed by its second number; the stride counts both."""
+
+    __slots__ = ()
+
+    numbers = 2
+    sparse = SparsePairs
+    hashed = HashedPairs
+
+
+class FeatureMajor(_DenseTable):
+    """The weights of one feature after those of another, ``stride`` rows each: for updates that touch all rows."""
+
+    __slots__ = ()
+
+    @classmethod
+    def empty(cls, rows: int, features: int, dtype: str) -> Self:
+        """Make a table of zeros."""
+        return cls(np.zeros(max(rows, 1) * max(features, 1), dtype), max(rows, 1))
+
+    def has_room(self, rows: int, features: int) -> bool:
+        """Tell whether so many rows of so many features fit in as it is."""
+        return bool(rows <= self.stride and features * self.stride <= self.values.size)
+
+    def fit_rows(self, rows: int) -> Self:
+        """Make room for so many rows."""
+        stride = roomy(self.stride, rows)
+        return self if stride == self.stride else type(self)(_restrided(self.values, self.stride, stride), stride)
+
+    def fit_features(self, features: int) -> Self:
+        """Make room for so many features."""
+        return self._replace(values=_lengthened(self.values, self.stride, features))
+
+    def entries(self) -> Weights:
+        """View all that there is room for as an array (rows, features, 1)."""
+        return np.asarray(self.values.reshape(-1, self.stride).T[:, :, None])
+
+
+def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
+    """Return the weights with room for so many pieces of ``stride`` numbers; a table always holds whole ones."""
+    size = roomy(values.size // stride, pieces) * stride
+    if size <= values.size:
+        return values
+    longer = np.zeros(size, values.dtype)
+    longer[: values.size] = values
+    return longer
+
+
+def _restrided(values: Weights, before: int, stride: int) -> Weights:
+    """Return the weights in pieces of ``stride`` numbers instead of fewer ``before``."""
+    old = values.reshape(-1, before)
+    wider = np.zeros((old.shape[0], stride), old.dtype)
+    wider[:, :before] = old
+    return wider.reshape(-1)
+
+
+when(locate, RowMajor)(lambda table, row, feature: np.uint64(row * table.stride + feature))
+when(locate, RowMajorPairs)(lambda table, row, feature: np.uint64(row * table.stride + 2 * feature))
+when(locate, FeatureMajor)(lambda table, row, feature: np.uint64(feature * table.stride + row))
+when(beside, RowMajorPairs)(lambda table: np.uint64(1))
+for _kind in (RowMajor, RowMajorPairs, FeatureMajor):
+    when(prefetch_row, _kind, object, Csr)(prefetch_weights)
+
+
+# -- one feature of all rows -------------------------------------------------------------------------------------------
+
+#: Of how many entries later the weights of all rows are asked for, how many of them, and how many lie in a cache line.
+_LATER, _FIRST, _LINE = 8, 128, 8
+
+
+@generic_no_refcount
+def _prefetch_weights_of(rows: Any, t: Any, k: Any, table: Any, n: Any) -> None:
+    """Ask for the first weights that n rows hold of the feature some entries after k; the rest is foreseen."""
+
+
+@when(_prefetch_weights_of, Csr)
+def _prefetch_later(rows: Any, t: Any, k: Any, table: Any, n: Any) -> None:
+    if k + _LATER < end(rows, t):
+        first = feature(rows, t, k + _LATER) * table.stride
+        for place in range(first, first + min(n, _FIRST), _LINE):
+            prefetch(table.values, place)
+
+
+when(_prefetch_weights_of, Dense)(lambda rows, t, k, table, n: None)
+
+
+@compiled
+def weights_of(table: Any, rows: Any, t: Any, k: Any, n: Any) -> Any:
+    """Return the weights that n rows of a :class:`FeatureMajor` hold of the feature of entry k, in one piece."""
+    _prefetch_weights_of(rows, t, k, table, n)
+    first = feature(rows, t, k) * table.stride
+    return table.values[first : first + n]

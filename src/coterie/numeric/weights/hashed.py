@@ -1,0 +1,88 @@
+"""Tables of a fixed size, whose places rows and features share by hashing: exact up to collisions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.generic import no_refcount, when
+from coterie.numeric.core.records import Csr
+
+from .table import Table, beside, locate, prefetch_row, prefetch_weights
+
+
+class _Fields(NamedTuple):
+    values: Any
+    shift: int
+
+
+class _HashedTable(_Fields, Table):
+    __slots__ = ()
+
+    dense: ClassVar[bool] = False
+    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
+    numbers: ClassVar[int]
+
+    @classmethod
+    def empty(cls, bits: int, dtype: str) -> Self:
+        """Make a table of 2**bits weights."""
+        return cls(np.zeros(cls.numbers * 2**bits, dtype), 64 - bits)
+
+    def has_room(self, rows: int, features: int) -> bool:
+        """Tell that any number of rows and features fits in."""
+        return True
+
+    def fit_rows(self, rows: int) -> Self:
+        """Return this table: nothing grows."""
+        return self
+
+    def fit_features(self, features: int) -> Self:
+        """Return this table: nothing grows."""
+        return self
+
+    def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
+        """Return this table: every weight has a place."""
+        return self
+
+    def to_saved(self) -> dict[str, Any]:
+        """Return the fields."""
+        return self._asdict()
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> Self:
+        """Restore a table from its fields."""
+        return cls(**saved)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights."""
+        return int(self.values.nbytes)
+
+
+class Hashed(_HashedTable):
+    """2**(64 - shift) weights that rows and features share by hashing."""
+
+    __slots__ = ()
+    numbers = 1
+
+
+class HashedPairs(_HashedTable):
+    """As :class:`Hashed`, each weight followed by its second number."""
+
+    __slots__ = ()
+    numbers = 2
+
+
+@no_refcount
+def _hash(table: Any, row: Any, feature: Any) -> Any:
+    mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(feature) * np.uint64(0xC2B2AE3D27D4EB4F)
+    return mixed >> np.uint64(table.shift)
+
+
+when(locate, Hashed)(lambda table, row, feature: _hash(table, row, feature))
+when(locate, HashedPairs)(lambda table, row, feature: np.uint64(2) * _hash(table, row, feature))
+when(beside, HashedPairs)(lambda table: np.uint64(1))
+when(prefetch_row, Hashed, object, Csr)(prefetch_weights)
+when(prefetch_row, HashedPairs, object, Csr)(prefetch_weights)

@@ -1,0 +1,443 @@
+"""Tables of the weights that were ever moved, and no others: a small hash table a row, all of them in one arena.
+
+A cell is a feature (-1 if free) and its weight side by side. Four cells make a bucket, and a row owns a block of 2**k
+buckets. A row that is full moves to a larger block; the one that it leaves goes on the list of free blocks of its size,
+for the next row that needs one of that size. Where a list is empty, blocks are taken from the end of the arena.
+
+Blocks of sizes that no row needs any more, as where all rows grow at once, would pile up. So when more than a fifth
+of the arena is no row's, no more is taken from its end until ``make_room`` has moved all rows together, in one pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arithmetic import trailing_zeros
+from coterie.numeric.core.arrays import aligned, grown
+from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, no_refcount_noinline, when
+from coterie.numeric.core.prefetching import prefetch
+from coterie.numeric.core.records import begin, end, feature
+
+from .table import Table, Weights, add_entries, beside, claim, locate, multiply, prefetch_row, reserve, touch
+
+#: Blocks have 2**k buckets, k below this: a row has fewer than 2**31 cells.
+ORDERS = 30
+
+#: Rows are moved together when more than one cell in so many is no row's.
+GAPS = 5
+
+#: Arenas for more cells than a few come from the system as pages that take no memory before they are written to; up to
+#: many, 256 MiB of doubles, there are so many to begin with that a table is copied once on the way.
+FEW_CELLS, MANY_CELLS = 2**16, 2**24
+
+
+class _Fields(NamedTuple):
+    values: Any
+    features: Any
+    start: Any
+    size: Any
+    count: Any
+    used: Any
+    free: Any
+
+
+class _SparseTable(_Fields, Table):
+    __slots__ = ()
+
+    dense: ClassVar[bool] = False
+    saved_fields: ClassVar[tuple[str, ...]] = ("values", "features", "start", "size", "count", "used", "free", "room")
+    #: Places that a bucket takes.
+    line: ClassVar[int]
+
+    @classmethod
+    def empty(cls, rows: int, dtype: str, cells: int = 512) -> Self:
+        """Make a table without weights, with room for so many cells."""
+        start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+        return cls(*cls._arena(cells, np.dtype(dtype)), start, size, count, np.array([4, 0]), _no_blocks())
+
+    @classmethod
+    def of(cls, entries: Weights) -> Self:
+        """Make a table of the weights of an array (rows, features, numbers of a weight) that are not all zero."""
+        count = np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32)
+        cells = 512 + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
+        table = cls.empty(len(entries), entries.dtype.str, cells)
+        _make_rows(table, count)
+        add_entries(table, entries)
+        return table
+
+    # -- how it grows
+
+    def has_room(self, rows: int, features: int) -> bool:
+        """Tell whether there are so many rows; each may have any features."""
+        return rows <= len(self.start)
+
+    def fit_rows(self, rows: int) -> Self:
+        """Make room for so many rows, without weights."""
+        return self._replace(start=grown(self.start, rows), size=grown(self.size, rows), count=grown(self.count, rows))
+
+    def fit_features(self, features: int) -> Self:
+        """Return this table: a row may have any features."""
+        return self
+
+    def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
+        """Make room for so many new weights in each of these rows, in a new arena if this one is too small."""
+        need = int(_cells_wanted(self.size, self.count, rows, entries))
+        if self.used[0] + need > self.room:
+            return self._moved(need)
+        if GAPS * self.used[1] > self.used[0]:
+            self._close_gaps()
+        return self
+
+    def _moved(self, need: int) -> Self:
+        """Copy the rows to an arena that has room for so many cells more."""
+        values, features = self._roomy_arena(int(self.used[0] - self.used[1]) + need)
+        start = np.zeros_like(self.start)
+        used = np.array([_lay_out(self, self._owners(), features, start), 0])
+        return self._replace(values=values, features=features, start=start, used=used, free=_no_blocks())
+
+    def _close_gaps(self) -> None:
+        """Move the rows together, in their arena."""
+        before = len(self._taken())
+        self.used[:] = _lay_out(self, self._owners(), self.features, self.start), 0
+        self.features[len(self._taken()) : before] = 0
+        self.free[:] = 0
+
+    def _owners(self) -> NDArray[np.int64]:
+        """Rows that own a block, in the order in which these lie."""
+        rows = np.flatnonzero(self.size)
+        return np.asarray(rows[np.argsort(self.start[rows])])
+
+    @classmethod
+    def _arena(cls, cells: int, dtype: np.dtype[Any]) -> tuple[Weights, NDArray[Any]]:
+        """Make room for so many cells, seen as weights and as features; buckets of doubles begin where cache lines do.
+
+        All zero but for the mark of bucket 0: memory that is not written to is not taken, nor saved.
+        """
+        buckets = -(-cells // 4)
+        if buckets >= 2 ** (8 * dtype.itemsize - 1):
+            raise ValueError(f"a sparse table of {dtype} has room for less than 2**33 cells, and {cells} are wanted")
+        values = aligned(cls.line * buckets, dtype, 128)
+        features = values.view(f"i{dtype.itemsize}")
+        features[:8:2] = -1
+        return values, features
+
+    def _roomy_arena(self, cells: int) -> tuple[Weights, NDArray[Any]]:
+        """Make an arena several times larger than what is to be in it, for what is not written to takes no memory.
+
+        A small one takes some, for it may be where something else was. A system that promises no more memory than there
+        is is asked for less when it refuses; what others ask of it meanwhile it may refuse as well.
+        """
+        most = max(4, min(64, MANY_CELLS // cells)) if cells > FEW_CELLS else 2
+        for times in (most, most // 2):
+            with contextlib.suppress(MemoryError, ValueError):
+                return self._arena(times * cells, self.values.dtype)
+        return self._arena(cells, self.values.dtype)
+
+    # -- how it is kept
+
+    @property
+    def room(self) -> int:
+        """Cells of the arena."""
+        return int(4 * self.values.size // self.line)
+
+    def _taken(self) -> NDArray[Any]:
+        """View the taken part of the arena as whole numbers."""
+        return np.asarray(self.features[: self.line * (int(self.used[0]) // 4)])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use: those behind the arena's taken part are none."""
+        return int(self._taken().nbytes + sum(array.nbytes for array in self[2:]))
+
+    def to_saved(self) -> dict[str, Any]:
+        """Return the fields: the arena's taken part under one of its two names, of the other its type alone."""
+        return {
+            "values": self.values[:0],
+            "features": self._taken(),
+            "start": self.start,
+            "size": self.size,
+            "count": self.count,
+            "used": self.used,
+            "free": self.free,
+            "room": self.room,
+        }
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> Self:
+        """Restore a table from what :meth:`to_saved` returned.
+
+        Files of version 0.1 before lists by size have one number in ``used``: free blocks are counted then, on no list.
+        """
+        rows, used, free = (saved["start"], saved["size"], saved["count"]), saved["used"], saved["free"]
+        arena = cls._restored(saved["features"], saved["values"].dtype, saved["room"])
+        if len(used) == 1:
+            nobodys = int(used[0]) - 4 - int(saved["size"].sum(dtype=np.int64))
+            used, free = np.array([int(used[0]), nobodys]), _no_blocks()
+        return cls(*arena, *rows, used, free)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy's two views are one piece of memory again."""
+        return type(self)._copied, (self._taken(), self.values.dtype, self.room, *self[2:])
+
+    @classmethod
+    def _copied(cls, taken: NDArray[Any], dtype: np.dtype[Any], cells: int, *rest: Any) -> Self:
+        return cls(*cls._restored(taken, dtype, cells), *rest)
+
+    @classmethod
+    def _restored(cls, taken: NDArray[Any], dtype: np.dtype[Any], cells: int) -> tuple[Weights, NDArray[Any]]:
+        """Make an arena with the taken part of another, and with room for so many cells if that can be had."""
+        needed = 4 * taken.size // cls.line
+        try:
+            values, features = cls._arena(max(cells, needed), dtype)
+        except MemoryError:
+            values, features = cls._arena(needed, dtype)
+        features[: taken.size] = taken
+        return values, features
+
+
+def _no_blocks() -> NDArray[np.int64]:
+    return np.zeros(ORDERS, np.int64)
+
+
+class Sparse(_SparseTable):
+    """The weights that were ever moved: a small hash table for each row, all in one arena.
+
+    The feature of cell c of bucket b is at place 8b + 2c of ``features``, its weight at place 8b + 2c + 1 of
+    ``values``, the two arrays being one piece of memory. A bucket, of doubles a cache line, fills from its first cell
+    on. Row r owns ``size[r]`` cells, a power of two, from cell ``start[r]`` on; ``count[r]`` are taken, at most five of
+    eight. Bucket 0 belongs to nobody and stays empty: rows without cells look there, and so does whoever finds nothing.
+
+    The arena is taken up to cell ``used[0]``, of which ``used[1]`` cells are no row's; from there on it is zero and,
+    where it is large, takes no memory before it is written to. ``free[k]`` is the first bucket of a free block of 2**k
+    buckets, whose first feature is that of the next such block; 0 ends a list.
+    """
+
+    __slots__ = ()
+    line = 8
+
+
+class SparsePairs(_SparseTable):
+    """As :class:`Sparse`, a bucket being two cache lines: the four cells, then the four second numbers.
+
+    A margin reads the first line only, a move both, and processors fetch lines in pairs.
+    """
+
+    __slots__ = ()
+    line = 16
+
+
+@generic_no_refcount
+def _line(table: Any) -> Any:
+    """Places that a bucket takes."""
+
+
+when(_line, Sparse)(lambda table: 8)
+when(_line, SparsePairs)(lambda table: 16)
+when(beside, Sparse)(lambda table: np.uint64(0))
+when(beside, SparsePairs)(lambda table: np.uint64(8))
+_kind: Any
+
+# -- a weight in its row -----------------------------------------------------------------------------------------------
+
+
+@no_refcount
+def _bucket_of(table: Any, row: Any, feature: Any) -> Any:
+    """The bucket of its row in which a feature is looked for first."""
+    mixed = (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+    return np.int64((mixed * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
+
+
+@no_refcount
+def _probe(table: Any, row: Any, feature: Any) -> Any:
+    """The place of a feature in its row and True, or the free place where it would go and False."""
+    bucket = _bucket_of(table, row, feature)
+    while True:
+        place = _line(table) * ((table.start[row] >> 2) + bucket)
+        a, b = table.features[np.uint64(place)], table.features[np.uint64(place + 2)]
+        c, d = table.features[np.uint64(place + 4)], table.features[np.uint64(place + 6)]
+        found = (a == feature) | (b == feature) | (c == feature) | (d == feature)
+        if found | (d < 0):
+            matching = 2 * (b == feature) + 4 * (c == feature) + 6 * (d == feature)
+            free = 2 * (a >= 0) + 2 * (b >= 0) + 2 * (c >= 0)
+            return place + (matching if found else free), found
+        bucket += 1
+        if 4 * bucket >= table.size[row]:
+            bucket = 0
+
+
+@when(locate, SparsePairs)
+@when(locate, Sparse)
+def _locate(table: Any, row: Any, feature: Any) -> Any:
+    place, found = _probe(table, row, feature)
+    return np.uint64(place + 1 if found else 1)
+
+
+@when(claim, SparsePairs)
+@when(claim, Sparse)
+def _claim(table: Any, row: Any, feature: Any) -> Any:
+    place, found = _probe(table, row, feature)
+    if not found:
+        table.features[place] = feature
+        table.values[np.uint64(place + 1) + beside(table)] = 0.0
+        table.values[place + 1] = 0.0
+        table.count[row] += 1
+    return np.uint64(place + 1)
+
+
+@when(touch, SparsePairs)
+@when(touch, Sparse)
+def _touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
+    seen = np.int64(0)
+    for k in range(begin(rows, t), end(rows, t)):
+        bucket = (table.start[row] >> 2) + _bucket_of(table, row, feature(rows, t, k))
+        seen |= table.features[np.uint64(_line(table) * bucket)]
+    return seen
+
+
+@when(prefetch_row, SparsePairs)
+@when(prefetch_row, Sparse)
+def _prefetch_buckets(table: Any, row: Any, rows: Any, t: Any) -> None:
+    for k in range(begin(rows, t), end(rows, t)):
+        place = _line(table) * ((table.start[row] >> 2) + _bucket_of(table, row, feature(rows, t, k)))
+        prefetch(table.values, place)
+        prefetch(table.values, np.uint64(place) + beside(table))
+
+
+@when(multiply, SparsePairs)
+@when(multiply, Sparse)
+def _multiply(table: Any, factor: Any) -> None:
+    for row in range(table.size.size):
+        for cell in range(table.start[row], table.start[row] + table.size[row]):
+            place = _line(table) * (cell >> 2) + 2 * (cell & 3)
+            if table.features[place] >= 0:
+                at = np.uint64(place + 1)
+                table.values[at] *= factor
+                if beside(table) > 0:
+                    table.values[at + beside(table)] *= factor
+
+
+# -- rows that grow ----------------------------------------------------------------------------------------------------
+
+
+@no_refcount
+def _fits(needed: Any, size: Any) -> Any:
+    """Tell whether so many weights may lie in a row of so many cells.
+
+    Fuller rows take less memory, and finding a weight in them takes longer: at three of four a fifth each, on text.
+    """
+    return 8 * needed <= 5 * size
+
+
+@no_refcount
+def _order(needed: Any) -> Any:
+    """The k of the smallest block of 2**k buckets in which so many weights may lie."""
+    order = np.int64(0)
+    while not _fits(needed, np.int64(4) << order):
+        order += 1
+    return order
+
+
+@compiled
+def _cells_wanted(size: Any, count: Any, rows: Any, entries: int) -> Any:
+    """Cells of the blocks that these rows move to for so many new weights each."""
+    cells = np.int64(0)
+    for row in rows:
+        if not _fits(count[row] + entries, size[row]):
+            cells += np.int64(4) << _order(count[row] + entries)
+    return cells
+
+
+@when(reserve, SparsePairs)
+@when(reserve, Sparse)
+def _reserve(table: Any, row: Any, rows: Any, t: Any) -> Any:
+    most = table.count[row] + end(rows, t) - begin(rows, t)
+    if _fits(most, table.size[row]):
+        return True
+    needed = table.count[row]
+    for k in range(begin(rows, t), end(rows, t)):
+        _, found = _probe(table, row, feature(rows, t, k))
+        needed += 0 if found else 1
+    return _fits(needed, table.size[row]) or _grow_row(table, row, needed)
+
+
+@no_refcount_noinline
+def _grow_row(table: Any, row: Any, needed: Any) -> Any:
+    """Give a row the cells that so many weights need; False if the arena has none, or too many that are nobody's."""
+    order = _order(needed)
+    bucket = take(table, order)
+    if bucket > 0:
+        _move_row(table, row, bucket, order)
+    return bucket > 0
+
+
+@no_refcount
+def take(table: Any, order: Any) -> Any:
+    """Take a block of 2**order buckets; returns its first bucket, 0 if there is none."""
+    bucket, cells = table.free[order], np.int64(4) << order
+    if bucket > 0:
+        table.free[order] = table.features[_line(table) * bucket]
+        table.used[1] -= cells
+    elif GAPS * table.used[1] <= table.used[0] and _line(table) * (table.used[0] + cells) <= 4 * table.values.size:
+        bucket = table.used[0] >> 2
+        table.used[0] += cells
+    return bucket
+
+
+@no_refcount
+def give(table: Any, bucket: Any, order: Any) -> None:
+    """Put a block of 2**order buckets on the list of free blocks of its size."""
+    table.features[_line(table) * bucket] = table.free[order]
+    table.free[order] = bucket
+    table.used[1] += np.int64(4) << order
+
+
+@no_refcount
+def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
+    """Give a row another block, and the one that it leaves to whoever wants it.
+
+    Buckets follow each other as the hashes of features do, so a larger row is written from one end to the other.
+    """
+    old, old_buckets = table.start[row] >> 2, np.int64(table.size[row]) >> 2
+    table.start[row], table.size[row] = 4 * bucket, np.int64(4) << order
+    for each in range(bucket, bucket + (np.int64(1) << order)):
+        for cell in range(4):
+            table.features[_line(table) * each + 2 * cell] = -1
+    for each in range(old, old + old_buckets):
+        for here in range(_line(table) * each, _line(table) * each + 8, 2):
+            if table.features[here] < 0:
+                break
+            there, _ = _probe(table, row, table.features[here])
+            table.features[there] = table.features[here]
+            source, target = np.uint64(here + 1), np.uint64(there + 1)
+            table.values[target + beside(table)] = table.values[source + beside(table)]
+            table.values[target] = table.values[source]
+    if old_buckets > 0:
+        give(table, old, np.int64(trailing_zeros(old_buckets)))
+
+
+@compiled
+def _make_rows(table: Any, count: Any) -> None:
+    """Give rows without cells those that so many weights need each; the arena has room for them."""
+    for row in range(count.size):
+        if count[row] > 0:
+            _grow_row(table, row, count[row])
+
+
+@compiled
+def _lay_out(table: Any, rows: Any, features: Any, start: Any) -> Any:
+    """Copy the blocks of rows to an arena, one behind the other, and note where; returns where the last one ends.
+
+    It may be their own arena, if the rows come in the order in which they lie. Weights are copied by their bits.
+    """
+    used = np.int64(4)
+    for row in rows:
+        source, target = _line(table) * (table.start[row] >> 2), _line(table) * (used >> 2)
+        for place in range(_line(table) * (np.int64(table.size[row]) >> 2)):
+            features[target + place] = table.features[source + place]
+        start[row] = used
+        used += table.size[row]
+    return used

@@ -1,0 +1,421 @@
+"""The verbs of online estimators: scikit-learn's, River's, and files. Each is one call of the inner model."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import persistence
+from coterie.evaluation.stream_model import BlockPredictions, Margins
+from coterie.inputs.block import Block
+from coterie.inputs.input import AnyInput, Input, InputOptions
+from coterie.learner import StreamLearner
+from coterie.parameters import Parameters
+from coterie.relations import HalfUpdate, Independent, Pooled
+
+from .labels import Labels, TwoLabels
+from .model import OnlineModel, Settings
+
+
+class available_if:  # noqa: N801 - used as a decorator
+    """A method that an estimator has only if a condition holds, as scikit-learn's decorator of that name.
+
+    It is written here because scikit-learn takes a second to import, and learning does without it.
+    """
+
+    def __init__(self, condition: Callable[[Any], bool], lacking: str) -> None:
+        self.condition, self.lacking = condition, lacking
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        """Decorate a method."""
+        return _Available(method, self.condition, self.lacking)
+
+
+class _Available:
+    def __init__(self, method: Callable[..., Any], condition: Callable[[Any], bool], lacking: str) -> None:
+        self._method, self._condition, self._lacking = method, condition, lacking
+        self.__doc__ = method.__doc__
+        self.__wrapped__ = method
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self._method
+        if not self._condition(instance):
+            raise AttributeError(f"{instance!r} {self._lacking}")
+        return self._method.__get__(instance, owner)
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    return estimator.kind == "classifier" and estimator._model.log_odds is not None
+
+
+_probabilities = available_if(_has_probabilities, "has no probabilities: not all of its margins are log-odds")
+_classifiers = available_if(lambda estimator: estimator.kind == "classifier", "predicts numbers, which have no classes")
+
+
+class OnlineEstimator(Parameters):
+    """Base of the online estimators: a subclass has a constructor and says which learner its parameters describe.
+
+    It may be shared by threads: whoever learns, predicts or saves has it alone.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels seen, the negative one first.
+    tasks_ : list
+        The tasks seen, in order of first appearance.
+    coef_ : ndarray, shape (n_tasks, n_features)
+        The weights that predictions use.
+    relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
+        A⁻¹ on the paper's scale.
+    memory_ : int
+        Bytes of the arrays that hold what was learned.
+    n_features_in_ : int
+        Width of the arrays learned from; absent when records came as dictionaries.
+    feature_names_in_ : ndarray of str
+        Names of the columns of the frames learned from; absent elsewhere.
+    encoder_ : Encoder
+        How records of files became rows; dictionaries are read the same way. Absent where no file was read.
+    state_ : State
+        All that is learned, for those who want to look inside.
+    """
+
+    __slots__ = ("_inner",)
+
+    #: The inner model as it was last configured; ``_model`` is the one to use.
+    _inner: OnlineModel
+
+    task_column: Hashable | None
+    new_task: str
+    relation: Any
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Make an instance with an inner model that has learned nothing."""
+        made = super().__new__(cls)
+        made._inner = OnlineModel(made._make_input())
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; what the inner model has prepared for single records is void then."""
+        object.__setattr__(self, name, value)
+        if name != "_inner":
+            self._inner.fast = None
+
+    # -- what a subclass says ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _make_learner(self) -> StreamLearner:
+        """The learner that the parameters describe."""
+
+    def _label_kind(self) -> Callable[[Any], Labels]:
+        """The kind of labels, to be called with what is kept of them, or with None: two classes."""
+        return TwoLabels
+
+    def _make_input(self) -> AnyInput:
+        """The form of records before any came: one vector each."""
+        return Input()
+
+    def _make_decider(self, learner: StreamLearner) -> StreamLearner:
+        """A learner that predicts labels at less cost than margins, where there is one: the learner itself."""
+        return learner
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that no part refuses."""
+        if self.new_task not in ("grow", "raise"):
+            raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
+
+    def _reading(self) -> InputOptions:
+        """The parameters that say how records are read."""
+        given = self.get_params(deep=False)
+        hashed = given["bits"] if given.get("storage") == "hashed" else None
+        return InputOptions(type(self).__name__, given.get("dtype", "float64"), self.task_column, hashed)
+
+    @property
+    def relation_used(self) -> Any:
+        """The relation between tasks: the one given, else half of every move is shared."""
+        return HalfUpdate() if self.relation is None else self.relation
+
+    # -- inner model ----------------------------------------------------------------------------------------------
+
+    @property
+    def _model(self) -> OnlineModel:
+        """The inner model under the parameters of now."""
+        inner, given = self._inner, self._parameter_getter()(self)
+        if inner.parameters is None or inner.parameters != given:
+            with inner.lock:
+                self._check_parameters()
+                learner = self._make_learner()
+                settings = Settings(
+                    learner, self._make_decider(learner), self._label_kind(), self._reading(), self.new_task
+                )
+                inner.configure(given, settings)
+        return inner
+
+    def __stream_model__(self) -> OnlineModel:
+        """The inner model, for progressive validation, comparisons and commands."""
+        return self._model
+
+    def __predict_block__(self, block: Block) -> BlockPredictions:
+        """The prediction for each record of a block that was read from a file."""
+        self._check_fitted()
+        return self._model.predict_block(block)
+
+    def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything there is to keep, as data with a JSON form and named arrays."""
+        return self._model.to_saved() if self.fitted else ({}, {})
+
+    def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Undo :meth:`__dump__`."""
+        self._model.from_saved(data, arrays)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for :mod:`pickle`: parameters as they are, and the inner model, which copies itself."""
+        given = {name: getattr(self, name) for name in self._parameter_names()}
+        return {"parameters": given, "inner": self._inner}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._inner = state["inner"]
+        self.__dict__.update(state["parameters"])
+
+    def __copy__(self) -> Self:
+        """A copy with the same parameters, and an inner model of its own."""
+        made = type(self).__new__(type(self))
+        with self._inner.lock:
+            made.__dict__.update(self.__dict__)
+            made._inner = copy.deepcopy(self._inner)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        with self._inner.lock:
+            made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+            made._inner = copy.deepcopy(self._inner, memo)
+        return made
+
+    # -- arrays ---------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, task: Any = None, *, n_passes: int = 1) -> Self:
+        """Forget everything and learn from X, y in order.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
+            The records. (To predict, also a block of a reader of files.)
+        y : array, shape (n,)
+            Their labels, any two values.
+        task : array, shape (n,), optional
+            Their tasks, any hashable labels; without it, and without ``task_column``, there is one task.
+        n_passes : int
+            How many times to go through the records.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For NaN or infinity, wrong shapes, or labels of which there are not two. Nothing is changed then.
+        """
+        if n_passes < 1:
+            raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
+        fresh = type(self)(**self.get_params(deep=False))
+        fresh._model.learn_rounds(X, y, task, whole=True, passes=n_passes)
+        for _ in range(n_passes - 1):
+            fresh._model.learn_rounds(X, y, task)
+        self._inner.replace(fresh._inner)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, task: Any = None, classes: Any = None, *, tasks: Sequence[Hashable] | None = None
+    ) -> Self:
+        """Go on learning from X, y in order.
+
+        Parameters
+        ----------
+        X, y, task
+            As in :meth:`fit`.
+        classes : labels, optional
+            The labels there will be, where the first records may not hold all of them.
+        tasks : sequence of labels, optional
+            Tasks to know from now on, whether they occur in these records or not.
+
+        Returns
+        -------
+        self
+        """
+        self._model.learn_rounds(X, y, task, tasks=tasks, classes=classes)
+        return self
+
+    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
+        """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.
+
+        Raises
+        ------
+        ValueError
+            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by what the relation says
+            of a task nobody has seen.
+        """
+        self._check_fitted()
+        return self._model.predict(X, task)
+
+    @_classifiers
+    def decision_function(self, X: Any, task: Any = None) -> Margins:
+        """The margin of each record, positive for ``classes_[1]``: w_task · x. Nothing is learned.
+
+        Of more than two classes, shape (n, n_classes), columns in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by what the relation says
+            of a task nobody has seen.
+        """
+        self._check_fitted()
+        return self._model.decision_function(X, task)
+
+    @_probabilities
+    def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The probability of each class, shape (n, n_classes), columns in the order of ``classes_``.
+
+        Raises
+        ------
+        AttributeError
+            If the margins of what the parameters describe are no log-odds: then there is no such method.
+        """
+        self._check_fitted()
+        return self._model.predict_proba(X, task)
+
+    def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
+        """The share of records predicted right, of numbers R², weighted where weights are given."""
+        return self._model.label_kind.score(self.predict(X, task), y, sample_weight)
+
+    # -- one record at a time -------------------------------------------------------------------------------------
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any, task: Hashable = None) -> None:
+        """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
+        inner = self._inner
+        (self._model if inner.fast is None else inner).learn_one(x, y, task)
+
+    def predict_one(self, x: Mapping[Any, Any], task: Hashable = None) -> Any:
+        """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
+        inner = self._inner
+        return (self._model if inner.fast is None else inner).predict_one(x, task)
+
+    @_probabilities
+    def predict_proba_one(self, x: Mapping[Any, Any], task: Hashable = None) -> dict[Any, float]:
+        """The probability of each label of one record given as a dictionary; empty before anything is learned."""
+        return self._model.predict_proba_one(x, task)
+
+    @_classifiers
+    def decision_function_one(self, x: Mapping[Any, Any], task: Hashable = None) -> float:
+        """The margin of one record given as a dictionary; 0.0 before anything is learned."""
+        return float(self._model.decide_one(x, task)) if self.fitted else 0.0
+
+    def learn_many(self, X: Any, y: Any, task: Any = None) -> None:
+        """Learn a block of records in order: :meth:`partial_fit` under River's name."""
+        self.partial_fit(X, y, task)
+
+    # -- what was learned -----------------------------------------------------------------------------------------
+
+    @property
+    def fitted(self) -> bool:
+        """True once anything was learned."""
+        return self._inner.fitted
+
+    def _fitted_model(self) -> OnlineModel:
+        """The inner model; AttributeError before anything is learned."""
+        self._check_fitted(AttributeError)
+        return self._model
+
+    @property
+    def state_(self) -> Any:
+        """All that is learned."""
+        return self._fitted_model().state
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels seen, the negative one first."""
+        model = self._fitted_model()
+        if self.kind != "classifier":
+            raise AttributeError(f"{type(self).__name__} predicts numbers, which have no classes")
+        return np.asarray(model.label_kind.classes)
+
+    @property
+    def tasks_(self) -> list[Hashable]:
+        """The tasks known, in order of first appearance."""
+        model = self._fitted_model()
+        if not model.learner.has_tasks:
+            raise AttributeError(f"{type(self).__name__} has no tasks: its records have several views")
+        return list(model.known_tasks)
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
+        return self._fitted_model().weights()
+
+    @property
+    def relation_matrix_(self) -> NDArray[np.float64]:
+        """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks)."""
+        return self._fitted_model().relation_matrix()
+
+    @property
+    def memory_(self) -> int:
+        """Bytes of the arrays that hold what was learned; not what sparse tables have room for and do not use yet."""
+        return int(self._fitted_model().state.nbytes)
+
+    @property
+    def _source(self) -> AnyInput:
+        return self._inner.input
+
+    @property
+    def size(self) -> tuple[int, str]:
+        """The number of tasks, or of views where there are none, and the word for one of them."""
+        model = self._fitted_model()
+        return (len(model.known_tasks), "task") if model.learner.has_tasks else (len(model.state.names), "view")
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the features where records had names: tables, and dictionaries that are not hashed."""
+        return self._inner.input.feature_names
+
+    def relation_among(self, tasks: Sequence[Hashable]) -> NDArray[np.float64]:
+        """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
+
+        Raises
+        ------
+        ValueError
+            For a task that is not known.
+        """
+        self._check_fitted()
+        return self._model.relation_matrix(tasks)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
+        with self._inner.lock:
+            persistence.save(self, path)
+
+    # -- beside other models --------------------------------------------------------------------------------------
+
+    def with_relation(self, relation: Any) -> Any:
+        """An unfitted model like this one, whose tasks share as the relation says: what it is compared with."""
+        return type(self)(**{**self.get_params(deep=False), "relation": relation})
+
+    def baselines(self, seen: Any = None) -> dict[str, Any]:
+        """The models that a comparison lets run beside this one: one model per task, and one for all."""
+        return {"independent": self.with_relation(Independent()), "pooled": self.with_relation(Pooled())}
+
+    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
+        """The names of the models, of those with these errors, that a comparison judges by."""
+        return "independent", "pooled"
+
+    def learner(self) -> StreamLearner:
+        """The learner that the parameters describe, for a mixture to hold it among others."""
+        return self._make_learner()

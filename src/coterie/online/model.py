@@ -1,0 +1,595 @@
+"""The inner model of an online estimator: what learns, what was learned, how records are read, and one lock for all.
+
+An estimator holds what users type; each of its verbs is one call of an :class:`OnlineModel`. Progressive validation,
+comparisons, selective sampling, files and commands talk to it by :class:`coterie.evaluation.stream_model.StreamModel`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from threading import RLock
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.evaluation.stream_model import Asking, BlockPredictions, Margins, Rounds
+from coterie.evaluation.trace import Trace
+from coterie.evaluation.view_weights import ViewWeights
+from coterie.index import occurring
+from coterie.inputs import tabular
+from coterie.inputs.block import Block
+from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
+from coterie.learner import StreamLearner
+from coterie.numeric.primal.calls import BoundCall
+
+from .labels import Labels
+
+Arrays = dict[str, NDArray[Any]]
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: The number of one task that nobody has seen.
+_UNSEEN = np.array([-1])
+
+#: The variance that labels have by themselves, in the probability of one. Of AROW with r from 3 to 30 it is measured.
+LABELS_VARIANCE = 0.25
+
+
+def exclusive(method: F) -> F:
+    """Make a method hold the model's lock.
+
+    Compiled code holds no interpreter lock, and learning makes tables anew while they grow; a call that came between
+    would read and write memory that is no longer there. Each model has a lock of its own, so several learn in parallel.
+    """
+
+    @wraps(method)
+    def held(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return cast(F, held)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """An estimator's parameters as the inner model takes them.
+
+    Attributes
+    ----------
+    learner : StreamLearner
+        Learns, and gives margins.
+    decider : StreamLearner
+        Gives margins of which only the sign is right, where that is cheaper; the learner itself elsewhere.
+    labels : callable
+        Makes the labels of what is kept of them; of None where none is known.
+    reading : InputOptions
+        How records are read.
+    new_task : {"grow", "raise"}
+        Whether a task that was never seen is taken up or refused.
+    """
+
+    learner: StreamLearner
+    decider: StreamLearner
+    labels: Callable[[Any], Labels]
+    reading: InputOptions
+    new_task: str
+
+
+class OnlineModel:
+    """A learner with its state, its labels and the form of its records, shared by threads one call at a time.
+
+    Attributes
+    ----------
+    lock : RLock
+        Held by what learns, predicts, copies or saves; neither copied, nor pickled, nor saved.
+    fast : FastLane or None
+        Rounds of single dictionaries in which nothing is new, ready to be called; None until it is known to pay, and
+        after anything has changed.
+    parameters, settings
+        The estimator's parameters for which the settings were made, and these.
+    state, labels, input
+        What was learned (None before), the labels found so far, and the form of records.
+    """
+
+    settings: Settings
+
+    def __init__(self, source: AnyInput) -> None:
+        self.lock = RLock()
+        self.parameters: tuple[Any, ...] | None = None
+        self.fast: FastLane | None = None
+        self.state: Any = None
+        self.labels: Labels | None = None
+        self.input = source
+
+    def configure(self, parameters: tuple[Any, ...], settings: Settings) -> None:
+        """Go on under these parameters; a learner that cannot go on with what was learned refuses."""
+        if self.state is not None:
+            settings.learner.adopt(self.state)
+        self.fast = None
+        self.parameters, self.settings = parameters, settings
+        self.input.configure(settings.reading)
+
+    # -- copies ---------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for copies and :mod:`pickle`: all but the lock, copied, since the original goes on changing."""
+        with self.lock:
+            held = {name: each for name, each in self.__dict__.items() if name not in ("lock", "fast", "parameters")}
+            return copy.deepcopy(held) | {"parameters": None}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OnlineModel:
+        made = memo[id(self)] = OnlineModel.__new__(OnlineModel)
+        made.__setstate__(self.__getstate__())
+        return made
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.lock, self.fast = RLock(), None
+
+    @exclusive
+    def replace(self, other: OnlineModel) -> None:
+        """Become what another model has learned, and forget all else."""
+        self.fast = None
+        self.parameters, self.settings = other.parameters, other.settings
+        self.state, self.labels, self.input = other.state, other.labels, other.input
+
+    # -- facts ----------------------------------------------------------------------------------------------------
+
+    @property
+    def fitted(self) -> bool:
+        """True once a record was learned."""
+        return self.state is not None
+
+    @property
+    def learner(self) -> StreamLearner:
+        """The learner."""
+        return self.settings.learner
+
+    @property
+    def known_tasks(self) -> Sequence[Hashable]:
+        """The tasks learned so far, in order of first appearance."""
+        labels: Sequence[Hashable] = () if self.state is None else self.state.tasks.labels
+        return labels
+
+    @property
+    def label_kind(self) -> Labels:
+        """The labels known, or those there may be before any came."""
+        return self.settings.labels(None) if self.labels is None else self.labels
+
+    @property
+    def encoder(self) -> Any:
+        """The encoder by which records of files became rows; None where no file was read."""
+        return self.input.encoder
+
+    @encoder.setter
+    def encoder(self, encoder: Any) -> None:
+        with self.lock:
+            self.fast = None
+            self.input.encoder = encoder
+
+    @property
+    def log_odds(self) -> float | None:
+        """The factor that makes log-odds of margins; None where they are no such thing."""
+        return self.learner.log_odds
+
+    @exclusive
+    def weights(self) -> NDArray[Any]:
+        """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
+        return np.asarray(self.label_kind.factor * self.learner.weights(self.state))
+
+    @exclusive
+    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
+        """A⁻¹ on the paper's scale for the tasks known, or for some of them; ValueError for one that is not known."""
+        if tasks is None:
+            return self.learner.relation_matrix(self.state)
+        numbers = self.state.tasks.numbers
+        for task in tasks:
+            if task not in numbers:
+                raise ValueError(f"task {task!r} was never seen: the model knows {len(numbers)} tasks, see tasks_")
+        return self.learner.relation_matrix(self.state, [numbers[task] for task in tasks])
+
+    @exclusive
+    def task_checks(self) -> list[Callable[[Hashable], Any]]:
+        """Functions that raise ValueError for a task that would be refused."""
+        learner = self.learner
+        state = learner.init() if self.state is None else self.state
+        checks: list[Callable[[Hashable], Any]] = [lambda task: learner.check_tasks(state, [task])]
+        if self.fitted and self.settings.new_task == "raise":
+            known = set(self.known_tasks)
+
+            def seen(task: Hashable) -> None:
+                if task not in known:
+                    raise ValueError(f"task {task!r} was never seen, and the model refuses new tasks")
+
+            checks.append(seen)
+        return checks
+
+    # -- learning -------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def learn_rounds(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        *,
+        tasks: Sequence[Hashable] | None = None,
+        classes: Any = None,
+        late: int = 0,
+        whole: bool = False,
+        passes: int = 1,
+    ) -> Rounds:
+        """Predict and then learn each record in turn.
+
+        Parameters
+        ----------
+        X, y, task, tasks, classes
+            The records, their labels and tasks; tasks to know, and labels there will be.
+        late : int
+            The labels come so many rounds late: the last ``late`` records are predicted and not learned.
+        whole : bool
+            True if these records are all there are, so that one label alone is an error.
+        passes : int
+            How many times they will be learned, if they are all there are.
+        """
+        with all_or_nothing(self.input, self.fitted):
+            labels = self._labels_copied()
+            records, y = self.input.read_labelled(X, y, task, labels, not self.fitted)
+            if classes is not None:
+                labels.values(classes)
+            values = labels.values(y)
+            if whole:
+                labels.require_whole()
+            length = passes * len(values) if whole else None
+            records = self.input.with_tasks(records, self.known_tasks)
+            return self._learn(records, labels, values, tasks or (), late, length, None)
+
+    @exclusive
+    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
+        """Validate records given in any form, for :meth:`learn_block`."""
+        with all_or_nothing(self.input, self.fitted):
+            labels = self._labels_copied()
+            records, y = self.input.read_labelled(X, y, task, labels, not self.fitted)
+            labels.values(y)
+            records = self.input.with_tasks(records, self.known_tasks)
+            if self.fitted and not self.input.has_room(self.state, records.width):
+                self.fast = None  # names that are new have columns now, and predictions may come to them
+                self.input.fit_state(self.learner, self.state, (), records.width)
+            return self.input.as_block(records, labels.array(y))
+
+    @exclusive
+    def learn_block(
+        self,
+        block: Block,
+        late: int = 0,
+        tasks: Sequence[Hashable] = (),
+        length: int | None = None,
+        asking: Asking | None = None,
+    ) -> Rounds:
+        """Predict and then learn each record of a validated block; see :class:`StreamModel`."""
+        if block.y is None:
+            raise ValueError("records without labels can be predicted, not learned")
+        with all_or_nothing(self.input, self.fitted):
+            records = self.input.read_block(block, not self.fitted)
+            labels = self._labels_copied()
+            return self._learn(records, labels, labels.values(block.y), tasks, late, length, asking)
+
+    def _labels_copied(self) -> Labels:
+        """The labels known, as a copy."""
+        return self.settings.labels(None if self.labels is None else self.labels.inside)
+
+    def _learn(
+        self,
+        records: Records,
+        labels: Labels,
+        values: NDArray[Any],
+        tasks: Sequence[Hashable],
+        late: int,
+        length: int | None,
+        asking: Asking | None,
+    ) -> Rounds:
+        if late < 0:
+            raise ValueError(f"late must be at least 0 rounds, got {late!r}")
+        state, codes = self._numbered(records, tasks, length)
+        self.fast, self.labels = None, labels
+        asker = None if asking is None else asking(state)
+        last = max(len(values) - late, 0)
+        inside = labels.learn(values, last)
+        asks = () if asker is None else (asker,)
+        moves = self.learner.update_many(state, records.rows, codes, inside.y, last, *asks)
+        asked = np.ones(len(values), bool) if asker is None else asker.answer > 0
+        noted = self.learner.noted(state, moves)
+        weights = None if noted.lengths is None else ViewWeights(noted.names, noted.ends, noted.lengths)
+        return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked, noted.stored, noted.evicted, weights)
+
+    def _numbered(
+        self, records: Records, tasks: Sequence[Hashable], length: int | None
+    ) -> tuple[Any, NDArray[np.int64]]:
+        """The state with room for all these tasks, and the number of each record's, looked up once if known."""
+        roomy = self.fitted and not tasks and self.input.has_room(self.state, records.width)
+        codes = self.state.tasks.codes_of_known(records.task) if roomy else None
+        if codes is not None:
+            return self.state, codes
+        distinct, places = occurring(records.task)
+        if roomy:
+            numbers = self.state.tasks.find(distinct)
+            if numbers.min(initial=0) >= 0:
+                return self.state, numbers[places]
+        state = self._state_with([*tasks, *distinct] if tasks else distinct, records, length)
+        return state, state.tasks.find(distinct)[places]
+
+    def _state_with(self, tasks: Sequence[Hashable], records: Records, length: int | None = None) -> Any:
+        """The state with room for these tasks and records, made if there is none."""
+        if self.state is None:
+            self.state = self.input.init_state(self.learner, tasks, records, length)
+            return self.state
+        self._refuse_unseen(tasks)
+        self.input.fit_state(self.learner, self.state, tasks, records.width)
+        return self.state
+
+    def _refuse_unseen(self, tasks: Sequence[Hashable]) -> None:
+        """Refuse tasks that were never seen, if the parameters say so."""
+        if self.settings.new_task == "raise":
+            unseen = self.state.tasks.new_among(tasks)
+            if unseen:
+                raise ValueError(f"task {unseen[0]!r} was never seen and new_task is 'raise'")
+
+    @exclusive
+    def skip_unlabelled(self, rounds: int = 1) -> None:
+        """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
+        if self.fitted:
+            self.learner.skip_unlabelled(self.state, rounds)
+
+    @exclusive
+    def inform(self, chance: Any) -> None:
+        """Bring what an asker's chance holds of a learned relation up to date."""
+        self.learner.inform(self.state, chance)
+
+    # -- predicting -----------------------------------------------------------------------------------------------
+
+    @exclusive
+    def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
+        """The predicted label of each record."""
+        records = self.input.read(X, task, self.known_tasks)
+        return np.asarray(self.label_kind.labels(self._margins(records, self.settings.decider)))
+
+    @exclusive
+    def decision_function(self, X: Any, task: Any = None) -> Margins:
+        """The margin of each record, columns as ``classes_`` where there are several."""
+        return self.label_kind.decision(self._margins(self.input.read(X, task, self.known_tasks)))
+
+    @exclusive
+    def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The probability of each label, columns as ``classes_``."""
+        return self._probabilities(self.input.read(X, task, self.known_tasks))
+
+    @exclusive
+    def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The variance of each record's margin, by what was learned."""
+        return self._variances(self.input.read(X, task, self.known_tasks))
+
+    def _probabilities(self, records: Records) -> NDArray[np.float64]:
+        margins, labels = self._margins(records), self.label_kind
+        if not self.learner.has_variances:
+            return labels.probabilities(margins, self.log_odds)
+        z = margins / np.sqrt(LABELS_VARIANCE + self._variances(records))
+        return labels.columns(_normal(-z), _normal(z))  # type: ignore[attr-defined, no-any-return]
+
+    def _margins(self, records: Records, learner: StreamLearner | None = None) -> Margins:
+        """Margins of the outside; of those that know only their sign if the learner is the decider."""
+        labels = self.label_kind
+        margins = np.asarray(labels.shift + labels.factor * self._inside(records, learner or self.learner))
+        return margins if records.shape is None else margins.reshape(records.shape)
+
+    def _inside(self, records: Records, learner: StreamLearner) -> Margins:
+        codes, unseen = self._codes(records)
+        return np.asarray(learner.score_any(self.state, records.rows, codes, unseen))
+
+    def _codes(self, records: Records) -> tuple[NDArray[np.int64], list[Hashable]]:
+        """The number of each record's task, -1 for one that was never seen, and the labels of these in order."""
+        distinct, places = occurring(records.task)
+        self._refuse_unseen(distinct)
+        numbers = self.state.tasks.find(distinct)
+        if numbers.min(initial=0) < 0:
+            tabular.refuse_twins([distinct[i] for i in np.flatnonzero(numbers < 0).tolist()], self.state.tasks.numbers)
+        codes = numbers[places]
+        return codes, [distinct[place] for place in places[codes < 0]]
+
+    def _variances(self, records: Records) -> NDArray[np.float64]:
+        codes, unseen = self._codes(records)
+        return np.asarray(self.learner.variances(self.state, records.rows, codes, unseen))
+
+    # -- streams --------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def predict_pending(self, block: Block) -> Rounds:
+        """Predict a validated block whose labels come later; margins are 0 before anything is learned."""
+        margin = self.decide_block(block) if self.fitted else np.zeros(len(block))
+        return Rounds(margin, np.zeros(len(block), bool), np.ones(len(block), bool))
+
+    @exclusive
+    def decide_block(self, block: Block) -> Margins:
+        """The margin of each record of a validated block; nothing is learned."""
+        return self._margins(self.input.read_block(block, first=False))
+
+    @exclusive
+    def predict_block(self, block: Block) -> BlockPredictions:
+        """The prediction for each record of a validated block; nothing is learned."""
+        records, labels = self.input.read_block(block, first=False), self.label_kind
+        margins = self._margins(records)
+        probability = labels.probability(margins, self.log_odds)
+        if self.learner.has_variances and probability is not None:
+            probability = _normal(margins / np.sqrt(LABELS_VARIANCE + self._variances(records)))
+        task = block.tasks if self.learner.has_tasks else None
+        return BlockPredictions(task, labels.labels(margins), labels.strength(margins), probability)
+
+    def empty_trace(self, n: int) -> NDArray[Any]:
+        """Room for what is kept of n predictions until they are judged."""
+        return self.label_kind.empty_trace(n)
+
+    def trace_rows(self, margin: Margins, label: Any) -> NDArray[Any]:
+        """Rows to keep of predictions until they are judged, see :meth:`make_trace`."""
+        return self.label_kind.trace_rows(margin, label, self.log_odds)
+
+    def make_trace(self, rows: NDArray[Any], label: NDArray[Any], rounds: Mapping[str, Any]) -> Trace:
+        """The trace of rounds of which these rows were kept."""
+        return self.label_kind.make_trace(rows, label, self.log_odds, dict(rounds))
+
+    # -- one record at a time -------------------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, y: Any, task: Hashable = None) -> None:
+        """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
+        lock = self.lock
+        lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
+        try:
+            labels = None if self.fast is None else self.fast.learn(x, y, task, self.labels)
+            if labels is None:
+                self._learn_one(x, y, task)
+            else:
+                self.labels = labels
+        finally:
+            lock.release()
+
+    def _learn_one(self, x: Any, y: Any, task: Hashable) -> None:
+        self.fast = None
+        labels = self.label_kind.with_one(y)
+        inside = labels.value(y)
+        with all_or_nothing(self.input, self.fitted):
+            row, width, task = self.input.read_one(x, task, self.known_tasks, learning=True)
+            known = self.state is not None and task in self.state.tasks.numbers
+            if not (known and self.input.has_room(self.state, width)):
+                self._state_with([task], Records(row, width, np.zeros(0)))
+        self.labels = labels
+        self.learner.update_one(self.state, row, self.state.tasks.numbers[task], inside)
+        self._open_fast_lane()
+
+    def _open_fast_lane(self) -> None:
+        """Prepare rounds of dictionaries in which nothing is new, once the model has stayed the same for some time."""
+        numbers = self.input.numbers
+        call = None if numbers is None else self.learner.bound_call(self.state, numbers)
+        if call is not None:
+            self.fast = FastLane(self.learner, self.state, call)
+
+    def decide_one(self, x: Any, task: Hashable = None) -> Any:
+        """The margin of one record as it is outside; something has been learned."""
+        lock = self.lock
+        lock.acquire()
+        try:
+            return self._decide_one(x, task, self.settings.learner)
+        finally:
+            lock.release()
+
+    def _decide_one(self, x: Any, task: Hashable, learner: StreamLearner) -> Any:
+        fast, labels = self.fast, self.label_kind
+        margin = math.nan if fast is None else fast.score(x, task)
+        if margin != margin:
+            margin = self._margin_of_one(x, task, learner)
+        return labels.shift + labels.factor * margin
+
+    def _margin_of_one(self, x: Any, task: Hashable, learner: StreamLearner) -> Any:
+        """The margin of one record of which nothing is known, on the scale of the inside."""
+        row, _, task = self.input.read_one(x, task, self.known_tasks, learning=False)
+        number = self.state.tasks.numbers.get(task)
+        if number is not None:
+            self._open_fast_lane()
+            return learner.score_one(self.state, row, number)
+        self._refuse_unseen([task])
+        tabular.refuse_twins([task], self.state.tasks.numbers)
+        return learner.score_any(self.state, row, _UNSEEN, [task])[0]
+
+    def predict_one(self, x: Any, task: Hashable = None) -> Any:
+        """The label of one record; None, of a number 0.0, before anything is learned."""
+        lock = self.lock
+        lock.acquire()
+        try:
+            if self.state is None:
+                return self.label_kind.unlearned
+            return self.label_kind.label(self._decide_one(x, task, self.settings.decider))
+        finally:
+            lock.release()
+
+    @exclusive
+    def predict_proba_one(self, x: Any, task: Hashable = None) -> dict[Any, float]:
+        """The probability of each label of one record; empty before anything is learned."""
+        if self.state is None:
+            return {}
+        row, width, task = self.input.read_one(x, task, self.known_tasks, learning=False)
+        tasks = np.empty(1, object)
+        tasks[0] = task
+        found = self._probabilities(Records(row, width, tasks))[0]
+        return dict(zip(self.label_kind.ordered, map(float, found), strict=True))
+
+    # -- files ----------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything there is to keep, as data with a JSON form and named arrays."""
+        if self.state is None:
+            return {}, {}
+        state, arrays = self.learner.dump(self.state)
+        noted, more = self.input.to_saved()
+        data = {"state": state, **noted, "labels": self.label_kind.inside}
+        if self.learner.has_tasks:
+            data["tasks"] = self.state.tasks.labels
+        return data, arrays | more
+
+    @exclusive
+    def from_saved(self, data: Mapping[str, Any], arrays: Arrays) -> None:
+        """Undo :meth:`to_saved`."""
+        if data:
+            own = {name: array for name, array in arrays.items() if not name.startswith("encoder.")}
+            state = self.input.restore_state(self.learner, data, own)
+            self.state, self.labels = state, self.settings.labels(data["labels"])
+            self.input.from_saved(data, arrays, state)
+
+
+class FastLane:
+    """Rounds of dictionaries whose names and task are known, everything else being looked up once.
+
+    Good while the state keeps its model, and no parameter is set; whatever else may be new is seen here.
+    """
+
+    __slots__ = ("_at", "_call", "_learn", "_names", "_predict", "_relation", "_state", "_tasks", "_warn_if_frozen")
+
+    def __init__(self, learner: Any, state: Any, call: BoundCall) -> None:
+        self._state, self._call, self._tasks = state, call, state.tasks.numbers
+        self._at, self._predict, self._learn, self._names = call.at, call.predict, call.learn, call.names
+        self._warn_if_frozen, self._relation = learner.warn_if_frozen, learner.relation
+
+    def score(self, x: Any, task: Hashable) -> float:
+        """Margin of a record on the scale of the inside; NaN if there may be something new."""
+        i = self._number(x, task)
+        return math.nan if i is None else self._predict(self._at, x, i)
+
+    def _number(self, x: Any, task: Hashable) -> int | None:
+        """The number of a record's task; None if there may be something new."""
+        if type(x) is not dict or self._state.model is not self._call.model:
+            return None
+        try:
+            number: int | None = self._tasks.get(tabular.only_task(self._tasks) if task is None else task)
+        except TypeError:  # what no dictionary can hold
+            return None
+        return number
+
+    def learn(self, x: Any, y: Hashable, task: Hashable, labels: Any) -> Any:
+        """Learn a record; the labels known then, or None, nothing being changed, if there may be something new."""
+        i, state = self._number(x, task), self._state
+        if i is None or len(self._names) > state.features:
+            return None
+        labels = labels.with_one(y)
+        if self._learn(self._at, x, i, labels.value(y)) < 0.0:
+            return None
+        state.rounds += 1
+        self._warn_if_frozen(self._relation, state)
+        return labels
+
+
+def _normal(z: Margins) -> Margins:
+    """The standard normal distribution function."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(z))

@@ -1,0 +1,267 @@
+"""Settings: the help, range and option of a field, written once, in its metadata.
+
+``field`` puts a `Setting` into a field's metadata: a sentence of help, the range, and the name of the command line's
+option. From there come
+
+* the check of the range when the dataclass is made (`check_fields`; parts do it by themselves), so that
+  ``__post_init__`` is left for what several fields must meet together;
+* the options of ``learn``, ``compare`` and ``fit`` with their types, help and groups;
+* which options go with which choice, and the sentence that refuses an option of no use;
+* the tables of options in ``docs/cli.md``, which ``tools/refresh_options.py`` writes and a test compares.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, Literal, TypeGuard
+
+import numpy as np
+
+#: What the options of a command stand for: words, numbers, several numbers, and names of files.
+Value = bool | int | float | str | tuple[float, ...]
+
+_KEY = "coterie.setting"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The meaning and range of a field, and the option by which commands take it.
+
+    Attributes
+    ----------
+    help : str
+        A sentence or two for the option's help and the documentation, in Markdown.
+    kind : {"number", "whole", "text", "flag"}
+        What it holds; None is allowed beside it where that is the default.
+    above, at_least, at_most, below : number, optional
+        Bounds of a number, which is finite unless ``infinite``.
+    choices : tuple of str
+        The texts there are, if there are only some.
+    words : tuple of str
+        Texts that may stand in a number's place.
+    must : str
+        What the refusal says that the value must do, where that is more than the bounds say.
+    unit : str
+        What a whole number counts.
+    of_class : bool
+        Whether the refusal names the part's class.
+    checked : bool
+        Whether the range is checked when a part is made; else ``__post_init__`` does that.
+    option : str
+        The name of the option, a dash being written as an underscore; none without.
+    metavar : str
+        What stands for the value in help; NAME, N or FILE where it is a text, a whole number or a file.
+    several : bool
+        Whether the option takes several numbers with commas between.
+    file : str
+        What the file holds that the option names, see `coterie.jobs.related`.
+    instead_of : str
+        Another option that says the same, so that both cannot be given.
+    usual : Value, optional
+        What commands take where nothing is said and the field has no default; False for a flag that can only be set.
+    shown : str
+        How help shows the default, where that is no single value.
+
+    Examples
+    --------
+    >>> Setting(kind="whole", at_least=1, unit="support vectors").check("size", 0)
+    Traceback (most recent call last):
+    ValueError: size must be a whole number of support vectors, at least 1, got 0
+    """
+
+    help: str = ""
+    kind: Literal["number", "whole", "text", "flag"] = "number"
+    above: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    infinite: bool = False
+    choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    must: str = ""
+    unit: str = ""
+    of_class: bool = False
+    checked: bool = True
+    option: str = ""
+    metavar: str = ""
+    several: bool = False
+    file: str = ""
+    instead_of: str = ""
+    usual: Value | None = None
+    shown: str = ""
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse a value out of range: ValueError that begins with the name."""
+        if not self._allows(value):
+            raise ValueError(f"{name} must {self.must or self._demand()}, got {value!r}")
+
+    @property
+    def placeholder(self) -> str | None:
+        """What stands for the value in help; None for a flag."""
+        kinds = {"text": "FILE" if self.file else "NAME", "whole": "N", "number": "X", "flag": None}
+        return self.metavar or kinds[self.kind]
+
+    def read(self, name: str, text: str) -> Value:
+        """Return the value that a text stands for.
+
+        Examples
+        --------
+        >>> Setting(several=True).read("share", "0.5"), Setting(several=True).read("share", "0.25,0.5")
+        (0.5, (0.25, 0.5))
+
+        Raises
+        ------
+        ValueError
+            If the text is no number and a number is expected.
+        """
+        if self.kind == "text" or text in self.words:
+            return text
+        try:
+            if self.several:
+                found = tuple(float(each) for each in text.split(","))
+                return found[0] if len(found) == 1 else found
+            return int(text) if self.kind == "whole" else float(text)
+        except ValueError:
+            one = f"a whole number{f' of {self.unit}' if self.unit else ''}" if self.kind == "whole" else "a number"
+            more = ", or one a level with commas between" if self.several else ""
+            words = "".join(f", or {word}" for word in self.words)
+            raise ValueError(f"{name} is {text!r}; expected {one}{more}{words}") from None
+
+    @property
+    def bounded(self) -> bool:
+        """True if some values are out of range."""
+        bounds = (self.above, self.at_least, self.at_most, self.below)
+        return bool(self.choices) or self.kind in ("whole", "flag") or any(bound is not None for bound in bounds)
+
+    def _allows(self, value: object) -> bool:
+        if self.kind == "flag":
+            return isinstance(value, (bool, np.bool_))
+        if self.kind == "text" or (self.words and isinstance(value, str)):
+            return not (self.choices or self.words) or value in (*self.choices, *self.words)
+        if not is_number(value) or (self.kind == "whole" and not isinstance(value, (int, np.integer))):
+            return False
+        return (
+            (self.infinite or -np.inf < value < np.inf)
+            and (self.above is None or value > self.above)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.below is None or value < self.below)
+        )
+
+    def _demand(self) -> str:
+        if self.kind == "flag":
+            return "be True or False"
+        if self.choices:
+            return f"be {either(repr(each) for each in self.choices)}"
+        if self.at_least is not None and self.at_most is not None:
+            return f"lie between {self.at_least:g} and {self.at_most:g}"
+        ends = self.at_most is not None or self.below is not None
+        number = {"whole": "a whole number"}.get(self.kind, "a number" if self.infinite or ends else "a finite number")
+        number += f" of {self.unit}" if self.unit else ""
+        if self.below is not None:
+            number += f" from {self.at_least:g} to below {self.below:g}"
+        elif self.above is not None:
+            number += f" above {self.above:g}" + ("" if self.at_most is None else f" and at most {self.at_most:g}")
+        elif self.at_least is not None:
+            number += f", at least {self.at_least:g}"
+        return f"be {either([*map(repr, self.words), number])}"
+
+
+def either(words: Iterable[str]) -> str:
+    """Join alternatives in a sentence.
+
+    >>> either(["a", "b", "c"])
+    'a, b or c'
+    """
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING, **said: Any) -> Any:
+    """Declare a field of a dataclass with its `Setting`.
+
+    Parameters
+    ----------
+    setting : Setting, optional
+        That of another field with the same meaning.
+    default
+        The field's default; True and False make it a flag.
+    **said
+        Attributes of a `Setting`, which go before those of ``setting``.
+
+    Examples
+    --------
+    >>> @dataclass
+    ... class Size:
+    ...     width: float = field(default=1.0, above=0, help="How wide.")
+    >>> settings_of(Size)["width"].help
+    'How wide.'
+    """
+    if isinstance(default, bool):
+        said = {"kind": "flag", "usual": default} | said
+    elif said.get("choices") or said.get("file"):
+        said = {"kind": "text"} | said
+    known = dataclasses.replace(setting or Setting(), **said)
+    made: Any = dataclasses.field(default=default, metadata={_KEY: known})
+    return made
+
+
+def settings_of(cls: type) -> Mapping[str, Setting]:
+    """Return the settings of the fields of a dataclass, by name, in their order."""
+    known = {each.name: each.metadata.get(_KEY) for each in fields(cls)}
+    return MappingProxyType({name: setting for name, setting in known.items() if setting is not None})
+
+
+def options_of(cls: type) -> dict[str, Setting]:
+    """Return the settings of a dataclass that have an option, by its name, in the order of the fields."""
+    found: dict[str, Setting] = {}
+    for setting in settings_of(cls).values():
+        if setting.option:
+            found.setdefault(setting.option, setting)
+    return found
+
+
+def check_fields(self: object) -> None:
+    """Refuse a dataclass with a value out of the range that its field declares: ValueError naming the field."""
+    for name, label, optional, setting in _checks(type(self)):
+        value = getattr(self, name)
+        if not (optional and value is None) and not (setting.several and isinstance(value, (tuple, list))):
+            setting.check(label, value)
+
+
+def _checks(cls: type) -> list[tuple[str, str, bool, Setting]]:
+    """Return, of each field with a range, its name, its name in refusals, whether it may be None, and its setting."""
+    if cls not in _CHECKS:
+        optional = {each.name: each.default is None for each in fields(cls)}
+        _CHECKS[cls] = [
+            (name, f"{name} of {cls.__name__}" if setting.of_class else name, optional[name], setting)
+            for name, setting in settings_of(cls).items()
+            if setting.checked and setting.bounded
+        ]
+    return _CHECKS[cls]
+
+
+_CHECKS: dict[type, list[tuple[str, str, bool, Setting]]] = {}
+
+
+def check_positive(name: str, value: object) -> None:
+    """Refuse what is not a finite number above 0: ValueError naming it."""
+    Setting(above=0).check(name, value)
+
+
+def check_not_negative(name: str, value: object) -> None:
+    """Refuse what is not a finite number from 0 on: ValueError naming it."""
+    Setting(at_least=0).check(name, value)
+
+
+def check_count(name: str, value: object) -> None:
+    """Refuse what is not a whole number from 1 on: ValueError naming it."""
+    Setting(kind="whole", at_least=1).check(name, value)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell whether it is a number of Python or NumPy; True and False are none."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

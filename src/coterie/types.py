@@ -1,0 +1,61 @@
+"""Types of the records, labels and tasks that users give to estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from numpy.typing import ArrayLike
+
+
+class SparseMatrix(Protocol):
+    """A SciPy sparse matrix or array of any format."""
+
+    @property
+    def shape(self) -> Any:
+        """The numbers of rows and columns."""
+
+    def tocsr(self) -> Any:
+        """Convert to compressed sparse rows."""
+
+
+class RowMatrix(Protocol):
+    """An array or a CSR matrix of records, some rows of which can be taken."""
+
+    @property
+    def shape(self) -> Any:
+        """The numbers of rows and columns."""
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Take some of the rows."""
+
+    def __mul__(self, other: Any, /) -> Any:
+        """Multiply entry by entry."""
+
+
+class Frame(Protocol):
+    """A pandas or Polars frame, or an Arrow table."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns or their names."""
+
+
+class Column(Protocol):
+    """An Arrow array or chunked array."""
+
+    def to_pylist(self) -> list[Any]:
+        """Convert to a list of Python objects."""
+
+
+#: Records, one a row: an array, a sparse matrix, a data frame, an Arrow table or a list of dictionaries.
+Records: TypeAlias = ArrayLike | SparseMatrix | Frame | Sequence[Mapping[str, Any]]
+
+#: Records of several views: a block of records for each, in their order or by name.
+ViewBlocks: TypeAlias = Sequence[Records] | Mapping[str, Records]
+
+#: Labels or numbers to learn: one a record, or a row of several a record.
+Labels: TypeAlias = ArrayLike | Frame | Column
+
+#: The task of each record, any hashable labels.
+Tasks: TypeAlias = ArrayLike | Column | Sequence[Hashable]

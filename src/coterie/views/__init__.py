@@ -1,0 +1,5 @@
+"""Views: the vectors that a record is, one or several of one thing, and learners of several."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

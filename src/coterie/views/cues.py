@@ -1,0 +1,161 @@
+"""The round of the multi-cue learner: a Projectron++ a view, and a passive-aggressive learner of their margins."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.budgets import Projectron
+from coterie.hypotheses.dual import Dual
+from coterie.index import Index
+from coterie.learner import Margins
+from coterie.learners.kernel import KernelLearner
+from coterie.numeric.core.records import Rows
+from coterie.numeric.primal.rules import HingeStep
+from coterie.numeric.primal.stream import Moves
+from coterie.numeric.trees import Arrays, below
+from coterie.numeric.views.forms import as_form, plain_rows
+from coterie.relations import Independent
+from coterie.rules import PassiveAggressive
+from coterie.state import State
+
+from .learner import FEWEST, ViewMoves, ViewRound, by_view, compiled_rule, with_lengths
+from .records import ViewRecords
+
+
+@dataclass
+class CueState:
+    """A learner and a state for every view, and the weights of the views' margins."""
+
+    learners: list[KernelLearner]
+    members: list[State]
+    weights: NDArray[np.float64]
+    names: list[Hashable]
+    dense: bool
+    rounds: int = 0
+
+    tasks: ClassVar[Index] = Index([0])
+    features: ClassVar[int] = 0
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The width of each view."""
+        return tuple(member.features for member in self.members)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(member.nbytes for member in self.members) + self.weights.nbytes
+
+
+class CueLearner(ViewRound):
+    """A kernel learner a view, and a linear learner of their margins above them."""
+
+    def __init__(self, kernels: Any, eta: float, rule: PassiveAggressive) -> None:
+        hinge = compiled_rule(rule)
+        if not isinstance(hinge, HingeStep):
+            raise TypeError(f"rule must be PassiveAggressive, got {rule!r}")
+        self.kernels, self.budget, self._hinge = kernels, Projectron(eta, plus=True), hinge
+
+    def check(self, names: Sequence[Hashable]) -> None:
+        """Refuse views that have not a kernel each: ValueError."""
+        by_view(self.kernels, names)
+
+    def adopt(self, state: CueState) -> None:
+        """Go on with what a learner of other parameters has learned, if these differ in the rule only."""
+        if [each.hypothesis for each in self._learners(state.names)] != [each.hypothesis for each in state.learners]:
+            raise ValueError("kernels and eta cannot change once something is learned: fit anew")
+
+    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> CueState:
+        """The state before the first round."""
+        learners = self._learners(names)
+        members = [learner.init([0], d, dense) for learner, d in zip(learners, widths, strict=True)]
+        return CueState(learners, members, np.zeros(len(names)), list(names), dense)
+
+    def fit_widths(self, state: CueState, widths: Sequence[int]) -> None:
+        """Make room for views so wide."""
+        for learner, member, width in zip(state.learners, state.members, widths, strict=True):
+            learner.fit_tasks(member, [0], width)
+
+    def _learn(self, state: CueState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
+        n, before = len(records), (copy.deepcopy(state.members), state.weights.copy(), state.rounds)
+        moves = Moves(np.zeros(n), np.zeros(n), np.zeros(n))
+        ends, lengths = [], []
+        try:
+            for s in range(last):
+                ahead = s + n - last
+                if ahead != s:
+                    moves.margins[ahead] = self.score(state, records[ahead : ahead + 1])[0]
+                self._round(state, records[s : s + 1], y[s], moves, s, ahead == s)
+                if (s + 1) % FEWEST == 0 or s + 1 == last:
+                    ends.append(s + 1)
+                    lengths.append(np.abs(state.weights))
+        except BaseException:
+            state.members, state.weights, state.rounds = before
+            raise
+        return with_lengths(moves, ends, lengths, len(state.names))
+
+    def _round(self, state: CueState, record: ViewRecords, y: float, moves: Moves, s: int, predicts: bool) -> None:
+        h = self._margins(state, record)[0]
+        moves.own[s] = float(state.weights @ h)
+        if predicts:
+            moves.margins[s] = moves.own[s]
+        views = self._views(state, record)
+        for k in np.flatnonzero(record.present[0]):
+            learner, member = state.learners[k], state.members[k]
+            made = learner.update_many(member, views[k], np.zeros(1, np.int64), np.array([y]))
+            moves.taus[s] += made.taus[0]
+        h = self._margins(state, record)[0]
+        loss, length = 1.0 - y * float(state.weights @ h), float(h @ h)
+        if loss > 0.0 and length > 0.0:
+            tau = min(self._hinge.C, loss / (length + self._hinge.ridge))
+            state.weights += tau * y * h
+            moves.taus[s] += tau
+        state.rounds += 1
+
+    def score(self, state: CueState, records: ViewRecords) -> Margins:
+        """Margins of records; nothing is written."""
+        return np.asarray(self._margins(state, records) @ state.weights)
+
+    def _margins(self, state: CueState, records: ViewRecords) -> Margins:
+        """The margin of each view's learner, 0 for an absent view, shape (n, K)."""
+        codes, views = np.zeros(len(records), np.int64), self._views(state, records)
+        learners = zip(state.learners, state.members, views, strict=True)
+        margins = [learner.score(member, rows, codes) for learner, member, rows in learners]
+        return np.asarray(np.stack(margins, axis=1) * records.present)
+
+    def _views(self, state: CueState, records: ViewRecords) -> list[Rows]:
+        rows, K = as_form(records.rows, state.dense, state.widths), len(state.names)
+        return [plain_rows(rows, K, k) for k in range(K)]
+
+    def _learners(self, names: Sequence[Hashable]) -> list[KernelLearner]:
+        return [KernelLearner(Dual(kernel, self.budget), Independent()) for kernel in by_view(self.kernels, names)]
+
+    def skip_unlabelled(self, state: CueState, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw."""
+        for learner, member in zip(state.learners, state.members, strict=True):
+            learner.skip_unlabelled(member, rounds)
+        state.rounds += rounds
+
+    def dump(self, state: CueState) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays."""
+        arrays: Arrays = {"weights": state.weights}
+        held = []
+        for k, learner in enumerate(state.learners):
+            data, own = learner.dump(state.members[k])
+            held.append(data)
+            arrays |= {f"view{k}.{name}": array for name, array in own.items()}
+        return {"members": held, "dense": state.dense, "rounds": state.rounds}, arrays
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> CueState:
+        """Undo :meth:`dump`."""
+        learners = self._learners(names)
+        members = [
+            learner.restore(data["members"][k], below(arrays, f"view{k}."), [0]) for k, learner in enumerate(learners)
+        ]
+        return CueState(learners, members, arrays["weights"].copy(), list(names), data["dense"], data["rounds"])

@@ -1,0 +1,436 @@
+"""The round for records of several views: a norm over the views, a rule, and weights or support vectors.
+
+The learners are :class:`coterie.learner.StreamLearner` of records that all belong to one task. A view that is absent
+has no part in the round: it adds nothing to the margin and learns nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+from coterie.index import Index
+from coterie.learner import Noted, StreamLearner
+from coterie.numeric.core.points import Kernel
+from coterie.numeric.primal.asking import EVERY
+from coterie.numeric.primal.rules import HingeStep, MistakeStep
+from coterie.numeric.primal.stream import Moves
+from coterie.numeric.trees import Arrays, flatten, rebuild
+from coterie.numeric.views import rounds as primal
+from coterie.numeric.views import walk as dual
+from coterie.numeric.views.forms import ViewRows, as_form, cut
+from coterie.numeric.views.potentials import Potential, Seen
+from coterie.rules import Rule
+from coterie.state import nbytes_of
+
+from .norms import Norm
+from .records import ViewRecords
+
+Margins = NDArray[np.float64]
+
+#: Records of a block in the dual form, at most and at least, and the numbers that a block's kernel values may be.
+MOST, FEWEST, VALUES = 128, 8, 2**23
+#: In the primal form, records between two looks at the weights, at most, and looks at a shorter block, about.
+STRETCH, POINTS = 1024, 64
+
+
+@dataclass
+class ViewState:
+    """The state of a learner of views: a tree of named arrays, the views, and how wide each is."""
+
+    model: Any
+    names: list[Hashable]
+    widths: tuple[int, ...]
+    dense: bool
+    kernels: Sequence[Kernel] = ()
+    rounds: int = 0
+
+    tasks: ClassVar[Index] = Index([0])
+    features: ClassVar[int] = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return nbytes_of(self.model)
+
+
+class ViewMoves(NamedTuple):
+    """The outcome of a run of rounds: :class:`coterie.numeric.primal.stream.Moves`, and the lengths of views' weights.
+
+    ``lengths[i]`` are those of the K views once ``ends[i]`` of the records were learned, shape (m, K).
+    """
+
+    margins: Any
+    own: Any
+    taus: Any
+    ends: Any
+    lengths: Any
+
+
+def with_lengths(moves: Moves, ends: Sequence[int], lengths: Sequence[Any], K: int) -> ViewMoves:
+    """Moves with the lengths that were noted at the ends of pieces."""
+    return ViewMoves(*moves, np.array(ends, np.int64), np.array(lengths, np.float64).reshape(-1, K))
+
+
+class ViewRound(StreamLearner):
+    """A learner of records of several views, which all belong to the same task; a subclass says how it learns.
+
+    Rows are :class:`~coterie.views.ViewRecords`, and in files the names of the views take the place of tasks.
+    """
+
+    has_tasks: ClassVar[bool] = False
+
+    @abstractmethod
+    def check(self, names: Sequence[Hashable]) -> None:
+        """Refuse views that the parameters do not go with: ValueError."""
+
+    @abstractmethod
+    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> Any:
+        """The state before the first round."""
+
+    @abstractmethod
+    def fit_widths(self, state: Any, widths: Sequence[int]) -> None:
+        """Make room for views so wide."""
+
+    @abstractmethod
+    def score(self, state: Any, records: ViewRecords) -> Margins:
+        """Margins of records; nothing is written."""
+
+    @abstractmethod
+    def _learn(self, state: Any, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
+        """Predict and learn records one after the other, those after ``last`` predicted only."""
+
+    def init(
+        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
+    ) -> Any:
+        """None: views have names and widths, see :meth:`init_views`."""
+        return None
+
+    def fit_tasks(self, state: Any, tasks: Sequence[Hashable], features: int) -> None:
+        """Accept any task: there is one."""
+
+    def check_tasks(self, state: Any, tasks: Sequence[Hashable]) -> None:
+        """Accept any task: there is one."""
+
+    def update_many(
+        self, state: Any, rows: ViewRecords, codes: Any, y: Margins, last: int | None = None, asker: Any = EVERY
+    ) -> ViewMoves:
+        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
+
+        Raises
+        ------
+        TypeError
+            For an asker.
+        ValueError
+            If a kernel's values are not finite; nothing is learned.
+        """
+        if asker is not EVERY:
+            raise TypeError("labels of records of several views cannot be asked for: the model must have one view")
+        return self._learn(state, rows, y, len(rows) if last is None else last)
+
+    def update_one(self, state: Any, rows: ViewRecords, i: int, y: float) -> None:
+        """Learn one record."""
+        self._learn(state, rows, np.array([y]), 1)
+
+    def score_any(self, state: Any, rows: ViewRecords, codes: Any, unseen: Sequence[Hashable]) -> Margins:
+        """Margins of records."""
+        return self.score(state, rows)
+
+    def score_one(self, state: Any, rows: ViewRecords, i: int) -> float:
+        """Margin of one record."""
+        return float(self.score(state, rows)[0])
+
+    def weights(self, state: Any) -> list[NDArray[np.float64]]:
+        """The weights that learn, view by view.
+
+        Raises
+        ------
+        AttributeError
+            With kernels, whose features have none.
+        """
+        raise AttributeError("a model with kernels has support vectors, not a weight for every feature")
+
+    def relation_matrix(self, state: Any, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """A⁻¹ of the one task, 1."""
+        return np.ones((1, 1))
+
+    def share(self, state: Any) -> NDArray[np.float64]:
+        """The share of the one task, which has no other to share with: 0."""
+        return np.zeros(1)
+
+    def noted(self, state: Any, moves: ViewMoves) -> Noted:
+        """The lengths of the views' weights."""
+        return Noted(names=tuple(state.names), ends=moves.ends, lengths=moves.lengths)
+
+
+class _NormLearner(ViewRound):
+    """Base of the learners under a norm: the rule, and states in files."""
+
+    def __init__(self, norm: Norm, rule: Any, average: bool) -> None:
+        self.norm = norm
+        self._rule, self._teller = compiled_rule(rule), primal.Mean(1.0) if average else primal.Latest(0.0)
+
+    def skip_unlabelled(self, state: ViewState, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw: the mean goes on."""
+        state.model.potential.clock[0] += rounds
+        state.rounds += rounds
+
+    def dump(self, state: ViewState) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays."""
+        shape, arrays = flatten(state.model)
+        held = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
+        return held | {"rounds": state.rounds}, arrays
+
+
+class ViewLearner(_NormLearner):
+    """A norm over views, weights and a rule joined into one round.
+
+    Parameters
+    ----------
+    norm : SchattenNorm or GroupNorm
+        What makes weights of the sums of moves.
+    rule : Perceptron or PassiveAggressive
+        When and how far to move; the length of a record is ``(2p - 1)‖X‖²`` to it, by how smooth the norm is.
+    average : bool
+        Whether to predict by the mean of the weights before each round.
+
+    Raises
+    ------
+    TypeError
+        If the rule is none of these.
+    """
+
+    def check(self, names: Sequence[Hashable]) -> None:
+        """Accept views of any names."""
+
+    def adopt(self, state: ViewState) -> None:
+        """Go on with what a learner of other parameters has learned, if these differ in rule and average only."""
+        _require_same_norm(self.norm, state.model.potential)
+
+    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
+        """The state before the first round."""
+        store, potential = self.norm.start(widths, dense)
+        return ViewState(primal.Primal(store, potential, self._teller), list(names), tuple(widths), dense)
+
+    def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:
+        """Make room for views so wide."""
+        if tuple(widths) != state.widths:
+            state.model = state.model._replace(store=state.model.store.with_widths(widths))
+            state.widths = tuple(widths)
+
+    def _learn(self, state: ViewState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
+        n, K = len(records), len(state.names)
+        moves = Moves(np.zeros(n), np.zeros(n), np.zeros(n))
+        model, rows = state.model._replace(teller=self._teller), _form(state, records)
+        ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
+        for first in range(0, last, size):
+            end = min(first + size, last)
+            some = slice(first, end + n - last)
+            part = Moves(*(each[some] for each in moves))
+            primal.learn(model, self._rule, cut(rows, K, some.start, some.stop), y[some], end - first, part)
+            ends.append(end)
+            lengths.append(self.lengths(state))
+        state.rounds += last
+        return with_lengths(moves, ends, lengths, K)
+
+    def lengths(self, state: ViewState) -> Margins:
+        """The length of the weights of each view."""
+        return np.asarray(state.model.store.lengths(state.model.potential))
+
+    def score(self, state: ViewState, records: ViewRecords) -> Margins:
+        """Margins of records; nothing is written."""
+        margins = np.zeros(len(records))
+        primal.predict(state.model._replace(teller=self._teller), _form(state, records), margins)
+        return margins
+
+    def weights(self, state: ViewState) -> list[NDArray[np.float64]]:
+        """The weights that learn, view by view."""
+        return list(state.model.store.by_view(state.model.potential, state.widths))
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> ViewState:
+        """Undo :meth:`dump`."""
+        model = rebuild(data["shape"], arrays)
+        return ViewState(model, list(names), tuple(data["widths"]), data["dense"], rounds=data["rounds"])
+
+
+class KernelViewLearner(_NormLearner):
+    """A norm over views and a rule joined into one round in the dual form: support vectors, and products by kernels.
+
+    Parameters
+    ----------
+    norm : SchattenNorm or GroupNorm
+        As there; of a group norm with ``inner=2`` only.
+    kernels : kernel, sequence or mapping of them
+        One for all pairs of views of one space; for views of spaces of their own, one for all or one a view.
+    rule, average
+        As there.
+
+    Raises
+    ------
+    TypeError
+        If the rule is none of those.
+    ValueError
+        If the norm is none that has a dual form.
+    """
+
+    def __init__(self, norm: Norm, kernels: Any, rule: Any, average: bool) -> None:
+        if norm.inner != 2.0:
+            raise ValueError(f"kernels go with inner=2 only, products being all they know, got inner={norm.inner!r}")
+        super().__init__(norm, rule, average)
+        self.kernels = kernels
+
+    def check(self, names: Sequence[Hashable]) -> None:
+        """Refuse views that have not a kernel each: ValueError."""
+        by_view(self.kernels, names)
+
+    def adopt(self, state: ViewState) -> None:
+        """Go on with what a learner of other parameters has learned, if these differ in rule and average only."""
+        _require_same_norm(self.norm, state.model.potential)
+        if list(state.kernels) != by_view(self.kernels, state.names):
+            raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
+
+    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
+        """The state before the first round."""
+        kernels, potential = by_view(self.kernels, names), self.norm.potential(len(names))
+        supports = dual.Supports.empty(widths, dense, len(potential.factor))
+        return ViewState(dual.Expanded(supports, potential, self._teller), list(names), tuple(widths), dense, kernels)
+
+    def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:
+        """Make room for views so wide."""
+        if tuple(widths) != state.widths:
+            state.widths = tuple(widths)
+            state.model = state.model._replace(supports=state.model.supports.with_widths(widths, state.dense))
+
+    def _learn(self, state: ViewState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
+        n, before = len(records), (copy.deepcopy(state.model.potential), state.model)
+        moves = Moves(np.zeros(n), np.zeros(n), np.zeros(n))
+        delay, done = n - last, 0
+        ends, lengths = [], []
+        try:
+            while done < last:
+                done = self._block(state, records, y, done, last, delay, moves)
+                ends.append(done)
+                lengths.append(state.model.potential.lengths())
+        except BaseException:
+            state.model = before[1]._replace(potential=before[0])
+            raise
+        state.rounds += last
+        return with_lengths(moves, ends, lengths, len(state.names))
+
+    def _block(
+        self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves
+    ) -> int:
+        """Learn the records of a block from ``first`` on, as many as memory allows; returns the first that is left."""
+        supports, potential = state.model.supports, state.model.potential
+        n = min(last - first, self._at_once(state, len(supports.coefficients) + MOST))
+        block = _seen(state, records[first : first + n], first)
+        values = later = self._with_all(state, block, block)
+        if delay:
+            pending = records[first + delay : first + delay + n]
+            later = self._with_all(state, _seen(state, pending, first + delay), block)
+        coefficients = np.concatenate([supports.coefficients, np.zeros(n)])
+        pasts = np.concatenate([supports.pasts, np.zeros((n, len(potential.factor)))])
+        some = Moves(moves.margins[first + delay : first + delay + n], *(each[first : first + n] for each in moves[1:]))
+        dual.walk(
+            *(potential, self._teller, self._rule, coefficients, pasts, values), *(later, y[first : first + n], some)
+        )
+        state.model = state.model._replace(supports=supports.with_block(block, coefficients, pasts))
+        return first + n
+
+    def _at_once(self, state: ViewState, supports: int) -> int:
+        """The number of records whose products with so many supports, and with each other, are made at once."""
+        return max(FEWEST, min(MOST, VALUES // (len(state.model.potential.factor) * supports)))
+
+    def _with_all(self, state: ViewState, given: Seen, block: Seen) -> NDArray[np.float64]:
+        """Products of records with the supports, then with those of the block."""
+        supports = state.model.supports.seen
+        return np.concatenate([self._products(state, given, supports), self._products(state, given, block)], axis=1)
+
+    def _products(self, state: ViewState, X: Seen, Z: Seen) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = state.model.potential.products(state.kernels, X, Z, state.widths)
+        if not np.isfinite(values).all():
+            raise ValueError(f"the values of the kernels {state.kernels!r} must be finite, and some are not")
+        return values
+
+    def score(self, state: ViewState, records: ViewRecords) -> Margins:
+        """Margins of records; nothing is written."""
+        supports, margins = state.model.supports, np.zeros(len(records))
+        size = self._at_once(state, len(supports.births) + 1)
+        for first in range(0, len(records), size):
+            values = self._products(state, _seen(state, records[first : first + size], first), supports.seen)
+            some = margins[first : first + size]
+            dual.predict(state.model.potential, self._teller, supports.coefficients, supports.pasts, values, some)
+        return margins
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> ViewState:
+        """Undo :meth:`dump`."""
+        model, kernels = rebuild(data["shape"], arrays), by_view(self.kernels, names)
+        return ViewState(model, list(names), tuple(data["widths"]), data["dense"], kernels, data["rounds"])
+
+
+def by_view(kernels: Any, names: Sequence[Hashable]) -> list[Any]:
+    """The kernel of each view, of one for all, a list in their order, or a mapping by name.
+
+    Raises
+    ------
+    ValueError
+        If there is not one a view.
+    """
+    if isinstance(kernels, Mapping):
+        _same_views(list(kernels), names)
+        return [kernels[name] for name in names]
+    if isinstance(kernels, list):
+        if len(kernels) != len(names):
+            raise ValueError(f"kernels must be one a view: got {len(kernels)} for {len(names)} views")
+        return kernels
+    return [kernels] * len(names)
+
+
+def compiled_rule(rule: Any) -> MistakeStep | HingeStep:
+    """The rule as compiled code takes it: a step at a mistake, or one that reaches a margin.
+
+    Raises
+    ------
+    TypeError
+        If it is another rule, or none.
+    """
+    spec.require_part("rule", rule, "PassiveAggressive()")
+    made = rule.compiled() if isinstance(rule, Rule) else None
+    if not isinstance(made, (MistakeStep, HingeStep)):
+        raise TypeError(f"views cannot move by {rule!r}: give Perceptron() or PassiveAggressive()")
+    return made
+
+
+def _require_same_norm(norm: Norm, potential: Potential) -> None:
+    learned = potential._asdict()
+    for name, value in spec.fields_of(norm).items():
+        if learned[name] != value:
+            raise ValueError(
+                f"{name} cannot change once something is learned, from {learned[name]!r} to {value!r}: fit anew"
+            )
+
+
+def _same_views(given: Sequence[Hashable], names: Sequence[Hashable]) -> None:
+    for name in given:
+        if name not in names:
+            raise ValueError(f"kernels names the view {name!r}: the views are {', '.join(map(repr, names))}")
+    for name in names:
+        if name not in given:
+            raise ValueError(f"kernels has none for the view {name!r}")
+
+
+def _form(state: ViewState, records: ViewRecords) -> ViewRows:
+    """The records as the model keeps them, views that are absent being empty."""
+    return cut(as_form(records.rows, state.dense, state.widths), len(state.names), 0, len(records))
+
+
+def _seen(state: ViewState, records: ViewRecords, first: int) -> Seen:
+    """Records as kernels need them, the first of them coming ``first`` rounds from now."""
+    return Seen(_form(state, records), records.present, state.rounds + first + np.arange(len(records)))

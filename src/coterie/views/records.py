@@ -1,0 +1,156 @@
+"""Records of several views of one thing, and the views by name."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.records import Csr
+
+from .vocabularies import HashedVocabulary, Vocabulary, concatenated
+
+
+@dataclass(frozen=True)
+class ViewRecords:
+    """Records of several views, checked: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``.
+
+    ``views`` are theirs, where they were read from a file.
+    """
+
+    rows: Any
+    present: NDArray[np.bool_]
+    views: Views | None = None
+
+    def __len__(self) -> int:
+        return len(self.present)
+
+    def __getitem__(self, span: slice) -> ViewRecords:
+        from coterie.numeric.views.forms import cut
+
+        first, last, _ = span.indices(len(self))
+        return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last], self.views)
+
+    def joined(self, below: ViewRecords) -> ViewRecords:
+        """These records and those after them."""
+        from coterie.numeric.views.forms import stack
+
+        return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]), self.views)
+
+    def alone(self, name: Hashable) -> ViewRecords:
+        """The records as one of the views, by name, shows them."""
+        if self.views is None:
+            raise ValueError(f"view {name!r} cannot be taken apart from records whose views have no names")
+        from coterie.numeric.views.forms import alone
+
+        k = self.views.place(name)
+        rows = alone(self.rows, len(self.views), k)
+        return ViewRecords(rows, self.present[:, k : k + 1], Views([name], [self.views.widths[k]]))
+
+
+class Views:
+    """The views of one thing by name, how wide each is, and where records are dictionaries, their feature names.
+
+    Parameters
+    ----------
+    names : sequence of labels
+        The views.
+    widths : sequence of int
+        How many features each has; 0 where nobody has seen it.
+    words : sequence of Vocabulary, optional
+        The feature names of each; the same object for all where all views lie in one space.
+
+    Examples
+    --------
+    >>> Views(["audio", "video"], [12, 400]).place("video")
+    1
+    """
+
+    def __init__(
+        self, names: Iterable[Hashable], widths: Iterable[int], words: Sequence[Vocabulary] | None = None
+    ) -> None:
+        self.names = list(names)
+        self.widths = list(widths)
+        self.words = words
+        self._places = {name: k for k, name in enumerate(self.names)}
+        if len(self._places) != len(self.names) or not self.names:
+            raise ValueError(f"views must be one name a view, each once, got {self.names!r}")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def place(self, name: Hashable) -> int:
+        """The number of the view of this name.
+
+        Raises
+        ------
+        ValueError
+            If there is none of this name.
+        """
+        if name not in self._places:
+            shown = ", ".join(map(repr, self.names))
+            raise ValueError(f"view {name!r} is unknown: the views are {shown} (views= names them from the start)")
+        return self._places[name]
+
+    def sizes(self) -> list[int]:
+        """The number of feature names of each view, for :meth:`shorten`."""
+        return [len(words) for words in self.words or ()]
+
+    def shorten(self, sizes: Sequence[int]) -> None:
+        """Forget the feature names that came after these."""
+        for words, size in zip(self.words or (), sizes, strict=True):
+            words.shorten(size)
+        if self.words is not None:
+            self.widths = list(sizes)
+
+    def records(self, records: Sequence[Mapping[Hashable, Any]], grow: bool) -> ViewRecords:
+        """Dictionaries of dictionaries; a view without a key, or None, is absent."""
+        K = len(self)
+        present = np.zeros((len(records), K), bool)
+        parts = [_NOTHING] * (len(records) * K)
+        for t, record in enumerate(records):
+            for name, features in record.items():
+                k = self.place(name)
+                if features is not None:
+                    if not isinstance(features, Mapping):
+                        raise TypeError(f"view {name!r} of a record is a dictionary of features, got {features!r}")
+                    present[t, k], parts[t * K + k] = True, _in_order_of_features(self._encode(k, features, grow))
+        if grow and self.words is not None:
+            self.widths = [len(words) for words in self.words]
+        return ViewRecords(concatenated(parts), present)
+
+    def _encode(self, k: int, features: Mapping[str, Any], grow: bool) -> Csr:
+        if self.words is None:
+            raise ValueError("the model learned from arrays: give blocks, not dictionaries of features")
+        return self.words[k].record(features, grow)
+
+    def to_json(self) -> dict[str, Any]:
+        """The views as data for :func:`view_from_json`."""
+        words = self.words or []
+        shared = len(words) > 1 and all(each is words[0] for each in words)
+        kept = [list(each.numbers) for each in (words[:1] if shared else words)]
+        return {"views": self.names, "widths": self.widths, "words": kept, "shared": shared}
+
+
+def view_from_json(data: Mapping[str, Any]) -> Any:
+    """The vocabulary, or the views, that gave these data."""
+    if "views" in data:
+        return _views_from_json(data)
+    return Vocabulary(data["names"]) if "names" in data else HashedVocabulary(data["bits"])
+
+
+def _views_from_json(data: Mapping[str, Any]) -> Views:
+    words = [Vocabulary(names) for names in data["words"]]
+    words = words * len(data["views"]) if data["shared"] else words
+    return Views(data["views"], data["widths"], words or None)
+
+
+_NOTHING = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
+
+
+def _in_order_of_features(row: Csr) -> Csr:
+    order = np.argsort(row.features, kind="stable")
+    return Csr(row.values[order], row.features[order], row.starts)

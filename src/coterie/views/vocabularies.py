@@ -1,0 +1,188 @@
+"""Vocabularies, which make vectors of dictionaries of features: by their names, or by hashes of these."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from struct import Struct
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.dictionaries import PLAIN, read
+from coterie.numeric.core.fields import LARGEST_VALUE
+from coterie.numeric.core.hashing import feature_hash
+from coterie.numeric.core.records import Csr
+
+
+class Vocabulary:
+    """Turns dictionaries into records: every feature name gets a column of its own, in order of first appearance.
+
+    Numbers and booleans are taken as they are under their name; a string is the feature ``name=value`` with value 1.
+
+    Examples
+    --------
+    >>> Vocabulary().record({"price": 2.5, "colour": "red"}, grow=True)
+    Csr(values=array([2.5, 1. ]), features=array([0, 1], dtype=int32), starts=array([0, 2]))
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.numbers: dict[str, int] = {name: j for j, name in enumerate(names)}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def shorten(self, names: int) -> None:
+        """Forget the names after the first so many."""
+        while len(self.numbers) > names:
+            self.numbers.popitem()
+
+    def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
+        """One record as a block of one; new names are added if it may grow, else left out."""
+        plain = self._plain(features, grow) if type(features) is dict else None
+        if plain is not None:
+            return plain
+        names, values = _numbers(features)
+        if grow:
+            self._number(names)
+        found = _integers([self.numbers.get(name, -1) for name in names], len(values))
+        columns = found[found >= 0]
+        return Csr(values[found >= 0], columns, _one_record(len(columns)))
+
+    def _plain(self, features: dict[str, Any], grow: bool) -> Csr | None:
+        """One record of plain numbers as a block of one; None if there is anything else."""
+        values, columns = np.empty(len(features)), np.empty(len(features), np.int32)
+        known = read(features, self.numbers, values, columns)
+        if grow and 0 <= known < len(values):
+            self._number(features)
+            known = read(features, self.numbers, values, columns)
+        return None if known < 0 else Csr(values[:known], columns[:known], _one_record(known))
+
+    def _number(self, names: Iterable[str]) -> None:
+        known = self.numbers
+        for name in names:
+            if name not in known:
+                known[name] = len(known)
+
+    def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
+        """Several records, in order."""
+        return concatenated([self.record(each, grow) for each in features])
+
+    def to_json(self) -> dict[str, Any]:
+        """The vocabulary as data for :func:`coterie.views.view_from_json`."""
+        return {"names": list(self.numbers)}
+
+
+class HashedVocabulary:
+    """Turns dictionaries into records without keeping a name: features share 2**bits columns by their hash.
+
+    Keys are made as :class:`Vocabulary` makes them and hashed as the readers of files hash theirs.
+
+    Examples
+    --------
+    >>> HashedVocabulary(bits=18).record({"word=free": 1.0}, grow=True).features
+    array([22005], dtype=int32)
+    """
+
+    #: There are no names to have numbers.
+    numbers: ClassVar[None] = None
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def __len__(self) -> int:
+        return int(2**self.bits)
+
+    def shorten(self, names: int) -> None:
+        """Forget names; there are none."""
+
+    def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
+        """One record as a block of one."""
+        names, values = _numbers(features)
+        columns = np.array([feature_hash(name, self.bits) for name in names], np.int32)
+        return Csr(values, columns, _one_record(len(columns)))
+
+    def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
+        """Several records, in order."""
+        return concatenated([self.record(each, grow) for each in features])
+
+    def to_json(self) -> dict[str, Any]:
+        """The vocabulary as data for :func:`coterie.views.view_from_json`."""
+        return {"bits": self.bits}
+
+
+View = Vocabulary | HashedVocabulary
+
+
+def concatenated(parts: Sequence[Csr]) -> Csr:
+    """Several blocks of records as one."""
+    starts = np.cumsum([0, *(len(part.values) for part in parts)])
+    values, features = (np.concatenate(each) for each in zip(*((p.values, p.features) for p in parts), strict=True))
+    return Csr(values, features, starts)
+
+
+@lru_cache(4096)
+def _writer(code: str, n: int) -> Callable[..., None]:
+    """A function that writes so many numbers to an array, quicker than NumPy makes one of few numbers."""
+    return Struct(f"{n}{code}").pack_into
+
+
+def _floats(held: Iterable[Any], n: int) -> NDArray[np.float64]:
+    array = np.empty(n)
+    _writer("d", n)(array, 0, *held)
+    return array
+
+
+def _integers(held: Iterable[int], n: int) -> NDArray[np.int32]:
+    array = np.empty(n, np.int32)
+    _writer("i", n)(array, 0, *held)
+    return array
+
+
+@lru_cache(4096)
+def _one_record(entries: int) -> NDArray[np.int64]:
+    """The beginning and the end of the only record; never written to."""
+    return np.array([0, entries], np.int64)
+
+
+def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
+    """Names and finite values of a dictionary's features."""
+    held = features.values()
+    try:
+        if PLAIN.issuperset(map(type, held)) and sum(map(abs, held)) <= LARGEST_VALUE:
+            return features, _floats(held, len(held))
+    except OverflowError:  # an integer that no float can hold, which is named below
+        pass
+    return _mixed_numbers(features)
+
+
+def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
+    for name, held in features.items():
+        if not _is_usable(held):
+            raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
+        if not (isinstance(held, str) or abs(held) <= LARGEST_VALUE):
+            raise ValueError(f"feature {name!r}: {unusable(float(held))}")
+    pairs = [(f"{name}={held}", 1.0) if isinstance(held, str) else (name, held) for name, held in features.items()]
+    return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
+
+
+def unusable(number: float) -> str:
+    """The reason why a number cannot be learned from: it is not finite, or its square may overflow."""
+    reason = f"beyond the limit of {LARGEST_VALUE:g}" if math.isfinite(number) else "not a finite number"
+    return f"{number!r} is {reason}"
+
+
+def _is_usable(held: Any) -> bool:
+    if isinstance(held, (str, bool, np.bool_)):
+        return True
+    return isinstance(held, numbers.Real) and _is_finite(held)
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an integer that no float can hold
+        return False

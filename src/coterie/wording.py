@@ -1,0 +1,91 @@
+"""Numbers and lists in words for people."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+NONE = "–"
+SPOKEN = {
+    "together": "learning together",
+    "independent": "one model per task",
+    "pooled": "one model for all tasks",
+    "views": "combining the views",
+    "side by side": "one Perceptron on all views side by side",
+}
+_NAMED = 5
+
+
+def percent(rate: float, digits: int = 1) -> str:
+    """Format a rate as a percentage, a dash for nan.
+
+    >>> percent(0.21437)
+    '21.4 %'
+    """
+    return NONE if isnan(rate) else f"{100 * rate:.{digits}f} %"
+
+
+def points(rate: float, digits: int = 1) -> str:
+    """Format a difference of rates in percentage points, without the unit; never "-0.0", a dash for nan.
+
+    >>> points(-0.0001)
+    '0.0'
+    """
+    return NONE if isnan(rate) else f"{100 * rate:z.{digits}f}"
+
+
+def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
+    """List the first names, and the number of the others.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(str(name) for name in names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def counted(n: int, thing: str) -> str:
+    """Join a number and its noun.
+
+    >>> counted(1, "task"), counted(4037, "task")
+    ('1 task', '4,037 tasks')
+    """
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def none_for_nan(value: float) -> float | None:
+    """Return the value, None for nan."""
+    return None if isnan(value) else value
+
+
+def spoken(learner: str) -> str:
+    """The name of a learner in a sentence.
+
+    >>> spoken("pooled"), spoken("share=0.25")
+    ('one model for all tasks', 'share=0.25')
+    >>> spoken("audio alone")
+    'the view audio by itself'
+    """
+    view = learner.removesuffix(" alone")
+    return SPOKEN.get(learner, learner if view == learner else f"the view {view} by itself")
+
+
+def digits_for(difference: float) -> int:
+    """Digits that a difference of rates needs not to vanish: 1 from a tenth of a percentage point on, else 2.
+
+    >>> digits_for(0.012), digits_for(0.0004), digits_for(0.0)
+    (1, 2, 1)
+    """
+    return 1 if abs(difference) >= 0.001 or difference == 0 else 2
+
+
+def digits_of(gain: float, low: float, high: float) -> int:
+    """Digits that a gain, and the end of its interval that is nearer to zero, need not to vanish.
+
+    >>> digits_of(0.012, 0.0003, 0.02), digits_of(0.012, -0.0003, 0.02)
+    (2, 1)
+    """
+    return digits_for(min(gain, low, high, key=abs) if low > 0 or high < 0 else gain)

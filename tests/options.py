@@ -1,0 +1,51 @@
+"""The tables of options in a document, made of what the commands say of their options."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+
+from coterie.cli.app import app
+from coterie.cli.helping import heading_of
+
+COMMANDS = typer.main.get_command(app).commands
+#: A table stands below a comment that says which options it has: all of a command, those under one heading, or those
+#: that another command has not, or not with the same meaning.
+TABLE = re.compile(
+    r"^<!-- options of (?P<name>\w+)(?:: (?P<heading>[\w ]+?)| beside (?P<other>\w+))? -->\n(?:\|.*\n)*", re.M
+)
+
+
+def map_tables(text):
+    """The document with all its tables of options made anew."""
+    return TABLE.sub(lambda found: table(found[0].partition("\n")[0], **found.groupdict()), text)
+
+
+def table(mark, name, heading, other):
+    """The table below a comment."""
+    rows = [row(each) for each in chosen(name, heading, other)]
+    return "\n".join([mark, "| option | |", "|---|---|", *rows]) + "\n"
+
+
+def chosen(name, heading, other):
+    """The options of a table."""
+    known = [] if other is None else [row(each) for each in COMMANDS[other].params]
+    headings = {heading, *(["Arguments"] if heading == "What to read" else [])}
+    for each in COMMANDS[name].params:
+        if (heading is None or heading_of(each) in headings) and row(each) not in known:
+            yield each
+
+
+def row(parameter):
+    """The row of one option: how it is written, its help, and its default."""
+    text, shown = re.fullmatch(r"(.*?)(?:  \[default: (.*)\])?", parameter.help, re.DOTALL).groups()
+    if shown is None and parameter.default not in (None, False):
+        shown = parameter.default
+    words = [*parameter.opts, *parameter.secondary_opts]
+    if parameter.param_type_name == "argument":
+        words = [parameter.metavar + ("..." if parameter.nargs == -1 else "")]
+    elif parameter.metavar:
+        words = [f"{word} {parameter.metavar}" for word in words]
+    written = ", ".join(f"`{word}`" for word in words).replace("|", "\\|")
+    return f"| {written} | {text}{'' if shown is None else f' Default: {shown}.'} |"

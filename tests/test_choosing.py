@@ -1,0 +1,193 @@
+"""Parts say what there is to say of them once: their ranges, and their words and options on the command line."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie import spec
+from coterie.jobs.learner_config import LearnerConfig, learner_options
+from coterie.numeric.primal.rules import MistakeStep
+from coterie.relations.levels import LevelRelation
+from coterie.settings import Setting
+from terminal import refused, rows, run, run_json, write_csv
+
+WHO = ("--task", "user", "--label", "click")
+
+
+@pytest.fixture
+def clicks(tmp_path):
+    return write_csv(tmp_path / "clicks.csv", rows())
+
+
+@pytest.fixture
+def known():
+    """Let parts that a test defines be known to commands for as long as it runs."""
+    before = dict(spec._PARTS)
+    yield
+    spec._PARTS.clear()
+    spec._PARTS.update(before)
+
+
+@pytest.fixture
+def devices(known):
+    @spec.choice("relation", "devices", "what is called alike shares")
+    @spec.part
+    class Devices(LevelRelation):
+        """Tasks whose names begin alike share, M = (1 - reach) I + reach (a block of ones for each letter)."""
+
+        reach: float = spec.field(
+            default=0.5,
+            at_least=0,
+            at_most=1,
+            option="reach",
+            metavar="R",
+            help="How much [devices](relations.md) share.",
+        )
+
+        @property
+        def depth(self):
+            return 1
+
+        def path(self, task):
+            return (task[0],)
+
+        def own(self, depth):
+            return 1.0 - self.reach
+
+        def shared(self, level, members):
+            return self.reach
+
+    return Devices
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_a_relation_brings_its_option_to_the_command_line(devices, clicks, tmp_path):
+    """Nothing but the part itself knows of the word and of the option."""
+    for command in ("learn", "compare", "fit"):
+        said = words(run(command, "--help").stdout)
+        assert "devices (what is called alike shares)" in said
+        assert "--reach R How much devices share. [default: 0.5]" in said
+        assert said.index("How tasks share: --relation") < said.index("--reach R") < said.index("How it learns:")
+    run("learn", clicks, *WHO, "--reach", "0.25", "-q", "--alone", "--model", tmp_path / "m.coterie")
+    assert ct.load(tmp_path / "m.coterie").relation == devices(reach=0.25)
+    told = run_json("compare", clicks, *WHO, "--learner", "reach=0.75", "--learner", "devices,pa1", "-q")
+    assert "relation=Devices(reach=0.75)" in told["parameters"]["reach=0.75"]
+    assert "relation=Devices(reach=0.5)" in told["parameters"]["devices,pa1"]
+
+
+def test_its_option_is_refused_as_all_others_are(devices, clicks):
+    assert refused("learn", clicks, *WHO, "--reach", "2") == "--reach must lie between 0 and 1, got 2.0"
+    message = "--reach cannot be given with relation 'half'"
+    assert refused("learn", clicks, *WHO, "--reach", "0.5", "--relation", "half") == message
+    message = "--share and --reach cannot be given together: no relation takes them all"
+    assert refused("learn", clicks, *WHO, "--reach", "0.5", "--share", "0.5") == message
+    assert "did you mean 'devices'?" in refused("learn", clicks, *WHO, "--relation", "device")
+
+
+def test_a_rule_brings_its_option_to_the_command_line(known, clicks, tmp_path):
+    @spec.choice("rule", "margin")
+    @spec.part
+    class WithMargin:
+        """A step of one wherever y·margin <= wanted."""
+
+        move = "gradient"
+        log_odds = None
+
+        wanted: float = spec.field(default=1.0, above=0, option="wanted", metavar="M", help="The margin wanted.")
+
+        def compiled(self):
+            return MistakeStep(float(self.wanted))
+
+    said = words(run("learn", "--help").stdout)
+    assert "--wanted M The margin wanted. [default: 1]" in said
+    run("learn", clicks, *WHO, "--wanted", "2", "--share", "0.5", "-q", "--alone", "--model", tmp_path / "m.coterie")
+    assert ct.load(tmp_path / "m.coterie").rule == WithMargin(2.0)
+    assert refused("learn", clicks, *WHO, "--wanted", "0") == "--wanted must be a finite number above 0, got 0.0"
+    message = "--wanted does not apply to the rule 'logistic'"
+    assert refused("learn", clicks, *WHO, "--wanted", "2", "--rule", "logistic") == message
+
+
+def test_every_option_of_a_part_is_one_of_the_command_line_and_says_what_it_is():
+    options = {name: setting for group in learner_options().values() for name, setting in group.items()}
+    for role in ("relation", "rule", "loss", "kernel", "budget", "norm"):
+        for choice in spec.choices(role):
+            assert set(choice.options) <= set(options)
+    for name, setting in options.items():
+        assert setting.help.endswith("."), name
+        assert not re.search(r"[{}]", setting.help), name
+        assert setting.placeholder != "X", name
+
+
+def test_a_learner_knows_no_other_options():
+    with pytest.raises(ValueError, match=r"an option of a learner is 'shear'; expected .*; did you mean 'share'\?"):
+        LearnerConfig.of(shear=0.5)
+
+
+@pytest.mark.parametrize(
+    ("setting", "right", "wrong", "message"),
+    [
+        (
+            Setting(above=0),
+            [1, 0.5, np.float32(2)],
+            [0, -1, math.inf, math.nan, True, "1", None],
+            "a finite number above 0",
+        ),
+        (Setting(above=0, infinite=True), [1e-300, math.inf], [0.0, math.nan], "a number above 0"),
+        (Setting(at_least=2), [2, 2.5], [1.9, math.inf], "a finite number, at least 2"),
+        (Setting(at_least=0, below=1), [0, 0.9], [1, -0.1], "a number from 0 to below 1"),
+        (Setting(above=0, at_most=1), [0.1, 1], [0, 1.1], "a number above 0 and at most 1"),
+        (Setting(kind="whole"), [0, -3, np.int64(2)], [1.0, True], "a whole number"),
+        (Setting(kind="whole", at_least=1, unit="rows"), [1], [0, 1.5], "a whole number of rows, at least 1"),
+        (Setting(kind="text", choices=("a", "b")), ["a"], ["c", None, 1], "'a' or 'b'"),
+        (Setting(at_least=2, words=("auto",)), ["auto", 2], ["all", 1], "'auto' or a finite number, at least 2"),
+        (Setting(kind="flag"), [True, np.bool_(False)], [1, None, "yes"], "True or False"),
+    ],
+)
+def test_a_setting_refuses_what_is_out_of_its_range(setting, right, wrong, message):
+    for value in right:
+        setting.check("x", value)
+    for value in wrong:
+        with pytest.raises(ValueError, match=f"^x must be {re.escape(message)}, got {re.escape(repr(value))}$"):
+            setting.check("x", value)
+    with pytest.raises(ValueError, match=r"^x must lie between 1 and 40, got 41$"):
+        Setting(at_least=1, at_most=40).check("x", 41)
+
+
+def test_a_part_checks_its_fields_before_what_it_checks_itself(known):
+    @spec.part
+    class Ordered:
+        low: float = spec.field(at_least=0)
+        high: float | None = spec.field(default=None, at_least=0)
+
+        def __post_init__(self):
+            if self.high is not None and self.high < self.low:
+                raise ValueError("high is below low")
+
+    assert Ordered(1.0).high is None
+    with pytest.raises(ValueError, match="low must be a finite number, at least 0, got -1"):
+        Ordered(-1, -2)
+    with pytest.raises(ValueError, match="high is below low"):
+        Ordered(2, 1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "value"),
+    [
+        (Setting(), "0.5", 0.5),
+        (Setting(several=True), "0.25,0.5", (0.25, 0.5)),
+        (Setting(kind="whole", words=("auto",)), "auto", "auto"),
+        (Setting(kind="whole"), "12", 12),
+        (Setting(kind="text"), "12", "12"),
+    ],
+)
+def test_the_text_of_an_option_is_read_by_what_its_setting_says(setting, text, value):
+    read = setting.read("x", text)
+    assert (type(read), read) == (type(value), value)
