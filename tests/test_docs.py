@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import typer
@@ -94,7 +96,7 @@ def test_every_public_name_is_documented(name):
 def test_every_public_name_has_an_example(name):
     documented = getattr(coterie, name).__doc__
     records = ("Trace", "Comparison", "RidgePath")  # what functions return; theirs have the example
-    assert ">>>" in documented or name in records
+    assert ">>>" in documented or name in records or isinstance(getattr(coterie, name), ModuleType)
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "coterie"])
@@ -185,7 +187,7 @@ def test_the_rule_of_the_guide_works(tmp_path):
     guide = next(block for language, block in FENCED.findall(TEXT[ROOT / "CONTRIBUTING.md"]) if language == "py")
     before = (
         "from typing import NamedTuple\nfrom coterie import MultitaskPerceptron, progressive_validation, spec\n"
-        "from coterie.numeric.generic import when\nfrom coterie.numeric.rules import calls, step\n"
+        "from coterie.numeric.core.generic import when\nfrom coterie.numeric.primal.rules import calls, step\n"
     )
     after = (
         "model = MultitaskPerceptron(rule=LargeMargin(wanted=2.0))\n"
@@ -195,6 +197,7 @@ def test_the_rule_of_the_guide_works(tmp_path):
     run_apart(f"{before}\n\n{guide}\n\n{after}", tmp_path)
 
 
+@pytest.mark.slow
 def test_the_parts_of_the_page_on_extending_work(tmp_path):
     blocks = (block for language, block in FENCED.findall(TEXT[ROOT / "docs" / "extending.md"]) if language == "py")
     run_apart("\n\n".join(blocks), tmp_path)
@@ -208,21 +211,25 @@ def run_apart(code, tmp_path):
     subprocess.run([sys.executable, script], check=True, env=environment, cwd=tmp_path)
 
 
-@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check does it")
+@pytest.mark.slow
+@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
 def test_the_site_needs_no_network():
     foreign = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*https?://[^>]*>|@import|url\([\"']?https?:")
     for path in (*SITE.rglob("*.html"), *SITE.rglob("*.css")):
         assert not foreign.search(path.read_text(encoding="utf-8")), path
 
 
-@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check does it")
+@pytest.mark.slow
+@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
 def test_the_site_has_every_public_name():
     listed = "".join(path.read_text(encoding="utf-8") for path in (SITE / "api").glob("*.html"))
     for name in coterie.__all__:
-        assert f'id="coterie.{name}"' in listed, name
+        kind = "module-" if inspect.ismodule(getattr(coterie, name)) else ""
+        assert f'id="{kind}coterie.{name}"' in listed, name
 
 
-@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check does it")
+@pytest.mark.slow
+@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
 def test_the_site_has_every_example_with_what_it_printed():
     for path in (ROOT / "examples").glob("*.py"):
         page = (SITE / "gallery" / f"{path.stem}.html").read_text(encoding="utf-8")

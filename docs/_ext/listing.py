@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +22,36 @@ KINDS = {
     "Kernels": ("kernels",),
     "Budgets": ("budgets",),
     "Chances of asking": ("asking",),
-    "Evaluation and files": ("streams", "persistence"),
+    "Evaluation and files": ("evaluation", "inputs", "persistence"),
 }
 MODULES = (
+    "coterie.bounds",
     "coterie.budgets",
     "coterie.datasets",
     "coterie.explanation",
     "coterie.report",
     "coterie.spec",
-    "coterie.streams.bounds",
-    "coterie.streams.budget_bounds",
-    "coterie.streams.errors",
-    "coterie.streams.metrics",
-    "coterie.streams.readers",
-    "coterie.streams.second_order_bounds",
-    "coterie.streams.support",
-    "coterie.streams.verdict",
-    "coterie.streams.view_bounds",
+    "coterie.bounds.perceptron",
+    "coterie.bounds.budget",
+    "coterie.inputs.errors",
+    "coterie.evaluation.metrics",
+    "coterie.io",
+    "coterie.io.readers",
+    "coterie.bounds.geometries",
+    "coterie.evaluation.support",
+    "coterie.evaluation.verdict",
+    "coterie.bounds.views",
 )
 
+
+# What `ct.name` reaches without an import of its own.
+SUBMODULES = tuple(name for name in coterie.__all__ if inspect.ismodule(getattr(coterie, name)))
 
 TABLE = ".. autosummary::\n\n{}"
 CLASS = ".. autoclass:: {}\n   :members:\n   :inherited-members: BaseEstimator"
 FUNCTION = ".. autofunction:: {}"
-MODULE = ".. automodule:: {}\n   :members:"
+MODULE = ".. automodule:: {}"
+MEMBERS = "\n   :members:"
 
 
 def kind(name: str) -> str:
@@ -64,16 +71,22 @@ def entry(name: str) -> str:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Each page by name: one for each kind of public names, and one for each module beside them."""
-    missing = {kind(name) for name in coterie.__all__} - {each for kinds in KINDS.values() for each in kinds}
+    """Each page by name: one for each kind of public names, and one for each module beside them.
+
+    A package's page has what the package says of itself: its names are on the pages of kinds or of its modules.
+    """
+    public = [name for name in coterie.__all__ if name not in SUBMODULES]
+    missing = {kind(name) for name in public} - {each for kinds in KINDS.values() for each in kinds}
     if missing:
         raise ValueError(f"docs/_ext/listing.py has no title for what comes from {', '.join(sorted(missing))}")
     for title, kinds in KINDS.items():
-        names = [name for name in coterie.__all__ if kind(name) in kinds]
+        names = [name for name in public if kind(name) in kinds]
         table = TABLE.format("".join(f"   coterie.{name}\n" for name in names))
-        yield kinds[0], headed(title, table, *map(entry, names))
+        packages = [MODULE.format(f"coterie.{each}") for each in kinds if each in SUBMODULES]
+        yield kinds[0], headed(title, *packages, table, *map(entry, names))
     for module in MODULES:
-        yield module, headed(module, MODULE.format(module))
+        is_package = hasattr(import_module(module), "__path__")
+        yield module, headed(module, MODULE.format(module) + ("" if is_package else MEMBERS))
 
 
 def write(name: str, text: str) -> str:
@@ -90,7 +103,9 @@ def write_pages(app: Any, config: Any) -> None:
     names = [write(*page) for page in pages()]
     tree = "\n".join([".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in names)])
     gives = (
-        "``import coterie as ct`` gives all names on the pages of kinds; the modules beside them are imported by name."
+        "``import coterie as ct`` gives all names on the pages of kinds, and the submodules "
+        + ", ".join(f"``ct.{name}``" for name in SUBMODULES)
+        + "; the other modules are imported by name."
     )
     write("index", headed("The interface", gives, tree))
 
