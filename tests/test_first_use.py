@@ -132,7 +132,7 @@ def callers(function):
     """The modules in which a function that has a body for each type is called."""
     call = re.compile(rf"(?<!def )\b{function.__name__}\(")
     modules = [
-        importlib.import_module(f"coterie.numeric.{found.name}") for found in pkgutil.iter_modules(numeric.__path__)
+        importlib.import_module(found.name) for found in pkgutil.walk_packages(numeric.__path__, "coterie.numeric.")
     ]
     knowing = [module for module in modules if vars(module).get(function.__name__) is function]
     return {module.__name__ for module in knowing if call.search(inspect.getsource(module))}
