@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, LearningHypothesis
 from .index import Index
-from .numeric.primal.round import Model
+from .numeric.primal.round import Extent, Model
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
 from .relations.learned import check_size, matrix_of
@@ -63,6 +63,9 @@ class ModelBinding(Binding, Protocol):
 
     def share(self, relation: Any, state: State) -> Matrix:
         """Tell how much of each task's moves is shared with others, from 0 to 1."""
+
+    def extent(self, relation: Any, state: State) -> Extent:
+        """Tell how much of the model's room holds something."""
 
     def from_saved(self, learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, Any]:
         """Undo ``Model.to_saved``; also gives what the state keeps of the relation for these tasks."""
@@ -147,6 +150,11 @@ class ByLevels(Nested):
         state.model = state.model.make_room(i, entries)
 
     @staticmethod
+    def extent(relation: Any, state: State) -> Extent:
+        tasks = len(state.tasks)
+        return Extent(len(state.sharing), tasks if relation.specific else 1, tasks, state.features)
+
+    @staticmethod
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, GroupIndex]:
         return model.with_sharing(model.sharing), GroupIndex(learner.relation, tasks)
 
@@ -179,6 +187,10 @@ class ByColumns(Columnwise):
             state.sharing.fetch(i)
             state.model = state.model.with_sharing(state.sharing.columns)
         state.model = state.model.make_room(i, entries)
+
+    @staticmethod
+    def extent(relation: Any, state: State) -> Extent:
+        return Extent(0, 0, len(state.tasks), state.features)
 
     @staticmethod
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, Any]:
@@ -231,6 +243,10 @@ class ByLearning:
     @staticmethod
     def share(relation: Any, state: State) -> Matrix:
         return mean_share(matrix_of(state.model.sharing))
+
+    @staticmethod
+    def extent(relation: Any, state: State) -> Extent:
+        return Extent(0, 0, len(state.tasks), state.features)
 
     @staticmethod
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, None]:

@@ -176,7 +176,7 @@ class Round(StreamLearner, ABC):
 
     def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        shape, arrays = flatten(self._to_saved(state.model))
+        shape, arrays = flatten(self._to_saved(state))
         return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> State:
@@ -190,9 +190,9 @@ class Round(StreamLearner, ABC):
         model, sharing = self._from_saved(rebuild(data["shape"], arrays), tasks)
         return State(model, Index(tasks), sharing, data["features"], data["dense"], data["rounds"])
 
-    def _to_saved(self, model: Any) -> Any:
-        """The model without what can be made again."""
-        return model
+    @abstractmethod
+    def _to_saved(self, state: State) -> Any:
+        """The model without what can be made again and without room that holds nothing."""
 
     def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         """The whole model of a lean one, and what the relation keeps of these tasks."""
@@ -257,8 +257,8 @@ class Learner(Round):
         if new or features > state.features:
             self._bound.extend(self, state, new, max(features, state.features))
 
-    def _to_saved(self, model: Any) -> Any:
-        return model.to_saved()
+    def _to_saved(self, state: State) -> Any:
+        return state.model.to_saved(self._bound.extent(self.relation, state))
 
     def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         made: tuple[Any, Any] = self._bound.from_saved(self, model, tasks)

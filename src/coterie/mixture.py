@@ -328,7 +328,8 @@ class Mixture(StreamLearner):
     def dump(self, state: MixtureState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
         data, held = zip(*(learner.dump(member) for learner, member in self._members(state)), strict=True)
-        arrays = numbered("members", held) | flatten(state.losses, "losses.")[1] | flatten(state.layer, "layer.")[1]
+        losses = state.losses._replace(tasks=state.losses.tasks[: len(state.tasks)])
+        arrays = numbered("members", held) | flatten(losses, "losses.")[1] | flatten(state.layer, "layer.")[1]
         if len(state.waiting.codes):
             arrays |= flatten(state.waiting, "waiting.")[1]
         return {"members": list(data), "features": state.features, "rounds": state.rounds}, arrays

@@ -10,9 +10,9 @@ import contextlib
 import errno
 import hashlib
 import os
+import secrets
 import stat
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -26,11 +26,22 @@ from . import spec
 #: Files of a higher version are refused.
 VERSION = 1
 
+#: Bytes of a target's name that a temporary name repeats: with what is added it is no longer than a name may be.
+MOST_OF_NAME = 200
+
 #: Parameters of more bytes, such as a mapping of a million tasks, stand in an array: safetensors limits its header.
 HEADER_BYTES = 2**24
 
-#: Arrays of fewer entries are stored as they are, however many of them are zero.
-FEW = 1024
+#: Arrays of fewer entries are stored as they are, however many of them are zero; larger ones are looked through in
+#: pieces, so that what is noted of a piece takes no memory worth mentioning.
+FEW, PIECE = 1024, 2**20
+
+#: What safetensors calls the types of arrays.
+_TYPES = {
+    **{np.dtype(f"{kind}{size}"): f"{kind.upper()}{8 * size}" for kind in "iu" for size in (1, 2, 4, 8)},
+    **{np.dtype(f"f{size}"): f"F{8 * size}" for size in (2, 4, 8)},
+    np.dtype(bool): "BOOL",
+}
 
 _ESTIMATORS: dict[str, type] = {}
 _DOCUMENT, _SPEC = "document", "spec"
@@ -44,31 +55,54 @@ def register(estimator: type) -> type:
     return spec.model(estimator)
 
 
-def save(model: Any, path: str | PathLike[str]) -> None:
+def save(model: Any, path: str | PathLike[str], lock: contextlib.AbstractContextManager[Any] | None = None) -> None:
     """Write a model to one file, completely or not at all.
 
-    It is written to a temporary name beside the target, flushed to the disk and renamed, so that a crash leaves either
-    the old file or the new one.
+    The model is copied with the lock held; all else is done without it, so that learning goes on meanwhile. The copy is
+    written to a temporary name beside the target, flushed to the disk and renamed, so that a crash leaves either the
+    old file or the new one. Equal models give equal files, byte for byte.
 
     Raises
     ------
     TypeError
         If a task, label or parameter has no JSON form.
     OSError
-        If the disk is full or the folder cannot be written; the old file is then untouched.
+        If the disk is full or the folder cannot be written; the old file is then untouched. Of a failure to make the
+        new name last beyond a loss of power, after all else, the message comes with the new file in place.
     """
-    from safetensors.numpy import save as pack
-
-    data, arrays = model.__dump__()
-    described = {"class": type(model).__name__, "parameters": spec.to_json(model.get_params(deep=False))}
+    with lock or contextlib.nullcontext():
+        data, arrays = model.__dump__()
+        parameters = dict(model.get_params(deep=False))
+    described = {"class": type(model).__name__, "parameters": spec.to_json(parameters)}
     written = {_DOCUMENT: msgspec.json.encode(spec.to_json(data)), _SPEC: msgspec.json.encode(described)}
     inline = written.pop(_SPEC) if len(written[_SPEC]) <= HEADER_BYTES else b""
-    held = arrays | {name: np.frombuffer(text, np.uint8) for name, text in written.items()}
-    tensors = _thinned({name: np.ascontiguousarray(array) for name, array in held.items()})
+    arrays = dict(arrays) | {name: np.frombuffer(text, np.uint8) for name, text in written.items()}
+    tensors: Arrays = {}
+    while arrays:  # one at a time, so that of one that is mostly zeros both forms are there for a moment only
+        tensors |= _thinned(dict([arrays.popitem()]))
     metadata = {"format": "coterie", "version": str(VERSION), "spec": inline.decode()}
     metadata["checksum"] = _checksum(metadata, tensors)
     with replacing(path) as file:
-        file.write(pack(tensors, metadata))
+        _write(file, metadata, tensors)
+
+
+def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> None:
+    """Write a safetensors file: the header's length, the header, the arrays one behind the other as they are.
+
+    The library's own writer wants all of it in memory as bytes. Wider types come first, so that every array begins at a
+    multiple of its entries' size.
+    """
+    header: dict[str, Any] = {"__metadata__": metadata}
+    names, at = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name)), 0
+    for name in names:
+        array, begin = tensors[name], at
+        at += array.nbytes
+        header[name] = {"dtype": _TYPES[array.dtype], "shape": array.shape, "data_offsets": [begin, at]}
+    text = msgspec.json.encode(header)
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for name in names:
+        file.write(_bytes(tensors[name]))
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -123,18 +157,38 @@ def _thinned(arrays: Arrays) -> Arrays:
     """The arrays, large ones that are mostly zero by their other entries: not all 2^18 hashed features occur.
 
     ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
+    An array that is stored as it is is not copied.
     """
     kept: Arrays = {}
-    for name, array in arrays.items():
-        bits = array.reshape(-1).view(f"u{array.itemsize}") if array.itemsize in (1, 2, 4, 8) else array.reshape(-1)
-        at = np.flatnonzero(bits) if array.size >= FEW else bits
-        if (array.itemsize + at.itemsize) * len(at) < array.nbytes:
-            at = at.astype(np.min_scalar_type(array.size))
-            parts = {"at": at, "values": array.reshape(-1)[at], "shape": np.array(array.shape, np.int64)}
-            kept |= {f"{name}|{part}": held for part, held in parts.items()}
+    for name, given in arrays.items():
+        array = np.ascontiguousarray(given)
+        thick = array.size < FEW or array.itemsize not in (1, 2, 4, 8)
+        some = array.size if thick else int(np.count_nonzero(_bits(array)))
+        if (array.itemsize + 8) * some < array.nbytes:
+            kept |= {f"{name}|{part}": held for part, held in _nonzero(array, some).items()}
         else:
             kept[name] = array
     return kept
+
+
+def _nonzero(array: NDArray[Any], n: int) -> Arrays:
+    """The n entries that are not zero and their places in the flattened array, and its shape."""
+    at, values, done = np.empty(n, np.min_scalar_type(array.size)), np.empty(n, array.dtype), 0
+    for first in range(0, array.size, PIECE):
+        found = np.flatnonzero(_bits(array)[first : first + PIECE]) + first
+        some = slice(done, done + len(found))
+        at[some], values[some], done = found, array.reshape(-1)[found], some.stop
+    return {"at": at, "values": values, "shape": np.array(array.shape, np.int64)}
+
+
+def _bits(array: NDArray[Any]) -> NDArray[Any]:
+    """A contiguous array as whole numbers that are zero where all bits are."""
+    return array.reshape(-1).view(f"u{array.itemsize}")
+
+
+def _bytes(array: NDArray[Any]) -> memoryview:
+    """The bytes of a contiguous array, where they are."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _filled(tensors: Arrays) -> Arrays:
@@ -152,7 +206,7 @@ def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
     digest = hashlib.sha256(f"{metadata.get('version')} {metadata.get('spec')}".encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype.str} {tensors[name].shape}".encode())
-        digest.update(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8).data)
+        digest.update(_bytes(np.ascontiguousarray(tensors[name])))
     return digest.hexdigest()
 
 
@@ -162,27 +216,32 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     target = Path(path).resolve()  # a link stays one
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    handle, temporary = _temporary(target, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), mode)  # the umask, which only new files are under, may have taken from it
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(_mode(target))
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
 
 
-def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those that the process gives to new files."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
+def _temporary(target: Path, mode: int) -> tuple[int, Path]:
+    """A new file beside the target, open, and its name, ``.NAME.xxxxxxxx``.
+
+    The kernel takes the umask from its permissions; to ask for the umask one would have to set it for all threads.
+    """
+    name = target.name.encode()[:MOST_OF_NAME].decode(errors="ignore")
+    while True:
+        temporary = target.parent / f".{name}.{secrets.token_hex(4)}"
+        with contextlib.suppress(FileExistsError):
+            return os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode), temporary
 
 
 def _sync_folder(folder: Path) -> None:

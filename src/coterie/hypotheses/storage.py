@@ -66,11 +66,9 @@ class Storage:
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
         """Make room for so many rows and features, in another storage where a dense table would become too large."""
-        if table.has_room(rows, features):
-            return table
-        if table.dense:
+        if table.dense:  # whether it has room by chance, as one from a file has not, must not decide
             table = self._changed_over(table, rows * features, dense)
-        return table.fit_features(features).fit_rows(rows)
+        return table if table.has_room(rows, features) else table.fit_features(features).fit_rows(rows)
 
     def of_levels(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
         """Make empty tables of so many groups and of so many tasks."""

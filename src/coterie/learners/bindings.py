@@ -41,8 +41,8 @@ class PairBinding(Binding, Protocol):
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Any:
         """Give the ``sharing`` of tasks that nobody has seen; ValueError where there can be none."""
 
-    def to_saved(self, sharing: Any) -> Any:
-        """Leave out of a ``sharing`` what can be made again."""
+    def to_saved(self, state: State) -> Any:
+        """Give the ``sharing`` without what can be made again, and without room that holds nothing."""
 
     def from_saved(self, relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         """Undo :meth:`to_saved`: what the state keeps of the relation, and ``sharing``."""
@@ -116,8 +116,9 @@ class ByLevels(_Fixed, Nested):
         return levels
 
     @staticmethod
-    def to_saved(sharing: Levels) -> Levels:
-        return sharing
+    def to_saved(state: State) -> Levels:
+        levels: Levels = state.model.sharing
+        return levels.to_saved(len(state.sharing), len(state.tasks))
 
     @staticmethod
     def from_saved(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
@@ -171,7 +172,7 @@ class ByColumns(_Fixed, Columnwise):
         return state.model.sharing
 
     @staticmethod
-    def to_saved(sharing: Any) -> Any:
+    def to_saved(state: State) -> Any:
         return no_columns()
 
     @staticmethod
@@ -264,8 +265,9 @@ class ByLearning:
         warn_if_outgrown(relation, state.model.sharing.relation.status)
 
     @staticmethod
-    def to_saved(sharing: Taught) -> Taught:
-        return sharing
+    def to_saved(state: State) -> Taught:
+        held: Taught = state.model.sharing
+        return held.to_saved(state.model.size)
 
     @staticmethod
     def from_saved(relation: Any, sharing: Taught, tasks: Sequence[Hashable]) -> tuple[None, Taught]:

@@ -53,6 +53,9 @@ class BlockLearner(Round):
         state.rounds += last
         return moves
 
+    def _to_saved(self, state: State) -> Any:
+        return state.model.to_saved(len(state.tasks))
+
     def _moves(self, n: int) -> Any:
         """Room for the outcome of n rounds: the margins predicted first, then what was done."""
         return Moves(np.zeros(n), np.zeros(n), np.zeros(n))
@@ -143,8 +146,8 @@ class BoundLearner(BlockLearner):
         """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
         return mean_share(self.relation_matrix(state))
 
-    def _to_saved(self, model: Any) -> Any:
-        return model._replace(sharing=self._bound.to_saved(model.sharing))
+    def _to_saved(self, state: State) -> Any:
+        return super()._to_saved(state)._replace(sharing=self._bound.to_saved(state))
 
     def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         sharing, given = self._bound.from_saved(self.relation, model.sharing, tasks)

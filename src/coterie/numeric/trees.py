@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .weights.table import Table
+from .weights.table import Part, Table
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -81,18 +81,31 @@ def saved(kind: Any) -> Any:
 
 
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
-    """Split a model into its shape, as plain JSON data, and its arrays by dotted name."""
+    """Split a model into its shape, as plain JSON data, and copies of its arrays by dotted name.
+
+    Of a table that stands in a :class:`Part` only this is copied, so that equal models give equal arrays.
+    """
     fields: dict[str, Any] = {}
     arrays: Arrays = {}
-    for name, held in (model.to_saved() if isinstance(model, Table) else model._asdict()).items():
+    kind, parts = _parts(model)
+    for name, held in parts.items():
         if isinstance(held, tuple):
             fields[name], below = flatten(held, f"{prefix}{name}.")
             arrays |= below
         elif isinstance(held, np.ndarray):
-            arrays[prefix + name] = held
+            arrays[prefix + name] = held if issubclass(kind, Table) else held.copy()
         else:
             fields[name] = held
-    return {"kind": type(model).__name__, "fields": fields}, arrays
+    return {"kind": kind.__name__, "fields": fields}, arrays
+
+
+def _parts(model: Any) -> tuple[type, dict[str, Any]]:
+    """Give the kind of a model and what a file has of it by name; the arrays of tables are copies."""
+    if isinstance(model, Part):
+        return type(model.table), model.table.saved(model.rows, model.features)
+    if isinstance(model, Table):
+        raise TypeError(f"a {type(model).__name__} is saved as a Part, which says how much of it holds something")
+    return type(model), model._asdict()
 
 
 def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:

@@ -398,9 +398,11 @@ class OnlineEstimator(Parameters):
         return self._model.relation_matrix(tasks)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file, completely or not at all; see :func:`coterie.load`."""
-        with self._inner.lock:
-            persistence.save(self, path)
+        """Write the model to one file, completely or not at all; see :func:`coterie.load`.
+
+        Other threads may learn and predict as soon as the model has been copied, while the copy is written.
+        """
+        persistence.save(self, path, self._inner.lock)
 
     # -- beside other models --------------------------------------------------------------------------------------
 

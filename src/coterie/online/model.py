@@ -534,7 +534,7 @@ class OnlineModel:
         noted, more = self.input.to_saved()
         data = {"state": state, **noted, "labels": self.label_kind.inside}
         if self.learner.has_tasks:
-            data["tasks"] = self.state.tasks.labels
+            data["tasks"] = list(self.state.tasks.labels)  # the list goes on growing
         return data, arrays | more
 
     @exclusive

@@ -99,8 +99,9 @@ class Questions:
 
     def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The tasks as JSON data, and the arrays."""
-        held = {name: array for name, array in self.limits._asdict().items() if isinstance(array, np.ndarray)}
-        return {"tasks": self.tasks.labels}, {"clock": self.clock, **held}
+        limits = _without_room(self.limits, len(self.tasks))
+        held = {name: array.copy() for name, array in limits._asdict().items() if isinstance(array, np.ndarray)}
+        return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **held}
 
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Undo :meth:`dump`."""
@@ -119,6 +120,14 @@ def _make_room(limits: Any, tasks: int, rounds: int) -> Any:
         return limits
     need = max(min(int(limits.ends[1]) + rounds, limits.total, limits.width), 1)
     return limits if need <= len(limits.rounds) else _with_ring(limits, roomy(len(limits.rounds), need))
+
+
+def _without_room(limits: Any, tasks: int) -> Any:
+    """The limits with as much as there is of tasks and of labels in the window, the oldest first."""
+    if not hasattr(limits, "held"):
+        return limits
+    limits = limits._replace(held=limits.held[:tasks])
+    return _with_ring(limits, int(limits.ends[1])) if hasattr(limits, "rounds") else limits
 
 
 def _with_ring(limits: Sliding, size: int) -> Sliding:

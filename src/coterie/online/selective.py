@@ -259,8 +259,7 @@ class SelectiveSampling(Parameters):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write model and questions to one file, completely or not at all; see :func:`coterie.load`."""
-        with self._lock:
-            persistence.save(self, path)
+        persistence.save(self, path, self._lock)
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""

@@ -144,7 +144,7 @@ class CueLearner(ViewRound):
 
     def dump(self, state: CueState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays."""
-        arrays: Arrays = {"weights": state.weights}
+        arrays: Arrays = {"weights": state.weights.copy()}
         held = []
         for k, learner in enumerate(state.learners):
             data, own = learner.dump(state.members[k])

@@ -184,7 +184,7 @@ class _NormLearner(ViewRound):
 
     def dump(self, state: ViewState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays."""
-        shape, arrays = flatten(state.model)
+        shape, arrays = flatten(state.model.to_saved(state.widths))
         held = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
         return held | {"rounds": state.rounds}, arrays
 

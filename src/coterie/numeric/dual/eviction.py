@@ -54,6 +54,10 @@ class Queue(NamedTuple):
         """The queue with room for so many support vectors, of tasks in groups of so many levels."""
         return self._replace(later=resized(self.later, (1 + levels, capacity)))
 
+    def to_saved(self, size: int, tasks: int) -> Self:
+        """Leave out room for more than so many support vectors."""
+        return self._replace(later=self.later[:, :size])
+
 
 class PrintedQueue(NamedTuple):
     """The same with (3) as CC12 prints it."""
@@ -71,6 +75,10 @@ class PrintedQueue(NamedTuple):
     def with_room(self, capacity: int, levels: int) -> Self:
         """The queue with room for so many support vectors, of tasks in groups of so many levels."""
         return self._replace(later=resized(self.later, (1 + levels, capacity)))
+
+    def to_saved(self, size: int, tasks: int) -> Self:
+        """Leave out room for more than so many support vectors."""
+        return self._replace(later=self.later[:, :size])
 
 
 def _no_mistakes() -> tuple[Any, Any, Any]:

@@ -56,6 +56,19 @@ class Support(NamedTuple):
         tasks, births, coefficients = flat
         return type(self)(tasks, groups, births, coefficients, self.counts)
 
+    def to_saved(self, size: int) -> Self:
+        """Leave out the slots behind the first so many, which hold nothing."""
+        tasks, births, coefficients = (each[:size] for each in (self.tasks, self.births, self.coefficients))
+        return type(self)(tasks, self.groups[:, :size], births, coefficients, self.counts)
+
+
+@runtime_checkable
+class SlotMemory(Protocol):
+    """A budget's memory that has a place for every slot, or every task."""
+
+    def to_saved(self, size: int, tasks: int) -> Any:
+        """Leave out room for more than so many support vectors and tasks."""
+
 
 class Expansion(NamedTuple):
     """Support vectors, what the budget keeps, how tasks share, and the support vectors' records."""
@@ -65,10 +78,20 @@ class Expansion(NamedTuple):
     sharing: Any
     store: Store
 
+    @property
+    def size(self) -> int:
+        """The number of support vectors."""
+        return int(self.support.counts[SIZE])
+
     def points(self, n: int | None = None) -> Points:
         """The records in the first ``n`` slots, of all support vectors without."""
-        size = int(self.support.counts[SIZE]) if n is None else n
-        return self.store.points(size, self.support.births)
+        return self.store.points(self.size if n is None else n, self.support.births)
+
+    def to_saved(self, tasks: int) -> Expansion:
+        """Leave out room for more support vectors and tasks than there are."""
+        size = self.size
+        memory = self.memory.to_saved(size, tasks) if isinstance(self.memory, SlotMemory) else self.memory
+        return self._replace(support=self.support.to_saved(size), memory=memory, store=self.store.to_saved(size))
 
 
 @runtime_checkable

@@ -127,6 +127,10 @@ class Joined(NamedTuple):
         """The form of the model, by its name."""
         return "primal"
 
+    def to_saved(self, tasks: int) -> Self:
+        """Return the model: it has room for nothing more."""
+        return self
+
     def with_features(self, owner: Codes) -> Self:
         """The model with more features, ``owner`` having the tasks of all."""
         old, D = len(self.owner), len(owner)
@@ -182,6 +186,12 @@ class Rounds(NamedTuple):
     def solver(self) -> Literal["primal", "dual"]:
         """The form of the model, by its name."""
         return "dual"
+
+    def to_saved(self, tasks: int) -> Self:
+        """Leave out room for more rounds than there are."""
+        n = int(self.count[0])
+        of_rounds = ("half", "gamma", "labels", "tasks", "births", "rows")
+        return self._replace(factor=self.factor[:n, :n], **{name: getattr(self, name)[:n] for name in of_rounds})
 
     def with_features(self, owner: Codes) -> Self:
         """The model with more features, ``owner`` having the tasks of all."""

@@ -47,6 +47,11 @@ class Taught(NamedTuple):
             among=resized(self.among, (capacity, capacity)) if evicts else self.among,
         )
 
+    def to_saved(self, size: int) -> Self:
+        """Leave out room for more than so many support vectors."""
+        among = self.among[:size, :size]
+        return self._replace(columns=self.columns[:size], taken=self.taken[:size], among=among)
+
     def with_tasks(self, relation: Any, tasks: int) -> Self:
         """The same for so many tasks, with the state that the relation has for them."""
         return self._replace(columns=resized(self.columns, (len(self.columns), tasks)), relation=relation)

@@ -68,6 +68,10 @@ class Projected(NamedTuple):
         inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
         return self._replace(inverse=inverse, waiting=waiting, spare=spare)
 
+    def to_saved(self, size: int, tasks: int) -> Self:
+        """Leave out room for more than so many support vectors, and what the latest mistake was worked out in."""
+        return self._replace(**_saved_inverse(self.inverse, self.waiting, size))
+
 
 class Projectron(NamedTuple):
     """The same on margin errors too, y·margin < 1 (Projectron++; Orabona, Keshet and Caputo 2008, FOR09 §2.2)."""
@@ -87,6 +91,10 @@ class Projectron(NamedTuple):
         """The budget with room for so many support vectors."""
         inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
         return self._replace(inverse=inverse, waiting=waiting, spare=spare)
+
+    def to_saved(self, size: int, tasks: int) -> Self:
+        """Leave out room for more than so many support vectors, and what the latest mistake was worked out in."""
+        return self._replace(**_saved_inverse(self.inverse, self.waiting, size))
 
 
 class SharedByGroups(NamedTuple):
@@ -138,6 +146,19 @@ class SharedByGroups(NamedTuple):
             above=above,
         )
 
+    def to_saved(self, size: int, tasks: int) -> Self:
+        """Leave out room for more support vectors, tasks and groups than there are."""
+        rows, groups = int(self.taken[0]), len(self.above)
+        return self._replace(
+            raw=self.raw[:rows, :size],
+            owner=self.owner[:rows],
+            row=self.row[:tasks],
+            sums=self.sums[:groups, :size],
+            scaled=self.scaled[:groups, :size],
+            squares=self.squares[:size],
+            **_saved_inverse(self.inverse, self.waiting, size),
+        )
+
     def with_more_rows(self) -> Self:
         """The budget with room for the coefficients of half as many tasks again."""
         rows = max(4, len(self.raw) + len(self.raw) // 2)
@@ -165,6 +186,10 @@ class SharedByTasks(NamedTuple):
         beta = resized(self.beta, (roomy(len(self.beta), tasks), capacity))
         return self._replace(inverse=inverse, waiting=waiting, spare=spare, beta=beta)
 
+    def to_saved(self, size: int, tasks: int) -> Self:
+        """Leave out room for more than so many support vectors and tasks."""
+        return self._replace(beta=self.beta[:tasks, :size], **_saved_inverse(self.inverse, self.waiting, size))
+
 
 def _no_inverse() -> tuple[Matrix, Matrix, Matrix]:
     return np.zeros((0, 0)), np.zeros((2, 0)), np.zeros((4, 0))
@@ -172,6 +197,11 @@ def _no_inverse() -> tuple[Matrix, Matrix, Matrix]:
 
 def _with_room(inverse: Matrix, waiting: Matrix, spare: Matrix, capacity: int) -> tuple[Matrix, Matrix, Matrix]:
     return resized(inverse, (capacity, capacity)), resized(waiting, (2, capacity)), resized(spare, (4, capacity))
+
+
+def _saved_inverse(inverse: Matrix, waiting: Matrix, size: int) -> dict[str, Matrix]:
+    """The inverse of so many support vectors, nothing waiting to be done to it, and room for vectors of their length."""
+    return {"inverse": inverse[:size, :size], "waiting": waiting[:, :size], "spare": np.zeros((4, size))}
 
 
 def _above(paths: Codes) -> Codes:

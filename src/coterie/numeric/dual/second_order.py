@@ -76,6 +76,10 @@ class FullPrimal(NamedTuple):
         """The form of the model, by its name."""
         return "primal"
 
+    def to_saved(self, tasks: int) -> Self:
+        """Return the model: it has room for nothing more."""
+        return self
+
     @property
     def tasks_of_rows(self) -> Codes:
         """The task of each row of W."""
@@ -187,6 +191,13 @@ class Bordered(NamedTuple):
     def solver(self) -> Literal["primal", "dual"]:
         """The form of the model, by its name."""
         return "dual"
+
+    def to_saved(self, tasks: int) -> Self:
+        """Leave out room for more support vectors than there are."""
+        n = int(self.count[0])
+        of_slots = ("alpha", "beta", "labels", "noise", "tasks", "births")
+        arrays = {name: getattr(self, name)[:n] for name in of_slots}
+        return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **arrays)
 
     @property
     def tasks_of_rows(self) -> Codes:

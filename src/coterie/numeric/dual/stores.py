@@ -32,6 +32,10 @@ class DenseStore(NamedTuple):
         """The store with exactly so many slots."""
         return type(self)(*(resized(array, (capacity, *array.shape[1:])) for array in self))
 
+    def to_saved(self, size: int) -> Self:
+        """Leave out the slots behind the first so many, which hold nothing."""
+        return type(self)(*(array[:size] for array in self))
+
     def with_features(self, features: int) -> Self:
         """The store with room for so many features."""
         return self._replace(values=resized(self.values, (len(self.values), features)))
@@ -76,6 +80,12 @@ class SparseStore(NamedTuple):
         squares, lengths = (resized(each, (capacity,)) for each in (self.squares, self.lengths))
         starts = resized(self.starts, (capacity + 1,), self.starts[-1])
         return self._replace(starts=starts, squares=squares, lengths=lengths)
+
+    def to_saved(self, size: int) -> Self:
+        """Leave out the slots behind the first so many, which hold nothing."""
+        end, squares, lengths = int(self.starts[size]), self.squares[:size], self.lengths[:size]
+        starts, values, entries = self.starts[: size + 1], self.values[:end], self.entries[:end]
+        return type(self)(values, entries, starts, squares, lengths, self.width)
 
     def with_features(self, features: int) -> Self:
         """The store with room for so many features."""

@@ -16,6 +16,7 @@ from coterie.numeric.core.generic import when
 from coterie.numeric.weights.table import second
 
 from .round import (
+    Extent,
     Weights,
     Wrapper,
     add,
@@ -54,8 +55,8 @@ class Averaged(AveragedModel):
     def map_models(self, change: Callable[[Any], Any]) -> Averaged:
         return self._replace(model=change(self.model), twin=change(self.twin))
 
-    def to_saved(self) -> Averaged:
-        return self._replace(model=self.model.to_saved(), twin=self.twin.without_sharing())
+    def to_saved(self, extent: Extent) -> Averaged:
+        return self._replace(model=self.model.to_saved(extent), twin=self.twin.to_saved(extent).without_sharing())
 
 
 class AveragedPairs(AveragedModel):
@@ -71,8 +72,8 @@ class AveragedPairs(AveragedModel):
     def map_models(self, change: Callable[[Any], Any]) -> AveragedPairs:
         return self.of(change(self.model), self.clock)
 
-    def to_saved(self) -> AveragedPairs:
-        return self._replace(twin=None)
+    def to_saved(self, extent: Extent) -> AveragedPairs:
+        return self._replace(model=self.model.to_saved(extent), twin=None)
 
 
 @when(prefetch_record, AveragedModel)

@@ -40,6 +40,10 @@ class Faded(NamedTuple):
         """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""
         return self._replace(table=self.table.make_room(rows, entries))
 
+    def part(self, rows: int, features: int) -> Faded:
+        """Name so many rows and features as the part to be saved."""
+        return self._replace(table=self.table.part(rows, features))
+
 
 forward(Faded, locate, claim, reserve, beside, touch, prefetch_row)
 when(held, Faded)(lambda table, place: table.scale[0] * held(table.table, place))

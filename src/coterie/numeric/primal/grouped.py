@@ -17,6 +17,7 @@ from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.weights.table import axpy, dot, prefetch_row, reserve
 
 from .round import (
+    Extent,
     FitTable,
     Model,
     Weights,
@@ -47,6 +48,11 @@ class Levels(NamedTuple):
     members: Any
     spent: Any
     since: Any
+
+    def to_saved(self, groups: int, tasks: int) -> Levels:
+        """Leave out room for further groups and tasks."""
+        of_tasks, of_groups = (each[:tasks] for each in self[:2]), (each[:groups] for each in self[2:])
+        return Levels(*of_tasks, *of_groups)
 
 
 # -- what all kinds with levels have in common ------------------------------------------------------------------------
@@ -86,6 +92,13 @@ class LevelModel(Model):
         return self._replace(
             groups=self.groups.make_room(path[path >= 0], entries),
             tasks=self.tasks.make_room(np.array([i]), entries),
+        )
+
+    def to_saved(self, extent: Extent) -> Self:
+        return self._replace(
+            groups=self.groups.part(extent.groups, extent.features),
+            tasks=self.tasks.part(extent.own, extent.features),
+            levels=self.levels.to_saved(extent.groups, extent.tasks),
         )
 
     def unseen_task_model(self, tasks: int, sharing: Levels) -> Self:

@@ -17,7 +17,7 @@ from coterie.numeric.weights.dense import weights_of
 from coterie.numeric.weights.table import dot
 
 from .laws import FreeTrace, absorb, bordered, padded, revise, scale, update_row
-from .round import FitTable, Model, Weights, adapt, add, add_timed, diagonal, ready, score, skip, summed_margin, tick
+from .round import Extent, FitTable, Model, Weights, adapt, add, add_timed, diagonal, ready, score, skip, summed_margin, tick
 
 
 class Move(NamedTuple):
@@ -242,6 +242,9 @@ class Learned(_LearnedFields, Model):
     def unseen_task_model(self, tasks: int, sharing: Any) -> Learned:
         zeros = np.zeros(tasks, self.table.values.dtype)
         return self._replace(table=self.table._replace(values=zeros, stride=0))
+
+    def to_saved(self, extent: Extent) -> Learned:
+        return self._replace(table=self.table.part(extent.tasks, extent.features))
 
     def weights(self, tasks: int, features: int) -> Weights:
         made: Weights = self.table.rows(tasks, features)

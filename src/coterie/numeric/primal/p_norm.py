@@ -47,6 +47,10 @@ class PNorm(NamedTuple):
         raw, values, powers, weights = (np.zeros((0, features)) for _ in range(4))
         return cls(raw, values, powers, weights, np.zeros((0, 0)), np.zeros(4), sharing)
 
+    def to_saved(self, tasks: int) -> Self:
+        """Return the model: it has room for nothing more."""
+        return self
+
     def grown(self, T: Matrix, p: float, features: int) -> Self:
         """Make the model of the same moves for another T, as many tasks as it has, and so many features: O(K² d)."""
         K, d = self.raw.shape

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,15 @@ when(prefetch_record, object)(lambda model, i, rows, t: None)
 when(prefetch_task, object)(lambda model, i: None)
 
 
+class Extent(NamedTuple):
+    """How much of a model's room holds something: rows of groups, rows of tasks' own weights, tasks, and features."""
+
+    groups: int
+    own: int
+    tasks: int
+    features: int
+
+
 class Model(ABC):
     """The Python side of a model. A method gives another model, which has the same arrays as far as they do."""
 
@@ -146,9 +155,12 @@ class Model(ABC):
     def weights(self, tasks: int, features: int) -> Weights:
         """Write out the weights that predictions use, dense: shape (tasks, features)."""
 
-    def to_saved(self) -> Self:
-        """Leave out what can be made again; :meth:`with_sharing` undoes it."""
-        return self
+    @abstractmethod
+    def to_saved(self, extent: Extent) -> Self:
+        """Leave out room that holds nothing, and what can be made again; :meth:`with_sharing` undoes the latter.
+
+        Tables become :class:`coterie.numeric.weights.table.Part`, and nothing is copied yet.
+        """
 
 
 class Wrapper(Model):
@@ -182,8 +194,8 @@ class Wrapper(Model):
     def weights(self, tasks: int, features: int) -> Weights:
         return np.asarray(self.model.weights(tasks, features))
 
-    def to_saved(self) -> Self:
-        return self.map_models(lambda model: model.to_saved())
+    def to_saved(self, extent: Extent) -> Self:
+        return self.map_models(lambda model: model.to_saved(extent))
 
 
 forward(Wrapper, score, report, ready, add, adapt, tick, skip)

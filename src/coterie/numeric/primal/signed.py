@@ -9,7 +9,7 @@ import numpy as np
 from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.generic import compiled, when
 
-from .round import FitTable, Weights, Wrapper, add, report, score, tick
+from .round import Extent, FitTable, Weights, Wrapper, add, report, score, tick
 
 
 class _SignedFields(NamedTuple):
@@ -26,6 +26,9 @@ class Signed(_SignedFields, Wrapper):
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Signed:
         model = self.model.fit(fit_table, groups, tasks, features, dense)
         return self._replace(model=model, votes=grown(self.votes, len(model.sharing.own)))
+
+    def to_saved(self, extent: Extent) -> Signed:
+        return self._replace(model=self.model.to_saved(extent), votes=self.votes[: extent.tasks])
 
     def unseen_task_model(self, tasks: int, sharing: Any) -> Signed:
         return self._replace(model=self.model.unseen_task_model(tasks, sharing), votes=np.zeros(tasks))

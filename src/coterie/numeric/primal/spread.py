@@ -13,7 +13,7 @@ from coterie.numeric.core.records import begin, end, value
 from coterie.numeric.weights.dense import FeatureMajor, weights_of
 from coterie.numeric.weights.table import axpy, dot, prefetch_row, reserve
 
-from .round import FitTable, Model, Weights, add, add_timed, diagonal, prefetch_record, ready, score, summed_margin
+from .round import Extent, FitTable, Model, Weights, add, add_timed, diagonal, prefetch_record, ready, score, summed_margin
 
 
 class Columns(NamedTuple):
@@ -84,12 +84,12 @@ class Spread(_SpreadFields, Model):
         """Sum over so many rounds the weights before each."""
         return rounds * self.weights(tasks, features) - twin.weights(tasks, features)
 
-    def to_saved(self) -> Spread:
-        return self._replace(columns=no_columns())
+    def to_saved(self, extent: Extent) -> Spread:
+        return self._replace(table=self.table.part(extent.tasks, extent.features), columns=no_columns())
 
     def without_sharing(self) -> Spread:
         """Leave out the columns, which the relation gives again."""
-        return self.to_saved()
+        return self._replace(columns=no_columns())
 
 
 when(prefetch_record, Spread)(lambda model, i, rows, t: prefetch_row(model.table, i, rows, t))

@@ -38,6 +38,10 @@ class DenseMatrix(NamedTuple):
         """The same: arrays have one width, which is known from the first on."""
         return self
 
+    def to_saved(self, widths: Widths) -> Self:
+        """Return the weights: there is room for nothing more."""
+        return self
+
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
         """W, view by view."""
         return list(self.cached.copy())
@@ -68,6 +72,10 @@ class WideMatrix(NamedTuple):
         """The same: arrays have one width, which is known from the first on."""
         return self
 
+    def to_saved(self, widths: Widths) -> Self:
+        """Return the weights: there is room for nothing more."""
+        return self
+
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
         """W, view by view."""
         return list(self.cached.copy())
@@ -96,6 +104,10 @@ class SparseMatrix(NamedTuple):
     def with_widths(self, widths: Widths) -> Self:
         """The weights with room for views so wide."""
         return type(self)(*(grown(array, max(widths)) for array in self))
+
+    def to_saved(self, widths: Widths) -> Self:
+        """Leave out room for more features than there are."""
+        return type(self)(*(array[: max(widths)] for array in self))
 
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
         """W, view by view."""

@@ -43,6 +43,12 @@ class Flat(NamedTuple):
             made.weights[new], made.twin[new] = self.weights[old], self.twin[old]
         return made
 
+    def to_saved(self, widths: Widths) -> Self:
+        """Leave out room for more features than there are."""
+        edges = edges_of(widths)
+        places = np.concatenate([first + np.arange(width) for first, width in zip(self.offsets, widths, strict=True)])
+        return type(self)(self.weights[places], self.twin[places], edges[:-1].copy())
+
     def by_view(self, potential: Group, widths: Widths) -> list[NDArray[np.float64]]:
         """W, view by view."""
         bent = np.sign(self.weights) * np.abs(self.weights) ** (potential.inner - 1.0)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from coterie.numeric.core.generic import compiled, generic, when
 from coterie.numeric.primal.rules import HingeStep, MistakeStep, calls
 
+from .forms import Widths
+
 
 class Latest(NamedTuple):
     """Margins are reported by the current weights; ``means`` is 0, that of no rounds."""
@@ -29,6 +31,10 @@ class Primal(NamedTuple):
     store: Any
     potential: Any
     teller: Any
+
+    def to_saved(self, widths: Widths) -> Primal:
+        """Leave out room for more features than there are."""
+        return self._replace(store=self.store.to_saved(widths))
 
 
 @generic

@@ -71,6 +71,10 @@ class Expanded(NamedTuple):
     potential: Any
     teller: Any
 
+    def to_saved(self, widths: Widths) -> Expanded:
+        """Return the model: it has room for nothing more."""
+        return self
+
 
 @generic
 def report_products(teller: Any, potential: Any, coefficients: Any, pasts: Any, values: Any, products: Any) -> Any:

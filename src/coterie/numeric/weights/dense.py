@@ -32,6 +32,11 @@ class _DenseTable(_Fields, Table):
     sparse: ClassVar[type[Sparse | SparsePairs]] = Sparse
     hashed: ClassVar[type[Hashed | HashedPairs]] = Hashed
 
+    @classmethod
+    @abstractmethod
+    def empty(cls, rows: int, features: int, dtype: str) -> Self:
+        """Make a table of zeros."""
+
     @abstractmethod
     def entries(self) -> Weights:
         """View all that there is room for as an array (rows, features, numbers of a weight)."""
@@ -50,9 +55,12 @@ class _DenseTable(_Fields, Table):
         """Return this table: every weight has a place."""
         return self
 
-    def to_saved(self) -> dict[str, Any]:
-        """Return the fields."""
-        return self._asdict()
+    def saved(self, rows: int, features: int) -> dict[str, Any]:
+        """Copy the weights of so many rows and features."""
+        made = self.empty(rows, features, self.values.dtype.str)
+        held = self.entries()[:rows, :features]
+        made.entries()[: held.shape[0], : held.shape[1]] = held
+        return made._asdict()
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:

@@ -46,9 +46,9 @@ class _HashedTable(_Fields, Table):
         """Return this table: every weight has a place."""
         return self
 
-    def to_saved(self) -> dict[str, Any]:
-        """Return the fields."""
-        return self._asdict()
+    def saved(self, rows: int, features: int) -> dict[str, Any]:
+        """Copy the fields: every place may be that of some row and feature."""
+        return self._replace(values=self.values.copy())._asdict()
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:

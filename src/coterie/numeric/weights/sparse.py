@@ -153,22 +153,27 @@ class _SparseTable(_Fields, Table):
         """Bytes in use: those behind the arena's taken part are none."""
         return int(self._taken().nbytes + sum(array.nbytes for array in self[2:]))
 
-    def to_saved(self) -> dict[str, Any]:
-        """Return the fields: the arena's taken part under one of its two names, of the other its type alone."""
-        return {
-            "values": self.values[:0],
-            "features": self._taken(),
-            "start": self.start,
-            "size": self.size,
-            "count": self.count,
-            "used": self.used,
-            "free": self.free,
-            "room": self.room,
-        }
+    def saved(self, rows: int, features: int) -> dict[str, Any]:
+        """Copy the weights that are not zero, the rows in their order and each in the order of its features.
+
+        So where rows grew, were moved and left gaps, which depends on when room was made, is not in a file. Of the two
+        names of the arena one has its taken part, the other its type alone.
+        """
+        count = np.zeros(rows, np.int32)
+        _count_nonzero(self, count)
+        keys = np.empty(int(count.sum(dtype=np.int64)), np.uint64)
+        _list_nonzero(self, rows, keys)
+        keys.sort()
+        cells = 4 + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
+        made = self.empty(rows, self.values.dtype.str, cells)
+        _make_rows(made, count)
+        _copy_listed(self, keys, made)
+        taken = made._taken()
+        return made._asdict() | {"values": made.values[:0], "features": taken, "room": made.room}
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from what :meth:`to_saved` returned.
+        """Restore a table from what :meth:`saved` returned.
 
         Files of version 0.1 before lists by size have one number in ``used``: free blocks are counted then, on no list.
         """
@@ -425,6 +430,45 @@ def _make_rows(table: Any, count: Any) -> None:
     for row in range(count.size):
         if count[row] > 0:
             _grow_row(table, row, count[row])
+
+
+@no_refcount
+def _is_zero(table: Any, place: Any) -> Any:
+    """Tell whether all numbers of the weight at this place are zero, bit for bit, so that -0.0 is not."""
+    bits = table.features
+    return bits[np.uint64(place)] == 0 and bits[np.uint64(place) + beside(table)] == 0
+
+
+@compiled
+def _count_nonzero(table: Any, count: Any) -> None:
+    """Count the weights of each row that are not zero."""
+    for row in range(count.size):
+        for cell in range(table.start[row], table.start[row] + table.size[row]):
+            place = _line(table) * (cell >> 2) + 2 * (cell & 3)
+            if table.features[place] >= 0 and not _is_zero(table, place + 1):
+                count[row] += 1
+
+
+@compiled
+def _list_nonzero(table: Any, rows: Any, keys: Any) -> None:
+    """List row and feature of the weights that are not zero, the row in the upper half of a number."""
+    n = np.int64(0)
+    for row in range(rows):
+        for cell in range(table.start[row], table.start[row] + table.size[row]):
+            place = _line(table) * (cell >> 2) + 2 * (cell & 3)
+            if table.features[place] >= 0 and not _is_zero(table, place + 1):
+                keys[n] = (np.uint64(row) << np.uint64(32)) | np.uint64(table.features[place])
+                n += 1
+
+
+@compiled
+def _copy_listed(table: Any, keys: Any, other: Any) -> None:
+    """Copy the weights that are listed to another table, in their order, bit for bit."""
+    for key in keys:
+        row, feature = np.int64(key >> np.uint64(32)), np.int64(key & np.uint64(0xFFFFFFFF))
+        source, target = locate(table, row, feature), claim(other, row, feature)
+        other.features[target] = table.features[source]
+        other.features[target + beside(table)] = table.features[source + beside(table)]
 
 
 @compiled

@@ -49,7 +49,7 @@ class Table(ABC):
     #: Every weight has a place, so that more rows or features cost memory whether they are used or not.
     dense: ClassVar[bool]
 
-    #: The names of what :meth:`to_saved` returns.
+    #: The names of what :meth:`saved` returns.
     saved_fields: ClassVar[tuple[str, ...]]
 
     @abstractmethod
@@ -69,13 +69,17 @@ class Table(ABC):
         """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""
 
     @abstractmethod
-    def to_saved(self) -> dict[str, Any]:
-        """Return the arrays and numbers that a file holds."""
+    def saved(self, rows: int, features: int) -> dict[str, Any]:
+        """Copy what a file holds of so many rows and features: the same for equal weights, whatever room there is."""
 
     @classmethod
     @abstractmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from what :meth:`to_saved` returned; its arrays belong to the table from now on."""
+        """Restore a table from what :meth:`saved` returned; its arrays belong to the table from now on."""
+
+    def part(self, rows: int, features: int) -> Part:
+        """Name so many rows and features as the part to be saved."""
+        return Part(self, rows, features)
 
     @property
     @abstractmethod
@@ -85,6 +89,14 @@ class Table(ABC):
     def rows(self, rows: int, features: int) -> Weights:
         """Return the first rows as a dense (rows, features) array."""
         return rows_of(self, rows, features)
+
+
+class Part(NamedTuple):
+    """So much of a table as holds something, in a tree of named tuples that is on its way to a file."""
+
+    table: Table
+    rows: int
+    features: int
 
 
 # -- what a kind has bodies for ----------------------------------------------------------------------------------------
