@@ -7,8 +7,10 @@ of some records, and says again after it has learned more. The records are drawn
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime
 import json
+import pickle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -280,8 +282,12 @@ def test_a_file_of_an_earlier_version_goes_on(name, tmp_path):
     assert type(model).__name__ == EXPECTED[name]["model"].partition("(")[0]
     model.save(tmp_path / "first.coterie")
     assert_same(outcome(model, form), expected)
-    assert_same(outcome(ct.load(tmp_path / "first.coterie"), form), expected)
+    stopped = ct.load(tmp_path / "first.coterie")
+    assert_same(outcome(stopped, form), expected)
     model.save(tmp_path / "second.coterie")
     again = ct.load(tmp_path / "second.coterie")
+    for other in (stopped, again, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301
+        other.save(tmp_path / "other.coterie")
+        assert (tmp_path / "other.coterie").read_bytes() == (tmp_path / "second.coterie").read_bytes()
     assert repr(again) == repr(model)
     assert_same({"after": told(again, form)}, {"after": expected.get("after", expected["before"])})

@@ -1,1 +1,9 @@
 """Compiled code: arrays and scalars in, arrays and scalars out."""
+
+from numba.core import config as _config
+
+if _config.DISABLE_JIT:
+    raise ImportError(
+        "coterie cannot run with numba's compiler switched off: unset NUMBA_DISABLE_JIT (and `disable_jit` in numba's "
+        "configuration file)"
+    )

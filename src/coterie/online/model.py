@@ -27,6 +27,7 @@ from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
 from coterie.learner import StreamLearner
 from coterie.numeric.primal.calls import BoundCall
 
+from .forks import whole_in_children
 from .labels import Labels
 
 Arrays = dict[str, NDArray[Any]]
@@ -99,6 +100,7 @@ class OnlineModel:
 
     def __init__(self, source: AnyInput) -> None:
         self.lock = RLock()
+        whole_in_children(self)
         self.parameters: tuple[Any, ...] | None = None
         self.fast: FastLane | None = None
         self.state: Any = None
@@ -129,6 +131,7 @@ class OnlineModel:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
         self.lock, self.fast = RLock(), None
+        whole_in_children(self)
 
     @exclusive
     def replace(self, other: OnlineModel) -> None:

@@ -6,9 +6,11 @@ arguments, so the loop has no flag and no twin for sparse input, and compiled co
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import pickle
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from inspect import signature
@@ -107,12 +109,17 @@ class _Files:
         return pickle.loads(held[len(sources) :]) if held.startswith(sources) else None  # noqa: S301 - we wrote it
 
     def save(self, key: tuple[str, bytes], code: Any) -> None:
-        """Keep the code for these types, whole or not at all."""
+        """Keep the code for these types, whole or not at all: what runs does not depend on it, so a full disk is none."""
         name, sources = key
         target = Path(f"{self._start}.{name}.nbc")
         written = target.with_suffix(f".{uuid.uuid4().hex}")
-        written.write_bytes(sources + dumps(code))  # type: ignore[no-untyped-call]
-        written.replace(target)
+        try:
+            written.write_bytes(sources + dumps(code))  # type: ignore[no-untyped-call]
+            written.replace(target)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                written.unlink(missing_ok=True)
+            _warn_unkept(f"{target.parent}: {error.strerror}")
 
 
 class _Cache(FunctionCache):
@@ -135,6 +142,16 @@ class _Cache(FunctionCache):
         names = [(kind.__module__, kind.__qualname__) for kind in kinds]
         sources = sorted({_sources_for(module) for module, _ in names})
         return _digest(sig, names).hex(), _digest(self._sources, sources, machine, code)
+
+
+@cache
+def _warn_unkept(reason: str) -> None:
+    warnings.warn(
+        f"compiled code is not kept on disk ({reason}), so every process compiles anew: set NUMBA_CACHE_DIR to a "
+        "folder that can be written to",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _digest(*parts: Any) -> bytes:
@@ -176,8 +193,12 @@ def no_refcount_noinline(function: F) -> F:
 def _cached(function: F, **options: Any) -> F:
     options = {"nogil": True} | options
     made: Any = njit(**options)(function)
-    made._cache = _Cache(function)
+    try:
+        made._cache = _Cache(function)
+    except RuntimeError:  # numba's: no folder of those that it tries can be written to
+        _warn_unkept("neither the package's folder nor the user's cache can be written to")
     called = njit(**options | LINKED)(function)  # what compiled code is given instead, not what Python calls
+    made.linked = called  # numba's types of functions refer to them weakly
     made.get_call_template, made.get_overload = called.get_call_template, called.get_overload
     return cast(F, made)
 
