@@ -152,7 +152,7 @@ def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.flo
     """Names and finite values of a dictionary's features."""
     held = features.values()
     try:
-        if PLAIN.issuperset(map(type, held)) and sum(map(abs, held)) <= LARGEST_VALUE:
+        if PLAIN.issuperset(map(id, map(type, held))) and sum(map(abs, held)) <= LARGEST_VALUE:
             return features, _floats(held, len(held))
     except OverflowError:  # an integer that no float can hold, which is named below
         pass
@@ -165,7 +165,7 @@ def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[
             raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
         if not (isinstance(held, str) or abs(held) <= LARGEST_VALUE):
             raise ValueError(f"feature {name!r}: {unusable(float(held))}")
-    pairs = [(f"{name}={held}", 1.0) if isinstance(held, str) else (name, held) for name, held in features.items()]
+    pairs = [(f"{name}={held}", 1.0) if isinstance(held, str) else (name, float(held)) for name, held in features.items()]
     return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
 
 
@@ -178,7 +178,14 @@ def unusable(number: float) -> str:
 def _is_usable(held: Any) -> bool:
     if isinstance(held, (str, bool, np.bool_)):
         return True
-    return isinstance(held, numbers.Real) and _is_finite(held)
+    return _is_real(held) and _is_finite(held)
+
+
+def _is_real(held: Any) -> bool:
+    try:
+        return isinstance(held, numbers.Real)
+    except TypeError:  # abstract classes look for the class in a set, and it cannot be hashed
+        return isinstance(held, (int, float))
 
 
 def _is_finite(number: Any) -> bool:

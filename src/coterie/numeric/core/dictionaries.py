@@ -27,18 +27,28 @@ def _python(name: str, result: Any, *arguments: Any) -> Any:
 _size = _python("PyDict_Size", types.intp, _OBJECT)
 _next_item = _python("PyDict_Next", _FOUND, _OBJECT, types.intp, types.intp, types.intp)
 _get_item = _python("PyDict_GetItemWithError", _OBJECT, _OBJECT, _OBJECT)
-_contains = _python("PySet_Contains", _FOUND, _OBJECT, _OBJECT)
 _as_float = _python("PyFloat_AsDouble", types.float64, _OBJECT)
 _as_integer = _python("PyLong_AsLongLong", types.int64, _OBJECT)
 _error = _python("PyErr_Occurred", _OBJECT)
 _forget_error = _python("PyErr_Clear", types.void)
 
-#: Types of values that are read without any code of Python being run.
-PLAIN = frozenset({float, int, bool, np.float64, np.float32})
-AT_PLAIN = id(PLAIN)
+#: The addresses of the types of values that are read without any code of Python being run, and where they are: to look
+#: for a type in a set of types calls its hash, which may be any code, or none.
+PLAIN = frozenset(map(id, (float, int, bool, np.float64, np.float32)))
+_PLAIN = np.array(list(PLAIN), np.intp)
+AT_PLAIN, _WORD, _KINDS = _PLAIN.ctypes.data, _PLAIN.itemsize, len(_PLAIN)
 
 #: Where an object keeps the address of its type, last of what every object begins with.
 TYPE = object.__basicsize__ - np.dtype(np.intp).itemsize
+
+
+@holds_gil
+def _is_plain(kind: Any, plain: Any) -> Any:
+    """Tell whether a type's address is one of those at ``plain``."""
+    found = False
+    for n in range(_KINDS):
+        found |= word(plain + _WORD * n) == kind
+    return found
 
 
 def room(entries: int) -> Csr:
@@ -59,7 +69,7 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
     k, kind, total = np.uint64(0), 0, 0.0
     while _next_item(record, at, at + 8, at + 16) != 0:
         before, kind = kind, word(item[2] + TYPE)
-        if k == values.size or (kind != before and _contains(plain, kind) != 1):
+        if k == values.size or (kind != before and not _is_plain(kind, plain)):
             return -1
         number = _as_float(item[2])
         total += abs(number)

@@ -1,0 +1,250 @@
+"""Processes: forked while threads learn, spawned, starting together on a cold cache; and Pythons in which nothing can run."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import textwrap
+import weakref
+from pathlib import Path
+
+import pytest
+
+import coterie as ct
+from coterie.numeric.core import generic
+from coterie.numeric.primal import stream
+
+SRC = Path(ct.__file__).parents[1]
+
+
+def run(code, *arguments, timeout=300, **environment):
+    """The outcome of a program in a process of its own."""
+    # a process must not import the package from elsewhere, nor depend on how the tests are run
+    given = {name: held for name, held in os.environ.items() if not name.startswith("NUMBA_")}
+    return subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(code), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env=given | {"PYTHONPATH": str(SRC)} | environment,
+    )
+
+
+def last_line(done):
+    return done.stderr.strip().splitlines()[-1]
+
+
+# -- forks, spawned processes ------------------------------------------------------------------------------------------
+
+#: Two threads learn new names and tasks all the time; the child looks at a model that is whole, and goes on.
+FORKED = """
+import os, signal, sys, threading, time
+import coterie as ct
+
+model, other = ct.MultitaskLogistic(), ct.MultitaskLogistic()
+for each in (model, other):
+    each.partial_fit([{"u": 1.0}], [True], ["z"])
+    each.learn_one({"u": 1.0}, True, task="z")
+    each.predict([{"u": 1.0}], ["z"])
+done = threading.Event()
+
+def learn(each):
+    i = 0
+    while not done.is_set():
+        each.learn_one({f"f{i % 3000}": 1.0, "u": 1.0}, i % 2 == 0, task=f"{i % 500}")
+        if i % 50 == 0:
+            each.partial_fit([{"u": 1.0, f"f{i % 900}": -1.0}], [False], ["z"])
+        i += 1
+
+threads = [threading.Thread(target=learn, args=(each,), daemon=True) for each in (model, model, other)]
+for thread in threads:
+    thread.start()
+codes = []
+for _ in range(int(sys.argv[1])):
+    time.sleep(0.05)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            signal.alarm(60)
+            rounds, tasks = model.state_.rounds, len(model.tasks_)
+            model.learn_one({"u": 1.0, "only here": 1.0}, True, task="only here")
+            margins = other.decision_function([{"u": 1.0}], ["z"])
+            right = model.state_.rounds == rounds + 1 and len(model.tasks_) == len(model.coef_) == tasks + 1
+            code = 0 if right and margins[0] == margins[0] else 2
+        finally:
+            os._exit(code)
+    codes.append(os.waitpid(child, 0)[1])
+before = model.state_.rounds
+time.sleep(0.05)
+assert model.state_.rounds > before, "the parent's threads go on"
+done.set()
+for thread in threads:
+    thread.join()
+print(codes)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_process_forked_while_threads_learn_has_whole_models():
+    done = run(FORKED, 10)
+    assert (done.returncode, done.stdout.strip()) == (0, str([0] * 10)), done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fork_waits_for_whoever_waits_for_what_it_holds():
+    """A thread has one model and wants another, which the forking thread holds already: it gives way."""
+    done = run(
+        """
+        import os, threading, time
+        import coterie as ct
+        from coterie.online import forks
+
+        forks.PATIENCE = 0.05
+        models = [ct.MultitaskPerceptron() for _ in range(20)]
+        has, locks = threading.Event(), [model.__stream_model__().lock for model in models]
+
+        def both():
+            with locks[-1]:
+                has.set()
+                time.sleep(0.2)
+                for lock in locks:
+                    with lock:
+                        pass
+
+        thread = threading.Thread(target=both)
+        thread.start()
+        has.wait()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if all(lock.acquire(timeout=5) for lock in locks) else 1)
+        print(os.waitpid(child, 0)[1], not forks._HELD)
+        thread.join(5)
+        print(thread.is_alive(), all(lock.acquire(timeout=5) for lock in locks))
+        """
+    )
+    assert done.stdout.split() == ["0", "True", "False", "True"], done.stderr
+
+
+def learn_elsewhere(model, results):
+    model.learn_one({"a": 1.0}, True, task="z")
+    results.put((model.state_.rounds, model.decision_function_one({"a": 1.0}, "z")))
+
+
+def test_a_model_goes_to_a_spawned_process_and_both_go_on():
+    model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive())
+    for y in (True, False):
+        model.learn_one({"a": 1.0}, y, task="z")
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    process = context.Process(target=learn_elsewhere, args=(model, results))
+    process.start()
+    rounds, margin = results.get(timeout=120)
+    process.join(120)
+    model.learn_one({"a": 1.0}, True, task="z")
+    assert (process.exitcode, rounds) == (0, 3)
+    assert margin == model.decision_function_one({"a": 1.0}, "z")
+
+
+# -- compiled code on disk ---------------------------------------------------------------------------------------------
+
+HASH = "from coterie.numeric.core.hashing import feature_hash; print(feature_hash('word=free', 18))"
+
+
+def test_two_processes_start_on_a_cold_cache_together(tmp_path):
+    code = "import coterie as ct; print(ct.MultitaskPerceptron().partial_fit([[1.0], [-2.0]], [0, 1]).coef_.tolist())"
+    environment = os.environ | {"PYTHONPATH": str(SRC), "NUMBA_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        for _ in range(2)
+    ]
+    ended = [process.communicate(timeout=300) for process in started]
+    assert [process.returncode for process in started] == [0, 0], ended
+    assert ended[0] == ended[1] == ("[[-1.0]]\n", "")
+    assert list(tmp_path.rglob("*.nbc"))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".nbc"]
+
+
+def nowhere(tmp_path):
+    """A copy of the package in which numba finds no folder for compiled code: a file has the place of each."""
+    code = f"import sys; sys.path.insert(0, {str(SRC)!r})\n"
+    return code + textwrap.dedent(
+        """
+        from numba.core import caching
+        def refuse(self):
+            raise OSError(30, "Read-only file system")
+        for kind in caching.CacheImpl._locator_classes:
+            kind.ensure_cache_path = refuse
+        """
+    )
+
+
+def test_without_a_place_for_compiled_code_it_runs_and_says_so_once(tmp_path):
+    code = nowhere(tmp_path) + (
+        "import warnings\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    from coterie.numeric.core.hashing import feature_hash\n"
+        "    from coterie.numeric.core import fields\n"
+        "print(feature_hash('word=free', 18))\n"
+        "print(*[each.message for each in caught], sep='\\n')\n"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    number, *warned = done.stdout.splitlines()
+    assert number == "22005"
+    assert warned == [
+        "compiled code is not kept on disk (neither the package's folder nor the user's cache can be written to), so "
+        "every process compiles anew: set NUMBA_CACHE_DIR to a folder that can be written to"
+    ]
+
+
+def test_a_disk_that_is_full_of_compiled_code_does_not_stop_anybody(tmp_path, monkeypatch):
+    def write_some_of_it(path, content):
+        path.open("wb").close()
+        raise OSError(28, "No space left on device")
+
+    generic._warn_unkept.cache_clear()
+    files = generic._Files(tmp_path / "some function")
+    monkeypatch.setattr(Path, "write_bytes", write_some_of_it)
+    with pytest.warns(RuntimeWarning, match=r"compiled code is not kept on disk \(.*: No space left on device\)"):
+        files.save(("types", b"sources"), "code")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    files.save(("types", b"sources"), "code")
+    assert files.load(("types", b"sources")) == "code"
+    generic._warn_unkept.cache_clear()
+
+
+def test_linked_functions_are_kept_as_long_as_what_they_are_linked_to():
+    """Numba's types know dispatchers weakly."""
+    function = stream.predict_one
+    linked = weakref.ref(function.linked)
+    gc.collect()
+    assert linked() is function.get_overload.__self__
+    assert linked() is not function
+
+
+# -- Pythons in which nothing can run ----------------------------------------------------------------------------------
+
+
+def test_numba_without_its_compiler_is_refused_in_one_sentence():
+    done = run("import coterie; coterie.MultitaskPerceptron", NUMBA_DISABLE_JIT="1")
+    assert last_line(done) == (
+        "ImportError: coterie cannot run with numba's compiler switched off: unset NUMBA_DISABLE_JIT (and `disable_jit` "
+        "in numba's configuration file)"
+    )
+
+
+def test_a_free_threaded_python_is_refused_in_one_sentence():
+    done = run("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1; import coterie")
+    assert last_line(done) == (
+        "ImportError: coterie does not run on a free-threaded build of Python yet: compiled code reads dictionaries that "
+        "other threads could change meanwhile; take the build with the interpreter lock"
+    )
