@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,7 @@ def learned(model, case, form, cuts, path=None):
     """The model taught piece by piece, with its tasks known from the start; from a file each time if a path is given."""
     tasks, X = STREAM.named(case.tasks), FORMS[form](STREAM.X)
     known = {"classes": [False, True], "tasks": case.tasks}
-    for first, last in zip(cuts, cuts[1:], strict=False):
+    for first, last in pairwise(cuts):
         model.partial_fit(X[first:last], STREAM.y[first:last] > 0, tasks[first:last], **known)
         if path is not None:
             model.save(path)
@@ -137,7 +138,7 @@ def test_a_file_is_one_that_safetensors_opens(path):
     with safe_open(path, framework="numpy") as file:
         assert file.metadata()["format"] == "coterie"
         held = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
-    data, arrays = model.__dump__()
+    _, arrays = model.__dump__()
     assert set(arrays) | {"document"} == set(held)
     for name, array in arrays.items():
         np.testing.assert_array_equal(held[name], array, strict=True)
@@ -147,6 +148,15 @@ def test_a_file_is_one_that_safetensors_opens(path):
     offsets = [entry["data_offsets"] for entry in json.loads(raw[8 : 8 + size]).values() if "data_offsets" in entry]
     assert [begin for begin, _ in sorted(offsets)] == [0, *sorted(end for _, end in offsets)][:-1]
     assert max(end for _, end in offsets) == len(raw) - 8 - size
+
+
+def test_an_array_of_a_type_that_files_do_not_have(path, monkeypatch):
+    before = content(ct.MultitaskPerceptron(), path)
+    monkeypatch.setattr(ct.MultitaskPerceptron, "__dump__", lambda self: ({}, {"w": np.zeros(2, complex)}))
+    with pytest.raises(TypeError, match=r"array 'w' is of the type complex128, which a model's file cannot hold"):
+        ct.MultitaskPerceptron().save(path)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
 # -- nobody waits for the disk -----------------------------------------------------------------------------------------

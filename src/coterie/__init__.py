@@ -6,8 +6,8 @@ import lazy_loader
 
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     raise ImportError(
-        "coterie does not run on a free-threaded build of Python yet: compiled code reads dictionaries that other threads "
-        "could change meanwhile; take the build with the interpreter lock"
+        "coterie does not run on a free-threaded build of Python yet: compiled code reads dictionaries that other "
+        "threads could change meanwhile; take the build with the interpreter lock"
     )
 
 __version__ = "0.1.0"

@@ -65,10 +65,10 @@ def save(model: Any, path: str | PathLike[str], lock: contextlib.AbstractContext
     Raises
     ------
     TypeError
-        If a task, label or parameter has no JSON form.
+        If a task, label or parameter has no JSON form, or an array is of a type that files do not have.
     OSError
-        If the disk is full or the folder cannot be written; the old file is then untouched. Of a failure to make the
-        new name last beyond a loss of power, after all else, the message comes with the new file in place.
+        If the disk is full or the folder cannot be written; the old file is then untouched. The last step, which makes
+        the new file's name outlast a loss of power, may fail as well: then the new file is in place, and whole.
     """
     with lock or contextlib.nullcontext():
         data, arrays = model.__dump__()
@@ -96,6 +96,8 @@ def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> Non
     names, at = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name)), 0
     for name in names:
         array, begin = tensors[name], at
+        if array.dtype not in _TYPES:
+            raise TypeError(f"array {name!r} is of the type {array.dtype}, which a model's file cannot hold")
         at += array.nbytes
         header[name] = {"dtype": _TYPES[array.dtype], "shape": array.shape, "data_offsets": [begin, at]}
     text = msgspec.json.encode(header)

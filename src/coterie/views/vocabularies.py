@@ -165,7 +165,9 @@ def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[
             raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
         if not (isinstance(held, str) or abs(held) <= LARGEST_VALUE):
             raise ValueError(f"feature {name!r}: {unusable(float(held))}")
-    pairs = [(f"{name}={held}", 1.0) if isinstance(held, str) else (name, float(held)) for name, held in features.items()]
+    pairs = [
+        (f"{name}={held}", 1.0) if isinstance(held, str) else (name, float(held)) for name, held in features.items()
+    ]
     return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
 
 

@@ -109,7 +109,7 @@ class _Files:
         return pickle.loads(held[len(sources) :]) if held.startswith(sources) else None  # noqa: S301 - we wrote it
 
     def save(self, key: tuple[str, bytes], code: Any) -> None:
-        """Keep the code for these types, whole or not at all: what runs does not depend on it, so a full disk is none."""
+        """Keep the code for these types, whole or not at all; on a full disk not, which stops nobody."""
         name, sources = key
         target = Path(f"{self._start}.{name}.nbc")
         written = target.with_suffix(f".{uuid.uuid4().hex}")

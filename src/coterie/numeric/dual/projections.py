@@ -199,8 +199,8 @@ def _with_room(inverse: Matrix, waiting: Matrix, spare: Matrix, capacity: int) -
     return resized(inverse, (capacity, capacity)), resized(waiting, (2, capacity)), resized(spare, (4, capacity))
 
 
-def _saved_inverse(inverse: Matrix, waiting: Matrix, size: int) -> dict[str, Matrix]:
-    """The inverse of so many support vectors, nothing waiting to be done to it, and room for vectors of their length."""
+def _saved_inverse(inverse: Matrix, waiting: Matrix, size: int) -> dict[str, Any]:
+    """The inverse of so many support vectors, what waits to be done to it, and empty room for vectors."""
     return {"inverse": inverse[:size, :size], "waiting": waiting[:, :size], "spare": np.zeros((4, size))}
 
 

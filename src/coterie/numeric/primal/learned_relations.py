@@ -17,7 +17,21 @@ from coterie.numeric.weights.dense import weights_of
 from coterie.numeric.weights.table import dot
 
 from .laws import FreeTrace, absorb, bordered, padded, revise, scale, update_row
-from .round import Extent, FitTable, Model, Weights, adapt, add, add_timed, diagonal, ready, score, skip, summed_margin, tick
+from .round import (
+    Extent,
+    FitTable,
+    Model,
+    Weights,
+    adapt,
+    add,
+    add_timed,
+    diagonal,
+    ready,
+    score,
+    skip,
+    summed_margin,
+    tick,
+)
 
 
 class Move(NamedTuple):

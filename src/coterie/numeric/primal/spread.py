@@ -13,7 +13,19 @@ from coterie.numeric.core.records import begin, end, value
 from coterie.numeric.weights.dense import FeatureMajor, weights_of
 from coterie.numeric.weights.table import axpy, dot, prefetch_row, reserve
 
-from .round import Extent, FitTable, Model, Weights, add, add_timed, diagonal, prefetch_record, ready, score, summed_margin
+from .round import (
+    Extent,
+    FitTable,
+    Model,
+    Weights,
+    add,
+    add_timed,
+    diagonal,
+    prefetch_record,
+    ready,
+    score,
+    summed_margin,
+)
 
 
 class Columns(NamedTuple):
