@@ -116,7 +116,7 @@ def test_of_a_sparse_table_the_weights_are_saved_and_not_how_they_came(kind, dty
     weights[3, 5, -1] = -0.0 if kind is Sparse else 1.0  # not zero bit for bit, and zero beside something
     table = kind.of(weights.astype(dtype))
     roomier = table.make_room(np.arange(7), 30).fit_rows(50)
-    one, other = table.saved(7, 40), roomier.saved(7, 40)
+    one, other = table.to_saved(7, 40), roomier.to_saved(7, 40)
     assert one.keys() == other.keys() == set(kind.saved_fields)
     for name, held in one.items():
         np.testing.assert_array_equal(held, other[name], strict=True)
@@ -128,7 +128,7 @@ def test_of_a_sparse_table_the_weights_are_saved_and_not_how_they_came(kind, dty
 def test_numbers_at_zero_are_no_weights():
     table = Sparse.of(np.ones((2, 3, 1)))
     table.values[table.values == 1.0] *= 0.0
-    assert Sparse.from_saved(table.saved(2, 3)).count.tolist() == [0, 0]
+    assert Sparse.from_saved(table.to_saved(2, 3)).count.tolist() == [0, 0]
 
 
 def test_a_file_is_one_that_safetensors_opens(path):

@@ -55,10 +55,14 @@ class _DenseTable(_Fields, Table):
         """Return this table: every weight has a place."""
         return self
 
-    def saved(self, rows: int, features: int) -> dict[str, Any]:
+    def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
         """Copy the weights of so many rows and features."""
-        made = self.empty(rows, features, self.values.dtype.str)
         held = self.entries()[:rows, :features]
+        made = self.empty(
+            held.shape[0] if rows is None else rows,
+            held.shape[1] if features is None else features,
+            self.values.dtype.str,
+        )
         made.entries()[: held.shape[0], : held.shape[1]] = held
         return made._asdict()
 

@@ -46,7 +46,7 @@ class _HashedTable(_Fields, Table):
         """Return this table: every weight has a place."""
         return self
 
-    def saved(self, rows: int, features: int) -> dict[str, Any]:
+    def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
         """Copy the fields: every place may be that of some row and feature."""
         return self._replace(values=self.values.copy())._asdict()
 

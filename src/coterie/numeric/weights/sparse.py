@@ -62,11 +62,16 @@ class _SparseTable(_Fields, Table):
     @classmethod
     def of(cls, entries: Weights) -> Self:
         """Make a table of the weights of an array (rows, features, numbers of a weight) that are not all zero."""
-        count = np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32)
-        cells = 512 + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
-        table = cls.empty(len(entries), entries.dtype.str, cells)
-        _make_rows(table, count)
+        table = cls._with_rows(np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32), entries.dtype, 512)
         add_entries(table, entries)
+        return table
+
+    @classmethod
+    def _with_rows(cls, count: NDArray[np.int32], dtype: Any, spare: int) -> Self:
+        """Make a table of rows without weights, with room for so many in each and for so many cells more."""
+        cells = spare + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
+        table = cls.empty(len(count), np.dtype(dtype).str, cells)
+        _make_rows(table, count)
         return table
 
     # -- how it grows
@@ -153,27 +158,22 @@ class _SparseTable(_Fields, Table):
         """Bytes in use: those behind the arena's taken part are none."""
         return int(self._taken().nbytes + sum(array.nbytes for array in self[2:]))
 
-    def saved(self, rows: int, features: int) -> dict[str, Any]:
-        """Copy the weights that are not zero, the rows in their order and each in the order of its features.
+    def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
+        """Copy the weights that are not zero, the rows in their order and each as if its weights had come in order.
 
         So where rows grew, were moved and left gaps, which depends on when room was made, is not in a file. Of the two
-        names of the arena one has its taken part, the other its type alone.
+        names of the arena one has its taken part, the other its type alone; how much room there was is not told.
         """
-        count = np.zeros(rows, np.int32)
+        count = np.zeros(len(self.start) if rows is None else rows, np.int32)
         _count_nonzero(self, count)
-        keys = np.empty(int(count.sum(dtype=np.int64)), np.uint64)
-        _list_nonzero(self, rows, keys)
-        keys.sort()
-        cells = 4 + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
-        made = self.empty(rows, self.values.dtype.str, cells)
-        _make_rows(made, count)
-        _copy_listed(self, keys, made)
-        taken = made._taken()
-        return made._asdict() | {"values": made.values[:0], "features": taken, "room": made.room}
+        made = self._with_rows(count, self.values.dtype, 4)
+        most = int(count.max(initial=0))
+        _copy_nonzero(self, len(count), np.empty(most, np.uint64), np.empty(most, np.int64), made)
+        return made._asdict() | {"values": made.values[:0], "features": made._taken(), "room": 0}
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from what :meth:`saved` returned.
+        """Restore a table from what :meth:`to_saved` returned.
 
         Files of version 0.1 before lists by size have one number in ``used``: free blocks are counted then, on no list.
         """
@@ -250,10 +250,15 @@ _kind: Any
 
 
 @no_refcount
+def _mixed(feature: Any) -> Any:
+    """The hash of a feature, a number of 32 bits; buckets of a row follow each other as hashes do."""
+    return (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+
+
+@no_refcount
 def _bucket_of(table: Any, row: Any, feature: Any) -> Any:
     """The bucket of its row in which a feature is looked for first."""
-    mixed = (np.uint64(feature) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
-    return np.int64((mixed * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
+    return np.int64((_mixed(feature) * np.uint64(table.size[row] >> 2)) >> np.uint64(32))
 
 
 @no_refcount
@@ -450,25 +455,27 @@ def _count_nonzero(table: Any, count: Any) -> None:
 
 
 @compiled
-def _list_nonzero(table: Any, rows: Any, keys: Any) -> None:
-    """List row and feature of the weights that are not zero, the row in the upper half of a number."""
-    n = np.int64(0)
+def _copy_nonzero(table: Any, rows: Any, keys: Any, places: Any, other: Any) -> None:
+    """Copy the weights that are not zero to another table, bit for bit, each row in the order of hashes and features.
+
+    That is almost the order in which they lie, so that both tables are gone through from one end to the other.
+    """
     for row in range(rows):
+        n = 0
         for cell in range(table.start[row], table.start[row] + table.size[row]):
             place = _line(table) * (cell >> 2) + 2 * (cell & 3)
             if table.features[place] >= 0 and not _is_zero(table, place + 1):
-                keys[n] = (np.uint64(row) << np.uint64(32)) | np.uint64(table.features[place])
+                key = (_mixed(table.features[place]) << np.uint64(32)) | np.uint64(table.features[place])
+                at = n
+                while at > 0 and keys[at - 1] > key:
+                    keys[at], places[at] = keys[at - 1], places[at - 1]
+                    at -= 1
+                keys[at], places[at] = key, place
                 n += 1
-
-
-@compiled
-def _copy_listed(table: Any, keys: Any, other: Any) -> None:
-    """Copy the weights that are listed to another table, in their order, bit for bit."""
-    for key in keys:
-        row, feature = np.int64(key >> np.uint64(32)), np.int64(key & np.uint64(0xFFFFFFFF))
-        source, target = locate(table, row, feature), claim(other, row, feature)
-        other.features[target] = table.features[source]
-        other.features[target + beside(table)] = table.features[source + beside(table)]
+        for k in range(n):
+            source, target = np.uint64(places[k] + 1), claim(other, row, table.features[places[k]])
+            other.features[target] = table.features[source]
+            other.features[target + beside(table)] = table.features[source + beside(table)]
 
 
 @compiled

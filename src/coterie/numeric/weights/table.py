@@ -49,7 +49,7 @@ class Table(ABC):
     #: Every weight has a place, so that more rows or features cost memory whether they are used or not.
     dense: ClassVar[bool]
 
-    #: The names of what :meth:`saved` returns.
+    #: The names of what :meth:`to_saved` returns.
     saved_fields: ClassVar[tuple[str, ...]]
 
     @abstractmethod
@@ -69,13 +69,16 @@ class Table(ABC):
         """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""
 
     @abstractmethod
-    def saved(self, rows: int, features: int) -> dict[str, Any]:
-        """Copy what a file holds of so many rows and features: the same for equal weights, whatever room there is."""
+    def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
+        """Copy what a file holds of so many rows and features: the same for equal weights, whatever room there is.
+
+        Without them all that there is room for is copied.
+        """
 
     @classmethod
     @abstractmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from what :meth:`saved` returned; its arrays belong to the table from now on."""
+        """Restore a table from what :meth:`to_saved` returned; its arrays belong to the table from now on."""
 
     def part(self, rows: int, features: int) -> Part:
         """Name so many rows and features as the part to be saved."""
