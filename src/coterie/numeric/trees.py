@@ -103,9 +103,7 @@ def _parts(model: Any) -> tuple[type, dict[str, Any]]:
     """Give the kind of a model and what a file has of it by name; the arrays of tables are copies."""
     if isinstance(model, Part):
         return type(model.table), model.table.to_saved(model.rows, model.features)
-    if isinstance(model, Table):
-        raise TypeError(f"a {type(model).__name__} is saved as a Part, which says how much of it holds something")
-    return type(model), model._asdict()
+    return type(model), model.to_saved() if isinstance(model, Table) else model._asdict()
 
 
 def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:
