@@ -8,7 +8,11 @@ python -m bench.memory [--quick]
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from river import linear_model
@@ -59,6 +63,31 @@ def river(features: int) -> Row:
     )
 
 
+#: In a process of its own, whose largest size ever is looked at before and after the file is written.
+SAVE = """
+import resource, sys
+import numpy as np
+import coterie as ct
+features, tasks = 4096, int(sys.argv[2])
+model = ct.MultitaskPerceptron()
+model.save(sys.argv[1])
+model.partial_fit(np.ones((2, features)), [0, 1], tasks=list(range(tasks)))
+weights = model.state_.model.tasks.values
+weights[:] = 1.5
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+model.save(sys.argv[1])
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / weights.nbytes)
+"""
+
+
+def saving(tasks: int) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        given = [sys.executable, "-c", SAVE, str(Path(folder) / "model"), str(tasks)]
+        more = float(subprocess.run(given, capture_output=True, text=True, check=True).stdout)
+    what = f"saving {4096 * 8 * tasks / 2**20:.0f} MiB of weights: memory taken meanwhile, of the model's"
+    return Row(what, "≤ 1.5", f"{more:.2f}", "1", f"{more:.3g}", reached=more <= 1.5)
+
+
 def _row(what: str, limit: float, ours: float, peer: float) -> Row:
     return Row(what, f"≤ {limit:g}", f"{ours:.0f}", f"{peer:g}", f"{ours / peer:.3g}", reached=ours <= limit)
 
@@ -68,6 +97,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield dense(128, 10_000 if quick else 100_000)
     yield sparse(10_000, 10_000 if quick else 50_000)
     yield hashed(10_000 if quick else 20_000)
+    yield saving(2048 if quick else 16384)
     yield river(20)
 
 

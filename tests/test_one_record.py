@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from types import MappingProxyType
 
 import numpy as np
@@ -259,9 +260,46 @@ class Hostile:
         raise RuntimeError("not comparable")
 
 
+class WithoutHash(type):
+    __hash__ = None
+
+
+class Strange(metaclass=WithoutHash):
+    """A value whose type is found in no set."""
+
+
+class StrangeFloat(float, metaclass=WithoutHash):
+    pass
+
+
+class Raising(float):
+    def __float__(self):
+        raise RuntimeError("not to be had")
+
+
+class Once:
+    """A name that a dictionary could hold once."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __hash__(self):
+        self.asked += 1
+        if self.asked > 1:
+            raise RuntimeError("asked twice")
+        return 1
+
+
 @pytest.mark.parametrize(
     ("x", "error", "message"),
     [
+        ({"f1": 1.0, "f2": Strange()}, ValueError, "feature 'f2' must be a finite number or a string, got <"),
+        ({"f1": Raising(1.0)}, RuntimeError, "not to be had"),
+        ({"f1": [1.0]}, ValueError, r"feature 'f1' must be a finite number or a string, got \[1.0\]"),
+        ({"f1": b"1"}, ValueError, "feature 'f1' must be a finite number or a string, got b'1'"),
+        ({"f1": -(10**400)}, ValueError, "feature 'f1' must be a finite number or a string"),
+        ({"f1": 1e101}, ValueError, r"feature 'f1': 1e\+101 is beyond the limit of 1e\+100"),
+        ({Once(): 1.0}, RuntimeError, "asked twice"),
         ({"f1": None}, ValueError, "feature 'f1' must be a finite number or a string, got None"),
         ({"f1": 1.0, "f2": float("nan")}, ValueError, "feature 'f2' must be a finite number"),
         ({"f1": 1.0, "f2": -float("inf")}, ValueError, "feature 'f2' must be a finite number"),
@@ -278,6 +316,17 @@ def test_what_is_refused_changes_nothing(x, error, message):
             call()
     np.testing.assert_array_equal(model.coef_, before)
     assert (model.state_.rounds, model.feature_names) == (rounds, names)
+
+
+def test_numbers_of_unusual_types_are_numbers():
+    model, plain = learned(), learned()
+    for value in (StrangeFloat(0.5), np.longdouble(0.25), np.float16(2.0), np.int8(-1), Fraction(1, 4), -1, True):
+        assert model.decision_function_one({"f1": value}, "ann") == plain.decision_function_one(
+            {"f1": float(value)}, "ann"
+        )
+        model.learn_one({"f1": value, "f2": 1.0}, True, "ann")
+        plain.learn_one({"f1": float(value), "f2": 1.0}, True, "ann")
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
 def test_large_numbers_whose_sum_is_beyond_the_limit_are_taken():
@@ -399,6 +448,11 @@ def test_quick_rounds_see_what_was_changed(change):
         (lambda model: model.predict_one({"f1": 1.0}, float("nan")), ValueError, "is missing"),
         (lambda model: model.predict_one({"f1": 1.0}), ValueError, "task is missing"),
         (lambda model: model.learn_one([1.0], True, "ann"), TypeError, "dictionary of features"),
+        (lambda model: model.learn_one({"f1": Strange()}, True, "ann"), ValueError, "feature 'f1' must be a finite"),
+        (lambda model: model.predict_one({"f1": Strange()}, "ann"), ValueError, "feature 'f1' must be a finite"),
+        (lambda model: model.learn_one({"f1": 10**400}, True, "ann"), ValueError, "feature 'f1' must be a finite"),
+        (lambda model: model.learn_one({Once(): 1.0}, True, "ann"), RuntimeError, "asked twice"),
+        (lambda model: model.learn_one({"f1": Raising(1.0)}, True, "ann"), RuntimeError, "not to be had"),
     ],
 )
 def test_what_is_refused_leaves_quick_rounds_as_they_were(call, error, message):
