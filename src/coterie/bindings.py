@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, LearningHypothesis
 from .index import Index
+from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels
 from .numeric.primal.round import Model
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
@@ -22,6 +23,22 @@ from .relations.learned import check_size, matrix_of
 from .state import State
 
 Matrix = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Stops = Sequence[tuple[int, int]]
+
+
+def arrivals(codes: Codes, known: int, delay: int = 0) -> Stops:
+    """The rounds in which tasks come, and how many are known from each of them on.
+
+    New tasks have the numbers from ``known`` on, in the order in which they come. Where labels are ``delay`` rounds
+    late, a record comes so many rounds before it is learned, and the first of a run are there from the start.
+    """
+    fresh = np.flatnonzero(codes >= known)
+    most = np.maximum.accumulate(codes[fresh])
+    firsts = np.diff(most, prepend=known - 1) > 0
+    rounds, counts = np.maximum(fresh[firsts] - delay, 0), most[firsts] + 1
+    latest = np.diff(rounds, append=-1) != 0
+    return list(zip(rounds[latest].tolist(), counts[latest].tolist(), strict=True))
 
 
 class Binding(Protocol):
@@ -54,6 +71,12 @@ class ModelBinding(Binding, Protocol):
 
     def extend(self, learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
         """Make room for new tasks and for so many features; all or nothing."""
+
+    def stops(self, codes: Codes, known: int, delay: int) -> Stops:
+        """Give the rounds before which new tasks are to be met, and how many are known from each on."""
+
+    def meet(self, learner: Joined, state: State, new: Sequence[Hashable]) -> Arrivals:
+        """Make room for tasks that a block brings; gives those that compiled code counts as they come."""
 
     def ensure_capacity(self, state: State, i: int, entries: int) -> None:
         """Give what ``ready`` found missing for a record of task i: its column of M, or room for so many entries."""
@@ -120,15 +143,22 @@ class ByLevels(Nested):
 
     @staticmethod
     def extend(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
-        model: Model = state.model
+        levels: Levels = state.model.sharing
         if new:
-            known = model.sharing
-            levels = state.sharing.extend(known, len(state.tasks), new, state.rounds)
-            model = model if levels is known else model.with_sharing(levels)
-        tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
-        state.replace_model(model.fit(learner.hypothesis.tables.fit, len(state.sharing), tasks, features, state.dense))
-        state.tasks.add(new)
-        state.features = features
+            levels = state.sharing.extend(levels, len(state.tasks), new, state.rounds)
+        _fit_levels(learner, state, levels, new, features)
+
+    @staticmethod
+    def stops(codes: Codes, known: int, delay: int) -> Stops:
+        """Give the first round: compiled code counts tasks as they come."""
+        return [(0, int(codes.max(initial=-1)) + 1)]
+
+    @staticmethod
+    def meet(learner: Joined, state: State, new: Sequence[Hashable]) -> Arrivals:
+        levels, found = state.sharing.expect(state.model.sharing, len(state.tasks), new, state.rounds)
+        _fit_levels(learner, state, levels, new, state.features)
+        made: Arrivals = found
+        return made
 
     @staticmethod
     def share(relation: Any, state: State) -> Matrix:
@@ -151,6 +181,16 @@ class ByLevels(Nested):
         return model.with_sharing(model.sharing), GroupIndex(learner.relation, tasks)
 
 
+def _fit_levels(learner: Joined, state: State, levels: Levels, new: Sequence[Hashable], features: int) -> None:
+    """Put the model under levels that hold new tasks, and give it room for these and for so many features."""
+    model: Model = state.model
+    model = model if levels is model.sharing else model.with_sharing(levels)
+    tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
+    state.replace_model(model.fit(learner.hypothesis.tables.fit, len(state.sharing), tasks, features, state.dense))
+    state.tasks.add(new)
+    state.features = features
+
+
 class ByColumns(Columnwise):
     """A relation that gives columns of M, bound to a model of the weights themselves."""
 
@@ -168,6 +208,16 @@ class ByColumns(Columnwise):
         refuse_unknown(learner.relation, state.tasks, new)
         state.model = state.model.fit(learner.hypothesis.tables.fit, 0, len(state.tasks), features, state.dense)
         state.features = features
+
+    @staticmethod
+    def stops(codes: Codes, known: int, delay: int) -> Stops:
+        """Give the first round, before which a task that the relation does not know is refused."""
+        return [(0, int(codes.max(initial=-1)) + 1)]
+
+    @staticmethod
+    def meet(learner: Joined, state: State, new: Sequence[Hashable]) -> Arrivals:
+        refuse_unknown(learner.relation, state.tasks, new)
+        return NO_ARRIVALS
 
     @staticmethod
     def share(relation: Any, state: State) -> Matrix:
@@ -218,6 +268,16 @@ class ByLearning:
         state.model = model.with_sharing(relation)
         state.tasks.add(new)
         state.features = features
+
+    @staticmethod
+    def stops(codes: Codes, known: int, delay: int) -> Stops:
+        """Give every round in which a task comes: M has a row more from it on."""
+        return arrivals(codes, known, delay)
+
+    @staticmethod
+    def meet(learner: Joined, state: State, new: Sequence[Hashable]) -> Arrivals:
+        ByLearning.extend(learner, state, new, state.features)
+        return NO_ARRIVALS
 
     @staticmethod
     def ensure_capacity(state: State, i: int, entries: int) -> None:

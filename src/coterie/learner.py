@@ -21,6 +21,7 @@ from .index import Index
 from .numeric.core.records import Csr, take
 from .numeric.primal.asking import EVERY, renew, skip_rounds
 from .numeric.primal.calls import BoundCall, RecordCalls
+from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .state import State
@@ -86,6 +87,7 @@ class StreamLearner(Protocol):
         y: NDArray[Any],
         last: int | None = None,
         asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Any:
         """Predict and learn records one after the other; see :meth:`Learner.update_many`."""
 
@@ -289,8 +291,11 @@ class Learner(Round):
         y: NDArray[np.float64],
         last: int | None = None,
         asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Moves:
         """Predict and learn records one after the other, the last ones only predicted if their labels come late.
+
+        However a stream is cut into calls, every bit is the same: a task that is ``new`` counts from its first record on.
 
         Parameters
         ----------
@@ -299,27 +304,48 @@ class Learner(Round):
         rows : Dense or Csr
             The records.
         codes : ndarray of int64
-            Their tasks' numbers, all known.
+            Their tasks' numbers.
         y : ndarray of float64
             Their labels, -1.0 or +1.0.
         last : int, optional
             How many of the records have their labels by the end; the others come ``len(codes) - last`` rounds late.
         asker : Every or Asker
             Which labels to ask for, see :mod:`coterie.numeric.primal.asking`; the others are not looked at.
+        new : sequence of labels
+            The tasks that were not known, in the order of their first records. Their numbers follow those known.
         """
         self._one.forget()
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
         delay = len(codes) - last
-        done = 0
-        while True:
-            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker)
-            if done == last:
-                break
-            self._bound.ensure_capacity(state, int(codes[done]), _entries(rows, done))
+        known, done, coming = len(state.tasks), 0, NO_ARRIVALS
+        for stop, tasks in self._bound.stops(codes, known, delay) if new else ():
+            self._learn(state, rows, codes, y, (done, stop, delay), moves, asker, coming)
+            coming, done = self._bound.meet(self, state, new[len(state.tasks) - known : tasks - known]), stop
+        if coming is not NO_ARRIVALS:  # those whose labels are late were there before the first round
+            count_arrivals(coming, codes[:delay].max(initial=-1), 0)
+        self._learn(state, rows, codes, y, (done, last, delay), moves, asker, coming)
         state.rounds += last
         self._bound.warn_if_frozen(self.relation, state)
         return moves
+
+    def _learn(
+        self,
+        state: State,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.float64],
+        span: tuple[int, int, int],
+        moves: Moves,
+        asker: Any,
+        coming: Arrivals,
+    ) -> None:
+        """Learn the records of a span, from the first to the last (not included), whose labels are so late."""
+        done, last, delay = span
+        while done < last:
+            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker, coming)
+            if done < last:
+                self._bound.ensure_capacity(state, int(codes[done]), _entries(rows, done))
 
     def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing else changes."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import spec
+from .bindings import arrivals
 from .index import Index
 from .learner import Learner, Margins, StreamLearner
 from .numeric.core.arrays import grown
@@ -162,8 +163,7 @@ class Mixture(StreamLearner):
         self.check_tasks(state, tasks)
         for learner, member in self._members(state):
             learner.fit_tasks(member, tasks, features)
-        state.tasks.add(tasks)
-        state.losses = state.losses._replace(tasks=grown(state.losses.tasks, len(state.tasks)))
+        self._note_tasks(state, tasks)
         state.features = max(features, state.features)
 
     def update_many(
@@ -174,6 +174,7 @@ class Mixture(StreamLearner):
         y: NDArray[np.float64],
         last: int | None = None,
         asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
@@ -186,13 +187,27 @@ class Mixture(StreamLearner):
         last = len(codes) if last is None else last
         delay = len(codes) - last
         if asker is not EVERY:
-            self._select(state, rows, codes, y, moves, last, asker)
+            self._select(state, rows, codes, y, moves, last, asker, new)
             return moves
+        known = len(state.tasks)
+        self._note_tasks(state, new)
         for first in range(0, last, PIECE):
             end = min(first + PIECE, last)
-            self._piece(state, rows.cut(first, end + delay), codes[first : end + delay], y[first:end], moves, first)
+            met = len(state.members[0].tasks) - known
+            coming = new[met : int(codes[: end + delay].max(initial=-1)) + 1 - known] if met < len(new) else ()
+            some = slice(first, end + delay)
+            self._piece(state, rows.cut(first, end + delay), codes[some], y[first:end], moves, first, coming)
+        for learner, member in self._members(state):  # where no label has come yet
+            learner.fit_tasks(member, new, member.features)
         state.rounds += last
         return moves
+
+    @staticmethod
+    def _note_tasks(state: MixtureState, new: Sequence[Hashable]) -> None:
+        """Number tasks that are new, and begin their losses."""
+        if new:
+            state.tasks.add(new)
+            state.losses = state.losses._replace(tasks=grown(state.losses.tasks, len(state.tasks)))
 
     def _select(
         self,
@@ -203,10 +218,14 @@ class Mixture(StreamLearner):
         moves: Moves,
         last: int,
         asker: Any,
+        new: Sequence[Hashable],
     ) -> None:
-        delay = len(codes) - last
+        delay, known = len(codes) - last, len(state.tasks)
+        stops = dict(arrivals(codes, known, delay)) if new else {}
         state.waiting = Waiting(self._predicted_before(state, codes[:delay]), codes[:delay])
         for s in range(last):
+            if s in stops:
+                self.fit_tasks(state, new[: stops[s] - known], state.features)
             end = s + delay + 1
             predicted = self._predicted(state, rows.cut(end - 1, end), codes[end - 1 : end], ())
             blend(state.losses, state.layer, self.local, codes[end - 1 : end], predicted, moves.margins[end - 1 : end])
@@ -234,9 +253,13 @@ class Mixture(StreamLearner):
         y: NDArray[np.float64],
         moves: Moves,
         first: int,
+        new: Sequence[Hashable] = (),
     ) -> None:
         signs = np.append(y, np.ones(len(codes) - len(y)))
-        made = [learner.update_many(member, rows, codes, signs, len(y)) for learner, member in self._members(state)]
+        made = [
+            learner.update_many(member, rows, codes, signs, len(y), EVERY, new)
+            for learner, member in self._members(state)
+        ]
         predicted = self._experts_of([each.margins for each in made])
         judged = self._judged(state, predicted, made, codes, len(y))
         mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))

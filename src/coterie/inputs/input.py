@@ -105,8 +105,15 @@ class AnyInput(Protocol):
     def snapshot(self, fitted: bool) -> Undo:
         """A function that takes back what was noted of records since, for records that are refused."""
 
-    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
-        """The state of a learner before the first round, with room for these records."""
+    def init_state(
+        self,
+        learner: Any,
+        tasks: Sequence[Hashable],
+        records: Records,
+        length: int | None,
+        coming: Sequence[Hashable] = (),
+    ) -> Any:
+        """The state of a learner before the first round, with room for these records, which bring the tasks ``coming``."""
 
     def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
         """Make room in the state for the labels that are new, and for records so wide."""
@@ -318,7 +325,14 @@ class Input:
 
         return undo
 
-    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
+    def init_state(
+        self,
+        learner: Any,
+        tasks: Sequence[Hashable],
+        records: Records,
+        length: int | None,
+        coming: Sequence[Hashable] = (),
+    ) -> Any:
         """The state of a learner before the first round, with room for these records."""
         return learner.init(tasks, records.width, tabular.is_dense(records.rows), length)
 

@@ -148,9 +148,16 @@ class InstancesInput:
         """True if the state has room for records so wide."""
         return self._rows.has_room(state, width)
 
-    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
+    def init_state(
+        self,
+        learner: Any,
+        tasks: Sequence[Hashable],
+        records: Records,
+        length: int | None,
+        coming: Sequence[Hashable] = (),
+    ) -> Any:
         """The state of a learner before the first round, with a part of the joint space for every task."""
-        spaces = self._given
+        spaces, tasks = self._given, [*tasks, *coming]
         known = tuple(tasks[:1]) if spaces is ALONE else spaces.tasks
         _check_active(tasks, known)
         if spaces is ALONE:

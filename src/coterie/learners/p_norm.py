@@ -20,6 +20,10 @@ from .block import Codes, FixedLearner
 class PNormLearner(FixedLearner):
     """A p-norm hypothesis and a fixed relation joined into one round; the rule is the Perceptron's."""
 
+    @property
+    def _counts_tasks(self) -> bool:
+        return True  # T is made of all of M, and p of the number of tasks
+
     def _grown(self, state: State, changed: bool) -> Any:
         return self.hypothesis.grown(state.model, self.matrix(state), state.features)
 

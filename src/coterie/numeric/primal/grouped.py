@@ -49,6 +49,45 @@ class Levels(NamedTuple):
     since: Any
 
 
+class Arrivals(NamedTuple):
+    """Tasks that a block brings, each counted in its groups when its first record comes, not before.
+
+    ``counted[0]`` tasks count so far. When task ``first + k`` comes, its group of level l weighs ``weights[k, l]`` from
+    then on. ``rounds`` were over before the block.
+    """
+
+    levels: Levels
+    counted: Any
+    first: int
+    weights: Any
+    rounds: int
+
+
+def no_levels(depth: int) -> Levels:
+    """Make levels of no task at all, with so many groups a task."""
+    none, zeros = np.zeros(0, np.int64), np.zeros(0)
+    return Levels(np.zeros((0, depth), np.int64), zeros, zeros.copy(), none, zeros.copy(), zeros.copy())
+
+
+#: Nobody comes whom M would have to count.
+NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.zeros((0, 0)), 0)
+
+
+@compiled
+def count_arrivals(arrivals: Any, i: int, s: int) -> None:
+    """Count the tasks up to i, which have come by round s of the block: O(levels) each."""
+    levels, clock = arrivals.levels, arrivals.rounds + s
+    for task in range(arrivals.counted[0], i + 1):
+        for level in range(levels.paths.shape[1]):
+            group = levels.paths[task, level]
+            if group >= 0:
+                levels.members[group] += 1
+                levels.spent[group] += levels.weight[group] * (clock - levels.since[group])
+                levels.since[group] = clock
+                levels.weight[group] = arrivals.weights[task - arrivals.first, level]
+        arrivals.counted[0] = task + 1
+
+
 # -- what all kinds with levels have in common ------------------------------------------------------------------------
 
 
