@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, LearningHypothesis
 from .index import Index
+from .numeric.core.records import Rows, widths_of
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels
 from .numeric.primal.round import Model
 from .relations.cache import column_cache
@@ -24,21 +25,30 @@ from .state import State
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int64]
-Stops = Sequence[tuple[int, int]]
 
 
-def arrivals(codes: Codes, known: int, delay: int = 0) -> Stops:
-    """The rounds in which tasks come, and how many are known from each of them on.
+class Stop(NamedTuple):
+    """Before ``round`` of a run there are to be ``tasks`` tasks and ``width`` features."""
 
-    New tasks have the numbers from ``known`` on, in the order in which they come. Where labels are ``delay`` rounds
-    late, a record comes so many rounds before it is learned, and the first of a run are there from the start.
+    round: int
+    tasks: int
+    width: int
+
+
+def arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> Sequence[Stop]:
+    """The rounds in which tasks, or features, come.
+
+    New tasks have the numbers from ``known`` on, in the order in which they come; record t is ``widths[t]`` wide, where
+    that counts, and ``width`` features are known. Where labels are ``delay`` rounds late, a record comes so many rounds
+    before it is learned, and the first of a run are there from the start.
     """
-    fresh = np.flatnonzero(codes >= known)
-    most = np.maximum.accumulate(codes[fresh])
-    firsts = np.diff(most, prepend=known - 1) > 0
-    rounds, counts = np.maximum(fresh[firsts] - delay, 0), most[firsts] + 1
-    latest = np.diff(rounds, append=-1) != 0
-    return list(zip(rounds[latest].tolist(), counts[latest].tolist(), strict=True))
+    tasks = np.maximum(np.maximum.accumulate(codes) + 1, known)
+    wide = np.full(len(codes), width) if widths is None else np.maximum(np.maximum.accumulate(widths), width)
+    places = np.flatnonzero((np.diff(tasks, prepend=known) > 0) | (np.diff(wide, prepend=width) > 0))
+    rounds = np.maximum(places - delay, 0)
+    places = places[np.diff(rounds, append=-1) != 0]
+    rounds = np.maximum(places - delay, 0)
+    return [Stop(*each) for each in zip(rounds.tolist(), tasks[places].tolist(), wide[places].tolist(), strict=True)]
 
 
 class Binding(Protocol):
@@ -72,10 +82,10 @@ class ModelBinding(Binding, Protocol):
     def extend(self, learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
         """Make room for new tasks and for so many features; all or nothing."""
 
-    def stops(self, codes: Codes, known: int, delay: int) -> Stops:
-        """Give the rounds before which new tasks are to be met, and how many are known from each on."""
+    def stops(self, relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
+        """Give the rounds before which new tasks are to be met, or new features."""
 
-    def meet(self, learner: Joined, state: State, new: Sequence[Hashable]) -> Arrivals:
+    def meet(self, learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
         """Make room for tasks that a block brings; gives those that compiled code counts as they come."""
 
     def ensure_capacity(self, state: State, i: int, entries: int) -> None:
@@ -149,14 +159,14 @@ class ByLevels(Nested):
         _fit_levels(learner, state, levels, new, features)
 
     @staticmethod
-    def stops(codes: Codes, known: int, delay: int) -> Stops:
+    def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
         """Give the first round: compiled code counts tasks as they come."""
-        return [(0, int(codes.max(initial=-1)) + 1)]
+        return [Stop(0, int(codes.max(initial=-1)) + 1, state.features)]
 
     @staticmethod
-    def meet(learner: Joined, state: State, new: Sequence[Hashable]) -> Arrivals:
+    def meet(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
         levels, found = state.sharing.expect(state.model.sharing, len(state.tasks), new, state.rounds)
-        _fit_levels(learner, state, levels, new, state.features)
+        _fit_levels(learner, state, levels, new, features)
         made: Arrivals = found
         return made
 
@@ -210,12 +220,12 @@ class ByColumns(Columnwise):
         state.features = features
 
     @staticmethod
-    def stops(codes: Codes, known: int, delay: int) -> Stops:
+    def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
         """Give the first round, before which a task that the relation does not know is refused."""
-        return [(0, int(codes.max(initial=-1)) + 1)]
+        return [Stop(0, int(codes.max(initial=-1)) + 1, state.features)]
 
     @staticmethod
-    def meet(learner: Joined, state: State, new: Sequence[Hashable]) -> Arrivals:
+    def meet(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
         refuse_unknown(learner.relation, state.tasks, new)
         return NO_ARRIVALS
 
@@ -270,13 +280,14 @@ class ByLearning:
         state.features = features
 
     @staticmethod
-    def stops(codes: Codes, known: int, delay: int) -> Stops:
-        """Give every round in which a task comes: M has a row more from it on."""
-        return arrivals(codes, known, delay)
+    def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
+        """Give every round in which a task comes, or a feature that counts: M is another from it on."""
+        widths = widths_of(rows) if relation.needs_features else None
+        return arrivals(codes, len(state.tasks), delay, widths, state.features)
 
     @staticmethod
-    def meet(learner: Joined, state: State, new: Sequence[Hashable]) -> Arrivals:
-        ByLearning.extend(learner, state, new, state.features)
+    def meet(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
+        ByLearning.extend(learner, state, new, features)
         return NO_ARRIVALS
 
     @staticmethod

@@ -58,11 +58,19 @@ class StreamLearner(Protocol):
         False for records that have no tasks.
     has_variances : bool
         True where :meth:`variances` has the variance of each margin.
+    counts_features : bool
+        True where the number of features is part of what is computed, so that records that come with more are met one
+        by one.
     """
 
     log_odds: float | None = None
     has_tasks: ClassVar[bool] = True
     has_variances: ClassVar[bool] = False
+
+    @property
+    def counts_features(self) -> bool:
+        """True where the number of features is part of what is computed."""
+        return False
 
     @abstractmethod
     def init(
@@ -249,6 +257,11 @@ class Learner(Round):
         state: State = self._bound.start(self, tasks, features, dense, length)
         return state
 
+    @property
+    def counts_features(self) -> bool:
+        """True of a relation that is learned from features as observations."""
+        return self.relation.form == "learned" and bool(self.relation.needs_features)
+
     def share(self, state: State) -> NDArray[np.float64]:
         """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
         return np.asarray(self._bound.share(self.relation, state))
@@ -319,9 +332,11 @@ class Learner(Round):
         last = len(codes) if last is None else last
         delay = len(codes) - last
         known, done, coming = len(state.tasks), 0, NO_ARRIVALS
-        for stop, tasks in self._bound.stops(codes, known, delay) if new else ():
+        counted = new or self.counts_features
+        for stop, tasks, width in self._bound.stops(self.relation, state, rows, codes, delay) if counted else ():
             self._learn(state, rows, codes, y, (done, stop, delay), moves, asker, coming)
-            coming, done = self._bound.meet(self, state, new[len(state.tasks) - known : tasks - known]), stop
+            some = new[len(state.tasks) - known : tasks - known]
+            coming, done = self._bound.meet(self, state, some, width), stop
         if coming is not NO_ARRIVALS:  # those whose labels are late were there before the first round
             count_arrivals(coming, codes[:delay].max(initial=-1), 0)
         self._learn(state, rows, codes, y, (done, last, delay), moves, asker, coming)

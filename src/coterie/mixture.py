@@ -24,7 +24,7 @@ from .bindings import arrivals
 from .index import Index
 from .learner import Learner, Margins, StreamLearner
 from .numeric.core.arrays import grown
-from .numeric.core.records import Rows
+from .numeric.core.records import Rows, widths_of
 from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.mixture import Layer, Losses, blend, combine, mix, weigh
 from .numeric.primal.stream import Moves
@@ -135,6 +135,11 @@ class Mixture(StreamLearner):
         self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
 
+    @property
+    def counts_features(self) -> bool:
+        """True where one of the learners counts them."""
+        return any(learner.counts_features for learner in self.learners)
+
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
     ) -> MixtureState:
@@ -158,7 +163,7 @@ class Mixture(StreamLearner):
 
     def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
-        if features <= state.features and not state.tasks.new_among(tasks):
+        if features <= min(member.features for member in state.members) and not state.tasks.new_among(tasks):
             return
         self.check_tasks(state, tasks)
         for learner, member in self._members(state):
@@ -191,16 +196,26 @@ class Mixture(StreamLearner):
             return moves
         known = len(state.tasks)
         self._note_tasks(state, new)
+        self._widen(state, rows)
         for first in range(0, last, PIECE):
             end = min(first + PIECE, last)
             met = len(state.members[0].tasks) - known
             coming = new[met : int(codes[: end + delay].max(initial=-1)) + 1 - known] if met < len(new) else ()
             some = slice(first, end + delay)
             self._piece(state, rows.cut(first, end + delay), codes[some], y[first:end], moves, first, coming)
-        for learner, member in self._members(state):  # where no label has come yet
-            learner.fit_tasks(member, new, member.features)
+        if last == 0:  # no label has come yet, and no learner has met anybody
+            self.fit_tasks(state, new, state.features)
+        state.features = max(state.features, *(member.features for member in state.members))
         state.rounds += last
         return moves
+
+    def _widen(self, state: MixtureState, rows: Rows) -> None:
+        """Make room for the features of records in learners that do not count them: the others look for themselves."""
+        if self.counts_features:
+            width = int(widths_of(rows).max(initial=state.features))
+            for learner, member in self._members(state):
+                if not learner.counts_features:
+                    learner.fit_tasks(member, (), width)
 
     @staticmethod
     def _note_tasks(state: MixtureState, new: Sequence[Hashable]) -> None:
@@ -221,11 +236,13 @@ class Mixture(StreamLearner):
         new: Sequence[Hashable],
     ) -> None:
         delay, known = len(codes) - last, len(state.tasks)
-        stops = dict(arrivals(codes, known, delay)) if new else {}
+        widths = widths_of(rows) if self.counts_features else None
+        counted = new or self.counts_features
+        stops = {each.round: each for each in arrivals(codes, known, delay, widths, state.features)} if counted else {}
         state.waiting = Waiting(self._predicted_before(state, codes[:delay]), codes[:delay])
         for s in range(last):
             if s in stops:
-                self.fit_tasks(state, new[: stops[s] - known], state.features)
+                self.fit_tasks(state, new[: stops[s].tasks - known], stops[s].width)
             end = s + delay + 1
             predicted = self._predicted(state, rows.cut(end - 1, end), codes[end - 1 : end], ())
             blend(state.losses, state.layer, self.local, codes[end - 1 : end], predicted, moves.margins[end - 1 : end])

@@ -75,6 +75,11 @@ class ManyLearners(StreamLearner):
     def __init__(self, learner: StreamLearner) -> None:
         self.learner, self.log_odds = learner, learner.log_odds
 
+    @property
+    def counts_features(self) -> bool:
+        """True where the learner of each class counts them."""
+        return self.learner.counts_features
+
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
     ) -> ManyState:

@@ -82,6 +82,11 @@ class InstancesInput:
         return self._rows.feature_names
 
     @property
+    def grows(self) -> bool:
+        """False: room is made for all features of all tasks before a run of rounds."""
+        return False
+
+    @property
     def numbers(self) -> dict[str, int] | None:
         """None: records hold dictionaries of dictionaries, which compiled code does not read."""
         return None

@@ -95,6 +95,7 @@ class ViewInput:
     width: int | None = None
     names: NDArray[Any] | None = None
     numbers: dict[str, int] | None = None
+    grows: bool = False
     feature_names: list[str] | None = None
 
     def __init__(self, one_space: bool) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bindings import arrivals, mean_share
+from coterie.bindings import Stop, arrivals, mean_share
 from coterie.learner import Margins, Round, form_for
-from coterie.numeric.core.records import cut
+from coterie.numeric.core.records import cut, widths_of
 from coterie.numeric.primal.asking import EVERY, decide_all
 from coterie.numeric.primal.stream import Moves
 from coterie.state import State
@@ -55,9 +55,9 @@ class BlockLearner(Round):
         kept = None if before is None else copy.deepcopy((state.tasks, state.sharing, state.rounds))
         try:
             done = 0
-            for stop, tasks in self._stops(state, codes, new, len(codes) - last):
+            for stop, tasks, width in self._stops(state, rows, codes, new, len(codes) - last):
                 self._stretch(state, rows, codes, y, (done, stop, last), moves)
-                self.fit_tasks(state, tasks, state.features)
+                self.fit_tasks(state, tasks, width)
                 done = stop
             self._stretch(state, rows, codes, y, (done, last, last), moves)
         except BaseException:
@@ -67,14 +67,17 @@ class BlockLearner(Round):
         return moves
 
     def _stops(
-        self, state: State, codes: Codes, new: Sequence[Hashable], delay: int
-    ) -> Iterator[tuple[int, Sequence[Hashable]]]:
-        """Yield the rounds before which tasks are to be met, and these."""
+        self, state: State, rows: Any, codes: Codes, new: Sequence[Hashable], delay: int
+    ) -> Iterator[tuple[int, Sequence[Hashable], int]]:
+        """Yield the rounds before which tasks are to be met, these, and how many features there are then."""
         known = met = len(state.tasks)
-        stops = arrivals(codes, known, delay) if new and self._counts_tasks else [(0, known + len(new))][: len(new)]
-        for stop, count in stops:
-            yield stop, new[met - known : count - known]
-            met = count
+        stops: Sequence[Stop] = [Stop(0, known + len(new), state.features)][: len(new)]
+        if (new and self._counts_tasks) or self.counts_features:
+            widths = widths_of(rows) if self.counts_features else None
+            stops = arrivals(codes, known, delay, widths, state.features)
+        for stop in stops:
+            yield stop.round, new[met - known : stop.tasks - known], stop.width
+            met = stop.tasks
 
     @property
     def _counts_tasks(self) -> bool:
@@ -117,10 +120,10 @@ class BlockLearner(Round):
         asker: Any,
         new: Sequence[Hashable],
     ) -> None:
-        stops = dict(self._stops(state, codes, new, len(codes) - last))
+        stops = {s: (met, width) for s, met, width in self._stops(state, rows, codes, new, len(codes) - last)}
         for s in range(last):
             if s in stops:
-                self.fit_tasks(state, stops[s], state.features)
+                self.fit_tasks(state, *stops[s])
             ahead = s + len(codes) - last
             moves.margins[ahead] = self.score(state, cut(rows, ahead, ahead + 1), codes[ahead : ahead + 1])[0]
             self.inform(state, asker.chance)

@@ -339,6 +339,8 @@ class OnlineModel:
         coming: Sequence[Hashable] = (),
     ) -> Any:
         """The state with room for these tasks and records, made if there is none; those ``coming`` are checked only."""
+        if self.learner.counts_features and self.input.grows and len(coming):
+            records = records._replace(width=1 if self.state is None else self.state.features)
         if self.state is None:
             state = self.input.init_state(self.learner, tasks, records, length, coming)
             self.learner.check_tasks(state, coming)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import grown
-from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, no_levels
+from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, no_levels, reweigh
 
 from .levels import Group, LevelRelation
 
@@ -44,9 +44,7 @@ class GroupIndex:
                 self._reweigh(levels, group, each * arrivals, rounds)
         return levels
 
-    def expect(
-        self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int
-    ) -> tuple[Levels, Arrivals]:
+    def expect(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> tuple[Levels, Arrivals]:
         """As :meth:`extend`, but no task counts before it comes: what compiled code counts it by."""
         if not self.relation.counts_tasks:
             return self.extend(levels, known, new, rounds), NO_ARRIVALS
@@ -99,9 +97,8 @@ class GroupIndex:
 
     def _reweigh(self, levels: Levels, group: int, arrivals: int, rounds: int) -> None:
         levels.members[group] += arrivals
-        levels.spent[group] += levels.weight[group] * (rounds - levels.since[group])
-        levels.since[group] = rounds
-        levels.weight[group] = self.relation.shared(self.levels[group], int(levels.members[group]))
+        weight = self.relation.shared(self.levels[group], int(levels.members[group]))
+        reweigh.py_func(levels, group, weight, rounds)  # type: ignore[attr-defined]
 
 
 def _ranks(groups: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -74,6 +74,21 @@ NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.z
 
 
 @compiled
+def reweigh(levels: Any, group: int, weight: float, clock: int) -> None:
+    """Let a group weigh so much from round ``clock`` on; where that is no change, its integral is not cut either.
+
+    The first weight counts from the first round on: no move was made in the group before, so nothing depends on it, and
+    the round in which a group was first heard of must not change a bit.
+    """
+    before = levels.weight[group]
+    if weight != before:
+        if before != 0.0 or levels.since[group] != 0.0:
+            levels.spent[group] += before * (clock - levels.since[group])
+            levels.since[group] = clock
+        levels.weight[group] = weight
+
+
+@compiled
 def count_arrivals(arrivals: Any, i: int, s: int) -> None:
     """Count the tasks up to i, which have come by round s of the block: O(levels) each."""
     levels, clock = arrivals.levels, arrivals.rounds + s
@@ -82,9 +97,7 @@ def count_arrivals(arrivals: Any, i: int, s: int) -> None:
             group = levels.paths[task, level]
             if group >= 0:
                 levels.members[group] += 1
-                levels.spent[group] += levels.weight[group] * (clock - levels.since[group])
-                levels.since[group] = clock
-                levels.weight[group] = arrivals.weights[task - arrivals.first, level]
+                reweigh(levels, group, arrivals.weights[task - arrivals.first, level], clock)
         arrivals.counted[0] = task + 1
 
 
