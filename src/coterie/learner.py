@@ -308,7 +308,7 @@ class Learner(Round):
     ) -> Moves:
         """Predict and learn records one after the other, the last ones only predicted if their labels come late.
 
-        However a stream is cut into calls, every bit is the same: a task that is ``new`` counts from its first record on.
+        However a stream is cut into calls, every bit is the same: a ``new`` task counts from its first record on.
 
         Parameters
         ----------

@@ -113,7 +113,7 @@ class AnyInput(Protocol):
         length: int | None,
         coming: Sequence[Hashable] = (),
     ) -> Any:
-        """The state of a learner before the first round, with room for these records, which bring the tasks ``coming``."""
+        """The state of a learner before the first round, with room for these records, which bring tasks ``coming``."""
 
     def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
         """Make room in the state for the labels that are new, and for records so wide."""

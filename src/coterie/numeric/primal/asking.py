@@ -117,7 +117,10 @@ class Step(NamedTuple):
 
 
 class Row(NamedTuple):
-    """b_i / (b_i + |margin|), b_i = scale · Σ_j |A_ij| of the relation of ``revision[1]`` tasks after ``revision[0]``."""
+    """b_i / (b_i + |margin|), b_i = scale · Σ_j |A_ij| of the relation.
+
+    ``revision`` says after how many revisions, and of how many tasks, the sums were taken.
+    """
 
     sums: Any
     revision: Any
