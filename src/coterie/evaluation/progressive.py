@@ -43,7 +43,7 @@ def progressive_validation(
     task : array, shape (n,), optional
         Their tasks; blocks bring their own.
     tasks : sequence of labels, optional
-        Tasks to know from the start; any other is known from its first record on.
+        Tasks to know from the start; any other counts in M from its first record on.
     delay : int
         The label of a record comes after so many further records have been predicted.
     on_round : callable, optional
