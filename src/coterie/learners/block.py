@@ -52,7 +52,8 @@ class BlockLearner(Round):
             self._select(state, rows, codes, y, moves, last, asker, new)
             return moves
         before = self._backup(state)
-        kept = None if before is None else copy.deepcopy((state.tasks, state.sharing, state.rounds))
+        kept = state.tasks, state.sharing, state.rounds
+        kept = copy.deepcopy(kept) if new and before is not None else kept
         try:
             done = 0
             for stop, tasks, width in self._stops(state, rows, codes, new, len(codes) - last):
@@ -61,7 +62,7 @@ class BlockLearner(Round):
                 done = stop
             self._stretch(state, rows, codes, y, (done, last, last), moves)
         except BaseException:
-            if kept is not None:
+            if before is not None:
                 state.model, (state.tasks, state.sharing, state.rounds) = before, kept
             raise
         return moves
