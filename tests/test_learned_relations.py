@@ -323,7 +323,7 @@ def test_a_late_task_is_learned_as_by_the_literal_form(name):
     late = np.where(np.arange(160) < 80, task % 3, task)
     model = ct.MultitaskPerceptron(ct.Primed(relation, 40))
     margins = [
-        model.__stream_model__().learn_rounds(X[:80], y[:80], late[:80]).margin,
+        model.__stream_model__().learn_rounds(X[:80], y[:80], late[:80], tasks=range(3)).margin,
         model.__stream_model__().learn_rounds(X[80:], y[80:], late[80:]).margin,
     ]
     run = omtl.omtl(X, y, late, update, n_tasks=4, epoch=40, A=np.eye(4) / 3)
@@ -366,7 +366,7 @@ def test_a_saved_model_goes_on_bit_for_bit(tmp_path, relation, average):
     X, y, task = stream(21)
     relation = ct.Primed(changed(relation, step_norm=True), 30)
     one, half = (ct.MultitaskPerceptron(relation, average=average) for _ in range(2))
-    one.partial_fit(X, y, task=task)
+    one.partial_fit(X, y, task=task, tasks=range(K))
     half.partial_fit(X[:60], y[:60], task=task[:60], tasks=one.tasks_)
     half.save(tmp_path / "model.coterie")
     loaded = ct.load(tmp_path / "model.coterie").partial_fit(X[60:], y[60:], task=task[60:])
@@ -388,7 +388,9 @@ def test_single_precision_is_near():
 
 def test_several_passes_are_one_long_stream():
     X, y, task = stream(23)
-    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3, step_norm=True), 0.5)).fit(X, y, task, n_passes=2)
+    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3, step_norm=True), 0.5))
+    for passes in (2, 1):
+        model.__stream_model__().learn_rounds(X, y, task, tasks=range(K), whole=passes > 1, passes=passes)
     run = omtl.omtl(
         np.vstack([X, X]),
         np.concatenate([y, y]),
@@ -436,7 +438,7 @@ def test_auto_is_the_first_look_that_finds_the_correlations_settled():
 def test_auto_goes_on_over_blocks_new_tasks_and_files(tmp_path):
     X, y, task = stream(31, n=600)
     relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), "auto")
-    whole = ct.MultitaskPerceptron(relation).partial_fit(X, y, task=task)
+    whole = ct.MultitaskPerceptron(relation).partial_fit(X, y, task=task, tasks=range(K))
     parts_ = ct.MultitaskPerceptron(relation).partial_fit(X[:30], y[:30], task=task[:30], tasks=whole.tasks_)
     parts_.save(tmp_path / "model.coterie")
     parts_ = ct.load(tmp_path / "model.coterie").partial_fit(X[30:], y[30:], task=task[30:])

@@ -199,10 +199,14 @@ def told(model, form):
 
 
 def taught(model, form):
-    """Learn more: dictionaries one by one, all else in one go. What came of each: a mistake, or a question."""
+    """Learn more: dictionaries one by one, all else in one go. What came of each: a mistake, or a question.
+
+    The version that wrote the files counted all tasks of a block at its start, as if they were named.
+    """
     more = records(form, "more")
     if not (isinstance(more.X, list) and isinstance(more.X[0], dict)):
-        trace = ct.progressive_validation(model, more.X, more.y, **more.given)
+        tasks = None if more.task is None else list(dict.fromkeys(more.task))
+        trace = ct.progressive_validation(model, more.X, more.y, **more.given, tasks=tasks)
         return flags(trace.mistake), flags(trace.queried)
     wanted = []
     for t, (x, y) in enumerate(zip(more.X, more.y, strict=True)):

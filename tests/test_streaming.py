@@ -155,14 +155,32 @@ def test_late_tasks_follow_the_number_of_tasks_of_the_moment(name, average, stor
     relation, M = GROWING[name]
     stream, known = arriving(46)
     run = perceptron.queued(stream.X, stream.y, stream.task, [M(k) for k in known])
-    model = ct.MultitaskPerceptron(relation, average=average, storage=storage, bits=16)
-    margins = []
-    for t in range(len(stream)):
-        rounds = model.__stream_model__().learn_rounds(stream.X[[t]], stream.y[[t]], stream.task[[t]], classes=[-1, 1])
-        margins.append(rounds.margin[0])
     wanted, W = (run.averaged_margins, run.averaged_weights) if average else (run.margins, run.W)
-    np.testing.assert_allclose(margins, wanted, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-9)
+    for spans in ([(t, t + 1) for t in range(len(stream))], [(0, len(stream))]):
+        model = ct.MultitaskPerceptron(relation, average=average, storage=storage, bits=16)
+        margins = [
+            model.__stream_model__()
+            .learn_rounds(stream.X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1])
+            .margin
+            for a, b in spans
+        ]
+        np.testing.assert_allclose(np.concatenate(margins), wanted, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", GROWING)
+@averaging
+@pytest.mark.parametrize("delay", [1, 7, 40])
+def test_late_tasks_count_when_they_are_predicted_where_labels_are_late(name, average, delay):
+    relation, M = GROWING[name]
+    stream, known = arriving(46)
+    run = perceptron.queued(stream.X, stream.y, stream.task, [M(k) for k in known], delay=delay)
+    for spans in ([(0, len(stream))], pieces(4, len(stream))):
+        model = ct.MultitaskPerceptron(relation, average=average)
+        trace = ct.progressive_validation(model, blocks(stream, range(8), spans), delay=delay)
+        wanted, W = (run.averaged_margins, run.averaged_weights) if average else (run.margins, run.W)
+        np.testing.assert_allclose(trace.margin, wanted, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", GROWING)
@@ -173,7 +191,7 @@ def test_a_task_nobody_has_seen_gets_the_shared_part(name, average):
     first = stream.take(stream.task < 6)
     run = perceptron.queued(first.X, first.y, first.task, [M(6)] * len(first))
     model = ct.MultitaskPerceptron(relation, average=average)
-    model.__stream_model__().learn_rounds(first.X, first.y, first.task)
+    model.__stream_model__().learn_rounds(first.X, first.y, first.task, tasks=range(6))
     W = run.averaged_weights if average else run.W
     before = model.__dump__()
     for unseen in (6, 7):

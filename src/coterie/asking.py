@@ -142,4 +142,4 @@ class RelationRow:
 
     def compiled(self, n_tasks: int) -> compiled.Row:
         """The chance as compiled code takes it, its sums not yet taken."""
-        return compiled.Row(np.zeros(n_tasks), np.full(1, -1), float(self.scale))
+        return compiled.Row(np.zeros(n_tasks), np.full(2, -1), float(self.scale))

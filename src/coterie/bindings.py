@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, LearningHypothesis
 from .index import Index
+from .numeric.core.records import Rows, widths_of
+from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels
 from .numeric.primal.round import Extent, Model
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
@@ -22,6 +24,31 @@ from .relations.learned import check_size, matrix_of
 from .state import State
 
 Matrix = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+class Stop(NamedTuple):
+    """Before ``round`` of a run there are to be ``tasks`` tasks and ``width`` features."""
+
+    round: int
+    tasks: int
+    width: int
+
+
+def arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> Sequence[Stop]:
+    """The rounds in which tasks, or features, come.
+
+    New tasks have the numbers from ``known`` on, in the order in which they come; record t is ``widths[t]`` wide, where
+    that counts, and ``width`` features are known. Where labels are ``delay`` rounds late, a record comes so many rounds
+    before it is learned, and the first of a run are there from the start.
+    """
+    tasks = np.maximum(np.maximum.accumulate(codes) + 1, known)
+    wide = np.full(len(codes), width) if widths is None else np.maximum(np.maximum.accumulate(widths), width)
+    places = np.flatnonzero((np.diff(tasks, prepend=known) > 0) | (np.diff(wide, prepend=width) > 0))
+    rounds = np.maximum(places - delay, 0)
+    places = places[np.diff(rounds, append=-1) != 0]
+    rounds = np.maximum(places - delay, 0)
+    return [Stop(*each) for each in zip(rounds.tolist(), tasks[places].tolist(), wide[places].tolist(), strict=True)]
 
 
 class Binding(Protocol):
@@ -54,6 +81,12 @@ class ModelBinding(Binding, Protocol):
 
     def extend(self, learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
         """Make room for new tasks and for so many features; all or nothing."""
+
+    def stops(self, relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
+        """Give the rounds before which new tasks are to be met, or new features."""
+
+    def meet(self, learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
+        """Make room for tasks that a block brings; gives those that compiled code counts as they come."""
 
     def ensure_capacity(self, state: State, i: int, entries: int) -> None:
         """Give what ``ready`` found missing for a record of task i: its column of M, or room for so many entries."""
@@ -123,15 +156,22 @@ class ByLevels(Nested):
 
     @staticmethod
     def extend(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
-        model: Model = state.model
+        levels: Levels = state.model.sharing
         if new:
-            known = model.sharing
-            levels = state.sharing.extend(known, len(state.tasks), new, state.rounds)
-            model = model if levels is known else model.with_sharing(levels)
-        tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
-        state.replace_model(model.fit(learner.hypothesis.tables.fit, len(state.sharing), tasks, features, state.dense))
-        state.tasks.add(new)
-        state.features = features
+            levels = state.sharing.extend(levels, len(state.tasks), new, state.rounds)
+        _fit_levels(learner, state, levels, new, features)
+
+    @staticmethod
+    def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
+        """Give the first round: compiled code counts tasks as they come."""
+        return [Stop(0, int(codes.max(initial=-1)) + 1, state.features)]
+
+    @staticmethod
+    def meet(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
+        levels, found = state.sharing.expect(state.model.sharing, len(state.tasks), new, state.rounds)
+        _fit_levels(learner, state, levels, new, features)
+        made: Arrivals = found
+        return made
 
     @staticmethod
     def share(relation: Any, state: State) -> Matrix:
@@ -159,6 +199,16 @@ class ByLevels(Nested):
         return model.with_sharing(model.sharing), GroupIndex(learner.relation, tasks)
 
 
+def _fit_levels(learner: Joined, state: State, levels: Levels, new: Sequence[Hashable], features: int) -> None:
+    """Put the model under levels that hold new tasks, and give it room for these and for so many features."""
+    model: Model = state.model
+    model = model if levels is model.sharing else model.with_sharing(levels)
+    tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
+    state.replace_model(model.fit(learner.hypothesis.tables.fit, len(state.sharing), tasks, features, state.dense))
+    state.tasks.add(new)
+    state.features = features
+
+
 class ByColumns(Columnwise):
     """A relation that gives columns of M, bound to a model of the weights themselves."""
 
@@ -176,6 +226,16 @@ class ByColumns(Columnwise):
         refuse_unknown(learner.relation, state.tasks, new)
         state.model = state.model.fit(learner.hypothesis.tables.fit, 0, len(state.tasks), features, state.dense)
         state.features = features
+
+    @staticmethod
+    def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
+        """Give the first round, before which a task that the relation does not know is refused."""
+        return [Stop(0, int(codes.max(initial=-1)) + 1, state.features)]
+
+    @staticmethod
+    def meet(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
+        refuse_unknown(learner.relation, state.tasks, new)
+        return NO_ARRIVALS
 
     @staticmethod
     def share(relation: Any, state: State) -> Matrix:
@@ -230,6 +290,17 @@ class ByLearning:
         state.model = model.with_sharing(relation)
         state.tasks.add(new)
         state.features = features
+
+    @staticmethod
+    def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
+        """Give every round in which a task comes, or a feature that counts: M is another from it on."""
+        widths = widths_of(rows) if relation.needs_features else None
+        return arrivals(codes, len(state.tasks), delay, widths, state.features)
+
+    @staticmethod
+    def meet(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
+        ByLearning.extend(learner, state, new, features)
+        return NO_ARRIVALS
 
     @staticmethod
     def ensure_capacity(state: State, i: int, entries: int) -> None:

@@ -21,6 +21,7 @@ from .index import Index
 from .numeric.core.records import Csr, take
 from .numeric.primal.asking import EVERY, renew, skip_rounds
 from .numeric.primal.calls import BoundCall, RecordCalls
+from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .state import State
@@ -57,11 +58,19 @@ class StreamLearner(Protocol):
         False for records that have no tasks.
     has_variances : bool
         True where :meth:`variances` has the variance of each margin.
+    counts_features : bool
+        True where the number of features is part of what is computed, so that records that come with more are met one
+        by one.
     """
 
     log_odds: float | None = None
     has_tasks: ClassVar[bool] = True
     has_variances: ClassVar[bool] = False
+
+    @property
+    def counts_features(self) -> bool:
+        """True where the number of features is part of what is computed."""
+        return False
 
     @abstractmethod
     def init(
@@ -86,6 +95,7 @@ class StreamLearner(Protocol):
         y: NDArray[Any],
         last: int | None = None,
         asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Any:
         """Predict and learn records one after the other; see :meth:`Learner.update_many`."""
 
@@ -247,6 +257,11 @@ class Learner(Round):
         state: State = self._bound.start(self, tasks, features, dense, length)
         return state
 
+    @property
+    def counts_features(self) -> bool:
+        """True of a relation that is learned from features as observations."""
+        return self.relation.form == "learned" and bool(self.relation.needs_features)
+
     def share(self, state: State) -> NDArray[np.float64]:
         """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
         return np.asarray(self._bound.share(self.relation, state))
@@ -289,8 +304,11 @@ class Learner(Round):
         y: NDArray[np.float64],
         last: int | None = None,
         asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Moves:
         """Predict and learn records one after the other, the last ones only predicted if their labels come late.
+
+        However a stream is cut into calls, every bit is the same: a ``new`` task counts from its first record on.
 
         Parameters
         ----------
@@ -299,27 +317,50 @@ class Learner(Round):
         rows : Dense or Csr
             The records.
         codes : ndarray of int64
-            Their tasks' numbers, all known.
+            Their tasks' numbers.
         y : ndarray of float64
             Their labels, -1.0 or +1.0.
         last : int, optional
             How many of the records have their labels by the end; the others come ``len(codes) - last`` rounds late.
         asker : Every or Asker
             Which labels to ask for, see :mod:`coterie.numeric.primal.asking`; the others are not looked at.
+        new : sequence of labels
+            The tasks that were not known, in the order of their first records. Their numbers follow those known.
         """
         self._one.forget()
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
         last = len(codes) if last is None else last
         delay = len(codes) - last
-        done = 0
-        while True:
-            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker)
-            if done == last:
-                break
-            self._bound.ensure_capacity(state, int(codes[done]), _entries(rows, done))
+        known, done, coming = len(state.tasks), 0, NO_ARRIVALS
+        counted = new or self.counts_features
+        for stop, tasks, width in self._bound.stops(self.relation, state, rows, codes, delay) if counted else ():
+            self._learn(state, rows, codes, y, (done, stop, delay), moves, asker, coming)
+            some = new[len(state.tasks) - known : tasks - known]
+            coming, done = self._bound.meet(self, state, some, width), stop
+        if coming is not NO_ARRIVALS:  # those whose labels are late were there before the first round
+            count_arrivals(coming, codes[:delay].max(initial=-1), 0)
+        self._learn(state, rows, codes, y, (done, last, delay), moves, asker, coming)
         state.rounds += last
         self._bound.warn_if_frozen(self.relation, state)
         return moves
+
+    def _learn(
+        self,
+        state: State,
+        rows: Any,
+        codes: NDArray[np.int64],
+        y: NDArray[np.float64],
+        span: tuple[int, int, int],
+        moves: Moves,
+        asker: Any,
+        coming: Arrivals,
+    ) -> None:
+        """Learn the records of a span, from the first to the last (not included), whose labels are so late."""
+        done, last, delay = span
+        while done < last:
+            done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker, coming)
+            if done < last:
+                self._bound.ensure_capacity(state, int(codes[done]), _entries(rows, done))
 
     def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing else changes."""

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import spec
+from .bindings import arrivals
 from .index import Index
 from .learner import Learner, Margins, StreamLearner
 from .numeric.core.arrays import grown
-from .numeric.core.records import Rows
+from .numeric.core.records import Rows, widths_of
 from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.mixture import Layer, Losses, blend, combine, mix, weigh
 from .numeric.primal.stream import Moves
@@ -134,6 +135,11 @@ class Mixture(StreamLearner):
         self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
 
+    @property
+    def counts_features(self) -> bool:
+        """True where one of the learners counts them."""
+        return any(learner.counts_features for learner in self.learners)
+
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
     ) -> MixtureState:
@@ -157,13 +163,12 @@ class Mixture(StreamLearner):
 
     def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
-        if features <= state.features and not state.tasks.new_among(tasks):
+        if features <= min(member.features for member in state.members) and not state.tasks.new_among(tasks):
             return
         self.check_tasks(state, tasks)
         for learner, member in self._members(state):
             learner.fit_tasks(member, tasks, features)
-        state.tasks.add(tasks)
-        state.losses = state.losses._replace(tasks=grown(state.losses.tasks, len(state.tasks)))
+        self._note_tasks(state, tasks)
         state.features = max(features, state.features)
 
     def update_many(
@@ -174,6 +179,7 @@ class Mixture(StreamLearner):
         y: NDArray[np.float64],
         last: int | None = None,
         asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
@@ -186,13 +192,37 @@ class Mixture(StreamLearner):
         last = len(codes) if last is None else last
         delay = len(codes) - last
         if asker is not EVERY:
-            self._select(state, rows, codes, y, moves, last, asker)
+            self._select(state, rows, codes, y, moves, last, asker, new)
             return moves
+        known = len(state.tasks)
+        self._note_tasks(state, new)
+        self._widen(state, rows)
         for first in range(0, last, PIECE):
             end = min(first + PIECE, last)
-            self._piece(state, rows.cut(first, end + delay), codes[first : end + delay], y[first:end], moves, first)
+            met = len(state.members[0].tasks) - known
+            coming = new[met : int(codes[: end + delay].max(initial=-1)) + 1 - known] if met < len(new) else ()
+            some = slice(first, end + delay)
+            self._piece(state, rows.cut(first, end + delay), codes[some], y[first:end], moves, first, coming)
+        if last == 0:  # no label has come yet, and no learner has met anybody
+            self.fit_tasks(state, new, state.features)
+        state.features = max(state.features, *(member.features for member in state.members))
         state.rounds += last
         return moves
+
+    def _widen(self, state: MixtureState, rows: Rows) -> None:
+        """Make room for the features of records in learners that do not count them: the others look for themselves."""
+        if self.counts_features:
+            width = int(widths_of(rows).max(initial=state.features))
+            for learner, member in self._members(state):
+                if not learner.counts_features:
+                    learner.fit_tasks(member, (), width)
+
+    @staticmethod
+    def _note_tasks(state: MixtureState, new: Sequence[Hashable]) -> None:
+        """Number tasks that are new, and begin their losses."""
+        if new:
+            state.tasks.add(new)
+            state.losses = state.losses._replace(tasks=grown(state.losses.tasks, len(state.tasks)))
 
     def _select(
         self,
@@ -203,10 +233,16 @@ class Mixture(StreamLearner):
         moves: Moves,
         last: int,
         asker: Any,
+        new: Sequence[Hashable],
     ) -> None:
-        delay = len(codes) - last
+        delay, known = len(codes) - last, len(state.tasks)
+        widths = widths_of(rows) if self.counts_features else None
+        counted = new or self.counts_features
+        stops = {each.round: each for each in arrivals(codes, known, delay, widths, state.features)} if counted else {}
         state.waiting = Waiting(self._predicted_before(state, codes[:delay]), codes[:delay])
         for s in range(last):
+            if s in stops:
+                self.fit_tasks(state, new[: stops[s].tasks - known], stops[s].width)
             end = s + delay + 1
             predicted = self._predicted(state, rows.cut(end - 1, end), codes[end - 1 : end], ())
             blend(state.losses, state.layer, self.local, codes[end - 1 : end], predicted, moves.margins[end - 1 : end])
@@ -234,9 +270,13 @@ class Mixture(StreamLearner):
         y: NDArray[np.float64],
         moves: Moves,
         first: int,
+        new: Sequence[Hashable] = (),
     ) -> None:
         signs = np.append(y, np.ones(len(codes) - len(y)))
-        made = [learner.update_many(member, rows, codes, signs, len(y)) for learner, member in self._members(state)]
+        made = [
+            learner.update_many(member, rows, codes, signs, len(y), EVERY, new)
+            for learner, member in self._members(state)
+        ]
         predicted = self._experts_of([each.margins for each in made])
         judged = self._judged(state, predicted, made, codes, len(y))
         mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))

@@ -75,6 +75,11 @@ class ManyLearners(StreamLearner):
     def __init__(self, learner: StreamLearner) -> None:
         self.learner, self.log_odds = learner, learner.log_odds
 
+    @property
+    def counts_features(self) -> bool:
+        """True where the learner of each class counts them."""
+        return self.learner.counts_features
+
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
     ) -> ManyState:
@@ -99,6 +104,7 @@ class ManyLearners(StreamLearner):
         y: NDArray[np.bool_],
         last: int | None = None,
         asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
@@ -116,13 +122,21 @@ class ManyLearners(StreamLearner):
         while len(state.members) < y.shape[1]:
             state.members.append(copy.deepcopy(state.spare))
         signs = np.where(y, 1.0, -1.0).T
-        made = [self._one(each, rows, codes, sign, last) for each, sign in zip(state.members, signs, strict=True)]
-        made.append(self._one(state.spare, rows, codes, np.full(len(y), -1.0), last))
+        made = [self._one(each, rows, codes, sign, last, new) for each, sign in zip(state.members, signs, strict=True)]
+        made.append(self._one(state.spare, rows, codes, np.full(len(y), -1.0), last, new))
         margins, own, taus = (np.array(each).T for each in zip(*made, strict=True))
         return Moves(margins[:, :-1], own[:, :-1], taus.max(axis=1))
 
-    def _one(self, state: LearnedState, rows: Rows, codes: Codes, signs: Margins, last: int | None) -> Moves:
-        made: Moves = self.learner.update_many(state, rows, codes, np.ascontiguousarray(signs), last)
+    def _one(
+        self,
+        state: LearnedState,
+        rows: Rows,
+        codes: Codes,
+        signs: Margins,
+        last: int | None = None,
+        new: Sequence[Hashable] = (),
+    ) -> Moves:
+        made: Moves = self.learner.update_many(state, rows, codes, np.ascontiguousarray(signs), last, EVERY, new)
         return made
 
     def update_one(self, state: ManyState, rows: Rows, i: int, y: NDArray[np.bool_]) -> None:

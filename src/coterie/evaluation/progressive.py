@@ -43,7 +43,7 @@ def progressive_validation(
     task : array, shape (n,), optional
         Their tasks; blocks bring their own.
     tasks : sequence of labels, optional
-        Tasks to know from the start. With arrays, all tasks that occur are known from the start anyhow.
+        Tasks to know from the start; any other counts in M from its first record on.
     delay : int
         The label of a record comes after so many further records have been predicted.
     on_round : callable, optional
@@ -87,7 +87,7 @@ def blocks_of(
     if y is None:
         return blocks_alone(X), tasks or ()
     whole = model.as_block(X, y, task)
-    return whole.pieces(size or max(len(whole), 1)), [*(tasks or ()), *distinct_labels(whole.tasks)[0]]
+    return whole.pieces(size or max(len(whole), 1)), tasks or ()
 
 
 def blocks_alone(X: Any) -> Iterator[Block]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 Margins = NDArray[np.float64]
-#: Makes the asker of a run of records, once their tasks are known to the state.
-Asking = Callable[[Any], Any]
+#: Makes the asker of a run of records, for so many tasks as there will be at its end.
+Asking = Callable[[int], Any]
 
 
 @dataclass(frozen=True)

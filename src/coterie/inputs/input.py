@@ -105,8 +105,15 @@ class AnyInput(Protocol):
     def snapshot(self, fitted: bool) -> Undo:
         """A function that takes back what was noted of records since, for records that are refused."""
 
-    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
-        """The state of a learner before the first round, with room for these records."""
+    def init_state(
+        self,
+        learner: Any,
+        tasks: Sequence[Hashable],
+        records: Records,
+        length: int | None,
+        coming: Sequence[Hashable] = (),
+    ) -> Any:
+        """The state of a learner before the first round, with room for these records, which bring tasks ``coming``."""
 
     def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
         """Make room in the state for the labels that are new, and for records so wide."""
@@ -117,6 +124,10 @@ class AnyInput(Protocol):
     @property
     def numbers(self) -> dict[str, int] | None:
         """The column of each feature name, where compiled code may read dictionaries by it."""
+
+    @property
+    def grows(self) -> bool:
+        """True where records may come with features that none before had."""
 
     @property
     def width(self) -> int | None:
@@ -230,12 +241,20 @@ class Input:
             vocabulary = self._vocabulary(learning)
             rows = vocabulary.records(X, grow=learning and self.takes_dictionaries)
             width = max(len(vocabulary), 1)
+        if self.options.dtype != "float64":
+            for record, first, last in zip(X, rows.starts[:-1], rows.starts[1:], strict=True):
+                tabular.require_fitting(record, rows.values[first:last], self.options.dtype)
         return tabular.of_type(rows, self.options.dtype), width
 
     @property
     def takes_dictionaries(self) -> bool:
         """True where records come as dictionaries, so that features may be new."""
         return self.width is None and self.names is None
+
+    @property
+    def grows(self) -> bool:
+        """True where records are dictionaries whose names get columns as they come."""
+        return self.takes_dictionaries and self.encoder is None and isinstance(self.vocabulary, Vocabulary)
 
     def _vocabulary(self, learning: bool) -> View:
         """The vocabulary, made if there is none; noted if the record is to be learned."""
@@ -255,6 +274,9 @@ class Input:
 
     def read_block(self, block: Block, first: bool) -> Records:
         """The records of a block that has been validated; their width is noted."""
+        if self.options.dtype != "float64":
+            names = None if self.encoder is None else self.encoder.feature_names
+            tabular.require_usable(block.X, "X", names, self.options.dtype, block.place)
         rows, width = tabular.block_rows(block.X, self.options.dtype)
         if not first and self.width is not None and width != self.width:
             raise ValueError(f"X has {width} features, but {self.options.owner} is expecting {self.width}")
@@ -293,6 +315,7 @@ class Input:
             vocabulary = self._vocabulary(learning)
             row = vocabulary.record(x, learning and self.takes_dictionaries)
             width = len(vocabulary) or 1
+        tabular.require_fitting(x, row.values, self.options.dtype)
         return tabular.of_type(row, self.options.dtype), width, task
 
     @property
@@ -318,7 +341,14 @@ class Input:
 
         return undo
 
-    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
+    def init_state(
+        self,
+        learner: Any,
+        tasks: Sequence[Hashable],
+        records: Records,
+        length: int | None,
+        coming: Sequence[Hashable] = (),
+    ) -> Any:
         """The state of a learner before the first round, with room for these records."""
         return learner.init(tasks, records.width, tabular.is_dense(records.rows), length)
 

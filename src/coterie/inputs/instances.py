@@ -82,6 +82,11 @@ class InstancesInput:
         return self._rows.feature_names
 
     @property
+    def grows(self) -> bool:
+        """False: room is made for all features of all tasks before a run of rounds."""
+        return False
+
+    @property
     def numbers(self) -> dict[str, int] | None:
         """None: records hold dictionaries of dictionaries, which compiled code does not read."""
         return None
@@ -148,9 +153,16 @@ class InstancesInput:
         """True if the state has room for records so wide."""
         return self._rows.has_room(state, width)
 
-    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
+    def init_state(
+        self,
+        learner: Any,
+        tasks: Sequence[Hashable],
+        records: Records,
+        length: int | None,
+        coming: Sequence[Hashable] = (),
+    ) -> Any:
         """The state of a learner before the first round, with a part of the joint space for every task."""
-        spaces = self._given
+        spaces, tasks = self._given, [*tasks, *coming]
         known = tuple(tasks[:1]) if spaces is ALONE else spaces.tasks
         _check_active(tasks, known)
         if spaces is ALONE:

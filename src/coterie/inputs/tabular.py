@@ -18,6 +18,10 @@ Rows = Dense | Csr
 
 NUMBERS = (np.float64, np.float32)
 
+#: What numbers may be, by the type in which weights are kept. In single precision, too, a margin then sums products of
+#: a number and of weights made of others, and their squares, without coming near the largest there is, 3e38.
+LIMITS = {"float64": LARGEST_VALUE, "float32": np.float64(1e12)}
+
 #: The task of records that name none.
 ONLY_TASK = 0
 
@@ -167,7 +171,7 @@ def validated(
     if isinstance(checked, tuple):
         checked, y = checked
         labels.check(y)
-    require_usable(checked, "X", form.names)
+    require_usable(checked, "X", form.names, dtype)
     return as_rows(checked, dtype), checked.shape[1], y
 
 
@@ -206,33 +210,62 @@ def _validated_table(owner: str, form: Form, table: Any, y: Any, numeric: bool, 
     return checked
 
 
-def require_usable(X: Any, what: str, names: Sequence[Hashable] | NDArray[Any] | None = None) -> None:
-    """Refuse NaN, infinity and numbers whose squares may overflow, in an array or CSR matrix.
+def require_usable(
+    X: Any,
+    what: str,
+    names: Sequence[Hashable] | NDArray[Any] | None = None,
+    dtype: str = "float64",
+    places: NDArray[np.int64] | None = None,
+) -> None:
+    """Refuse NaN, infinity and numbers whose squares may overflow in this type, in an array or CSR matrix.
+
+    Records are named by their ``places`` in a file, if these are given.
 
     Raises
     ------
     ValueError
         For the first of them; the message names its column and record, and says what can be done.
     """
-    values = X.data if hasattr(X, "indptr") else X
-    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= LARGEST_VALUE:  # not so with NaN
+    values, largest = X.data if hasattr(X, "indptr") else X, LIMITS[dtype]
+    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= largest:  # not so with NaN
         return
-    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))[0]
+    wrong = np.flatnonzero(~(np.abs(values) <= largest))[0]
     if hasattr(X, "indptr"):
         row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
     else:
         row, column = divmod(wrong, X.shape[1])
     place = int(column) if names is None else names[column]
+    record = f"record {row} (from 0)" if places is None else f"the record in line {places[row]}"
     raise ValueError(
-        f"{what} contains {_named(float(values.flat[wrong]))}, in column {place!r} "
-        f"of record {row} (from 0): leave such records out, or put another number there (0 says nothing)"
+        f"{what} contains {_named(float(values.flat[wrong]), dtype)}, in column {place!r} "
+        f"of {record}: leave such records out, or put another number there (0 says nothing)"
     )
 
 
-def _named(number: float) -> str:
+def require_fitting(record: Mapping[Any, Any], values: NDArray[Any], dtype: str) -> None:
+    """Refuse a record of which a value, sound in itself, is too large for the type; it is named as in the record.
+
+    Raises
+    ------
+    ValueError
+        For the first feature that is too large, or what the values made of it.
+    """
+    largest = LIMITS[dtype]
+    if dtype == "float64" or np.abs(values).max(initial=0.0) <= largest:
+        return
+    numbers = {name: held for name, held in record.items() if not isinstance(held, (str, list, tuple, type(None)))}
+    for name, held in numbers.items():
+        if abs(held) > largest:
+            raise ValueError(f"feature {name!r}: {float(held)!r} is beyond the limit of {largest:g} of {dtype}")
+    worst = float(values[np.abs(values).argmax()])
+    raise ValueError(f"a record's features make {worst!r}, beyond the limit of {largest:g} of {dtype}")
+
+
+def _named(number: float, dtype: str) -> str:
     if number != number:
         return "NaN"
-    return f"{number!r}, beyond the limit of {LARGEST_VALUE:g}" if np.isfinite(number) else "infinity"
+    limit = f"{LIMITS[dtype]:g}" if dtype == "float64" else f"{LIMITS[dtype]:g} of {dtype}"
+    return f"{number!r}, beyond the limit of {limit}" if np.isfinite(number) else "infinity"
 
 
 def as_rows(X: Any, dtype: str) -> Rows:

@@ -95,6 +95,7 @@ class ViewInput:
     width: int | None = None
     names: NDArray[Any] | None = None
     numbers: dict[str, int] | None = None
+    grows: bool = False
     feature_names: list[str] | None = None
 
     def __init__(self, one_space: bool) -> None:
@@ -206,7 +207,14 @@ class ViewInput:
         """True if the state has room for the views as they are."""
         return tuple(self._views.widths) == tuple(state.widths)
 
-    def init_state(self, learner: Any, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
+    def init_state(
+        self,
+        learner: Any,
+        tasks: Sequence[Hashable],
+        records: Records,
+        length: int | None,
+        coming: Sequence[Hashable] = (),
+    ) -> Any:
         """The state of a learner before the first round, for the views as they are."""
         learner.check(self._views.names)
         state = learner.init_views(self._views.names, self._views.widths, tabular.is_dense(records.rows.rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bindings import mean_share
+from coterie.bindings import Stop, arrivals, mean_share
 from coterie.learner import Margins, Round, form_for
-from coterie.numeric.core.records import cut
+from coterie.numeric.core.records import cut, widths_of
 from coterie.numeric.primal.asking import EVERY, decide_all
 from coterie.numeric.primal.stream import Moves
 from coterie.state import State
@@ -28,7 +29,14 @@ class BlockLearner(Round):
     """A learner whose model takes a block of records at once."""
 
     def update_many(
-        self, state: State, rows: Any, codes: Codes, y: Margins, last: int | None = None, asker: Any = EVERY
+        self,
+        state: State,
+        rows: Any,
+        codes: Codes,
+        y: Margins,
+        last: int | None = None,
+        asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Any:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
@@ -41,20 +49,57 @@ class BlockLearner(Round):
         """
         moves, last = self._moves(len(codes)), len(codes) if last is None else last
         if asker is not EVERY:
-            self._select(state, rows, codes, y, moves, last, asker)
+            self._select(state, rows, codes, y, moves, last, asker, new)
             return moves
         before = self._backup(state)
+        kept = state.tasks, state.sharing, state.rounds
+        kept = copy.deepcopy(kept) if new and before is not None else kept
         try:
-            self._learn(state, rows, codes, y, last, moves)
+            done = 0
+            for stop, tasks, width in self._stops(state, rows, codes, new, len(codes) - last):
+                self._stretch(state, rows, codes, y, (done, stop, last), moves)
+                self.fit_tasks(state, tasks, width)
+                done = stop
+            self._stretch(state, rows, codes, y, (done, last, last), moves)
         except BaseException:
             if before is not None:
-                state.model = before
+                state.model, (state.tasks, state.sharing, state.rounds) = before, kept
             raise
-        state.rounds += last
         return moves
 
     def _to_saved(self, state: State) -> Any:
         return state.model.to_saved(len(state.tasks))
+
+    def _stops(
+        self, state: State, rows: Any, codes: Codes, new: Sequence[Hashable], delay: int
+    ) -> Iterator[tuple[int, Sequence[Hashable], int]]:
+        """Yield the rounds before which tasks are to be met, these, and how many features there are then."""
+        known = met = len(state.tasks)
+        stops: Sequence[Stop] = [Stop(0, known + len(new), state.features)][: len(new)]
+        if (new and self._counts_tasks) or self.counts_features:
+            widths = widths_of(rows) if self.counts_features else None
+            stops = arrivals(codes, known, delay, widths, state.features)
+        for stop in stops:
+            yield stop.round, new[met - known : stop.tasks - known], stop.width
+            met = stop.tasks
+
+    @property
+    def _counts_tasks(self) -> bool:
+        """True if a new task changes what is computed for those known."""
+        return True
+
+    def _stretch(
+        self, state: State, rows: Any, codes: Codes, y: Margins, span: tuple[int, int, int], moves: Any
+    ) -> None:
+        """Learn the records of a span, of a run that ends with the ``last`` label; all tasks are known meanwhile."""
+        first, stop, last = span
+        if first == 0 and stop == last:
+            self._learn(state, rows, codes, y, last, moves)
+        elif first < stop:
+            end = stop + len(codes) - last
+            some = type(moves)(*(each[first:end] for each in moves))
+            self._learn(state, cut(rows, first, end), codes[first:end], y[first:end], stop - first, some)
+        state.rounds += stop - first
 
     def _moves(self, n: int) -> Any:
         """Room for the outcome of n rounds: the margins predicted first, then what was done."""
@@ -68,8 +113,21 @@ class BlockLearner(Round):
     def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Any) -> None:
         """Learn the records before ``last``, each after predicting the record whose label comes that much later."""
 
-    def _select(self, state: State, rows: Any, codes: Codes, y: Margins, moves: Any, last: int, asker: Any) -> None:
+    def _select(
+        self,
+        state: State,
+        rows: Any,
+        codes: Codes,
+        y: Margins,
+        moves: Any,
+        last: int,
+        asker: Any,
+        new: Sequence[Hashable],
+    ) -> None:
+        stops = {s: (met, width) for s, met, width in self._stops(state, rows, codes, new, len(codes) - last)}
         for s in range(last):
+            if s in stops:
+                self.fit_tasks(state, *stops[s])
             ahead = s + len(codes) - last
             moves.margins[ahead] = self.score(state, cut(rows, ahead, ahead + 1), codes[ahead : ahead + 1])[0]
             self.inform(state, asker.chance)
@@ -141,6 +199,10 @@ class BoundLearner(BlockLearner):
     def __init__(self, hypothesis: Any, relation: Any) -> None:
         self._bound = FORMS[form_for(hypothesis, relation)]
         self.hypothesis, self.relation = hypothesis, relation
+
+    @property
+    def _counts_tasks(self) -> bool:
+        return self.relation.form == "learned" or getattr(self.relation, "counts_tasks", False)
 
     def share(self, state: State) -> NDArray[np.float64]:
         """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""

@@ -128,10 +128,17 @@ class KernelLearner(BoundLearner):
     # -- learning -----------------------------------------------------------------------------------------------------
 
     def update_many(
-        self, state: State, rows: Rows, codes: Codes, y: Margins, last: int | None = None, asker: Any = EVERY
+        self,
+        state: State,
+        rows: Rows,
+        codes: Codes,
+        y: Margins,
+        last: int | None = None,
+        asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> Turns:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`."""
-        turns: Turns = super().update_many(state, rows, codes, y, last, asker)
+        turns: Turns = super().update_many(state, rows, codes, y, last, asker, new)
         self._bound.warn_if_frozen(self.relation, state)
         return turns
 

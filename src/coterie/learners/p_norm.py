@@ -20,6 +20,15 @@ from .block import Codes, FixedLearner
 class PNormLearner(FixedLearner):
     """A p-norm hypothesis and a fixed relation joined into one round; the rule is the Perceptron's."""
 
+    @property
+    def _counts_tasks(self) -> bool:
+        return True  # T is made of all of M, and p of the number of tasks
+
+    @property
+    def counts_features(self) -> bool:
+        """True: p may follow their number, and where a record has most of them all is computed anew."""
+        return True
+
     def _grown(self, state: State, changed: bool) -> Any:
         return self.hypothesis.grown(state.model, self.matrix(state), state.features)
 

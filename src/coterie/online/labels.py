@@ -739,6 +739,8 @@ class Targets:
         Whether labels are brought to that scale; else they are learned as they are, m being 0 and s 1.
     tolerance : float
         How far off a prediction may be, in standard deviations, and be no mistake.
+    largest : float
+        What a label may be.
 
     Examples
     --------
@@ -756,10 +758,14 @@ class Targets:
     unlearned: ClassVar[float] = 0.0
 
     def __init__(
-        self, inside: Sequence[float] | None = None, standardised: bool = True, tolerance: float = 0.0
+        self,
+        inside: Sequence[float] | None = None,
+        standardised: bool = True,
+        tolerance: float = 0.0,
+        largest: float = LARGEST_VALUE,
     ) -> None:
         self.inside: tuple[float, ...] = tuple(inside or NOTHING)
-        self._standardised, self._tolerance = standardised, tolerance
+        self._standardised, self._tolerance, self._largest = standardised, tolerance, largest
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -817,14 +823,15 @@ class Targets:
             raise ValueError(f"label of record {t} (from 0) must be a number, got {found!r}") from None
         if values.ndim != 1:
             raise ValueError(f"y must hold one number a record, got shape {values.shape}")
-        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))
+        wrong = np.flatnonzero(~(np.abs(values) <= self._largest))
         if len(wrong):
-            raise ValueError(f"label of record {wrong[0]} (from 0): {unusable(float(values[wrong[0]]))}")
+            reason = unusable(float(values[wrong[0]]), self._largest)
+            raise ValueError(f"label of record {wrong[0]} (from 0): {reason}")
         return values
 
     def with_one(self, y: Any) -> Targets:
         """The moments after one more label."""
-        made = Targets(self.inside, self._standardised, self._tolerance)
+        made = Targets(self.inside, self._standardised, self._tolerance, self._largest)
         made.learn(self.values([y]), 1)
         return made
 

@@ -25,6 +25,7 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
 from coterie.learner import StreamLearner
+from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
 
 from .forks import whole_in_children
@@ -297,13 +298,14 @@ class OnlineModel:
     ) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
-        state, codes = self._numbered(records, tasks, length)
+        state, codes, new = self._numbered(records, tasks, length)
         self.fast, self.labels = None, labels
-        asker = None if asking is None else asking(state)
+        asker = None if asking is None else asking(len(state.tasks) + len(new))
         last = max(len(values) - late, 0)
         inside = labels.learn(values, last)
-        asks = () if asker is None else (asker,)
-        moves = self.learner.update_many(state, records.rows, codes, inside.y, last, *asks)
+        moves = self.learner.update_many(
+            state, records.rows, codes, inside.y, last, EVERY if asker is None else asker, new
+        )
         asked = np.ones(len(values), bool) if asker is None else asker.answer > 0
         noted = self.learner.noted(state, moves)
         weights = None if noted.lengths is None else ViewWeights(noted.names, noted.ends, noted.lengths)
@@ -311,26 +313,45 @@ class OnlineModel:
 
     def _numbered(
         self, records: Records, tasks: Sequence[Hashable], length: int | None
-    ) -> tuple[Any, NDArray[np.int64]]:
-        """The state with room for all these tasks, and the number of each record's, looked up once if known."""
+    ) -> tuple[Any, NDArray[np.int64], Sequence[Hashable]]:
+        """The state with room for the tasks named and these records, the number of each record's task, and new tasks.
+
+        These have the numbers behind those known, in the order of their first records.
+        """
         roomy = self.fitted and not tasks and self.input.has_room(self.state, records.width)
         codes = self.state.tasks.codes_of_known(records.task) if roomy else None
         if codes is not None:
-            return self.state, codes
+            return self.state, codes, ()
         distinct, places = occurring(records.task)
         if roomy:
             numbers = self.state.tasks.find(distinct)
             if numbers.min(initial=0) >= 0:
-                return self.state, numbers[places]
-        state = self._state_with([*tasks, *distinct] if tasks else distinct, records, length)
-        return state, state.tasks.find(distinct)[places]
+                return self.state, numbers[places], ()
+        state = self._state_with(tasks, records, length, distinct)
+        numbers, known = state.tasks.find(distinct), len(state.tasks)
+        fresh = np.flatnonzero(numbers < 0)
+        numbers[fresh] = known + np.arange(len(fresh))
+        new = distinct if len(fresh) == len(distinct) else state.tasks.new_among(distinct)
+        return state, numbers[places], new
 
-    def _state_with(self, tasks: Sequence[Hashable], records: Records, length: int | None = None) -> Any:
-        """The state with room for these tasks and records, made if there is none."""
+    def _state_with(
+        self,
+        tasks: Sequence[Hashable],
+        records: Records,
+        length: int | None = None,
+        coming: Sequence[Hashable] = (),
+    ) -> Any:
+        """The state with room for these tasks and records, made if there is none; those ``coming`` are checked only."""
+        if self.learner.counts_features and self.input.grows and len(coming):
+            records = records._replace(width=1 if self.state is None else self.state.features)
         if self.state is None:
-            self.state = self.input.init_state(self.learner, tasks, records, length)
-            return self.state
-        self._refuse_unseen(tasks)
+            state = self.input.init_state(self.learner, tasks, records, length, coming)
+            self.learner.check_tasks(state, coming)
+            self.state = state
+            return state
+        every = [*tasks, *coming] if tasks else coming
+        self._refuse_unseen(every)
+        self.learner.check_tasks(self.state, every)
         self.input.fit_state(self.learner, self.state, tasks, records.width)
         return self.state
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
+from coterie.inputs.tabular import LIMITS
 from coterie.learner import Learner
 from coterie.rules import Squared
 from coterie.wrappers import Averaged, with_half_life
@@ -113,7 +114,9 @@ class MultitaskRegressor(OnlineEstimator):
         return Squared() if self.loss is None else self.loss
 
     def _label_kind(self) -> Any:
-        return partial(Targets, standardised=self.targets == "standardise", tolerance=self._loss.tolerance)
+        standardised = self.targets == "standardise"  # z-scores fit into any type
+        largest = LIMITS["float64" if standardised else self.dtype]
+        return partial(Targets, standardised=standardised, tolerance=self._loss.tolerance, largest=largest)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -172,10 +172,11 @@ class SelectiveSampling(Parameters):
         model = self._model
         return np.asarray(model.state.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
-    def _chance(self) -> Any:
-        """The chance for the tasks known, up to date with a relation that is learned."""
+    def _chance(self, n_tasks: int | None = None) -> Any:
+        """The chance for the tasks known, or for so many, up to date with a relation that is learned."""
         ask, model = self._ask, self._model
-        chance = ask.compiled(len(model.state.tasks) if model.fitted else 0)
+        known = len(model.state.tasks) if model.fitted else 0
+        chance = ask.compiled(known if n_tasks is None else n_tasks)
         if ask.learned and model.fitted:
             model.inform(chance)
         return chance
@@ -345,8 +346,8 @@ class _AskingModel:
         if block.y is None:
             raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
 
-        def asker(state: Any) -> Any:
-            return sampler._questions().asker(sampler._chance(), block.tasks, block.asked)
+        def asker(n_tasks: int) -> Any:
+            return sampler._questions().asker(sampler._chance(n_tasks), block.tasks, block.asked)
 
         with self._taught.lock:
             return self._taught.learn_block(block, late, tasks, length, asker)

@@ -7,9 +7,10 @@ from collections.abc import Hashable, Sequence
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import grown
-from coterie.numeric.primal.grouped import Levels
+from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, no_levels, reweigh
 
 from .levels import Group, LevelRelation
 
@@ -29,26 +30,43 @@ class GroupIndex:
 
     def empty(self) -> Levels:
         """Levels of no task at all."""
-        none, zeros = np.zeros(0, np.int64), np.zeros(0)
-        paths = np.zeros((0, self.relation.depth), np.int64)
-        return Levels(paths, zeros, zeros.copy(), none, zeros.copy(), zeros.copy())
+        return no_levels(self.relation.depth)
 
     def extend(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> Levels:
         """Levels with the new tasks behind the ``known`` ones, the same object where it had room for them.
 
         Weights change as of round ``rounds``.
         """
-        routes = [self.relation.path(task) for task in self._unlike(new)]
-        numbers = np.fromiter(chain.from_iterable(map(self._number, routes)), np.int64)
-        last = known + len(new)
-        levels = self._roomy(levels, last)
-        levels.paths[known:last] = numbers.reshape(len(routes), self.relation.depth)
-        levels.own[known:last] = [self.relation.own(len(route)) for route in routes]
+        levels, paths = self._entered(levels, known, new)
         each = len(new) if self.relation.alike else 1
-        for group, arrivals in Counter(numbers.tolist()).items():
+        for group, arrivals in Counter(paths.ravel().tolist()).items():
             if group >= 0:
                 self._reweigh(levels, group, each * arrivals, rounds)
         return levels
+
+    def expect(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> tuple[Levels, Arrivals]:
+        """As :meth:`extend`, but no task counts before it comes: what compiled code counts it by."""
+        if not self.relation.counts_tasks:
+            return self.extend(levels, known, new, rounds), NO_ARRIVALS
+        levels, _ = self._entered(levels, known, new)
+        paths = levels.paths[known : known + len(new)]
+        weights = np.zeros(paths.shape)
+        for level, groups in enumerate(paths.T):
+            there = np.flatnonzero(groups >= 0)
+            members = levels.members[groups[there]] + _ranks(groups[there]) + 1
+            weights[there, level] = [self.relation.shared(level, each) for each in members.tolist()]
+        return levels, Arrivals(levels, np.array([known]), known, weights, rounds)
+
+    def _entered(self, levels: Levels, known: int, new: Sequence[Hashable]) -> tuple[Levels, NDArray[np.int64]]:
+        """Levels with the groups and own weights of new tasks, and the groups of those that have to be asked for."""
+        routes = [self.relation.path(task) for task in self._unlike(new)]
+        numbers = np.fromiter(chain.from_iterable(map(self._number, routes)), np.int64)
+        paths = numbers.reshape(len(routes), self.relation.depth)
+        last = known + len(new)
+        levels = self._roomy(levels, last)
+        levels.paths[known:last] = paths
+        levels.own[known:last] = [self.relation.own(len(route)) for route in routes]
+        return levels, paths
 
     def unseen_task_model(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
         """Levels of tasks that nobody has seen: their known groups, and nothing of their own."""
@@ -79,6 +97,15 @@ class GroupIndex:
 
     def _reweigh(self, levels: Levels, group: int, arrivals: int, rounds: int) -> None:
         levels.members[group] += arrivals
-        levels.spent[group] += levels.weight[group] * (rounds - levels.since[group])
-        levels.since[group] = rounds
-        levels.weight[group] = self.relation.shared(self.levels[group], int(levels.members[group]))
+        weight = self.relation.shared(self.levels[group], int(levels.members[group]))
+        reweigh.py_func(levels, group, weight, rounds)  # type: ignore[attr-defined]
+
+
+def _ranks(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many entries before each are equal to it."""
+    order = np.argsort(groups, kind="stable")
+    held = groups[order]
+    begins = np.flatnonzero(np.diff(held, prepend=-1))
+    ranks = np.empty(len(groups), np.int64)
+    ranks[order] = np.arange(len(groups)) - np.repeat(begins, np.diff(begins, append=len(groups)))
+    return ranks

@@ -1,7 +1,7 @@
 """Relations learned along with the task vectors (SRDV11), literal or with a step that keeps its mean length.
 
 W holds a task vector w_i a column (d x K), and A is a precision in the penalty ½ tr(W A W'), so A⁻¹ is what tasks
-share. Every relation starts at A_0 = I/K for the K tasks known at the start. At a mistake on task i
+share. Every relation starts at A_0 = I/K for the K tasks known when it is first revised. At a mistake on task i
 
     w_j <- w_j + y (A_{s-1}⁻¹)_ji x    for all j                                                        (3.3)
 

@@ -81,6 +81,13 @@ class LevelRelation(ABC):
         """Weight of the moves made in a group of that level with so many tasks known."""
 
     @property
+    def counts_tasks(self) -> bool:
+        """True if M follows the number of tasks, as it does where relations are given by ``b``."""
+        return any(
+            self.shared(level, 1) != self.shared(level, members) for level in range(self.depth) for members in (2, 3)
+        )
+
+    @property
     def specific(self) -> bool:
         """True if some task has weights of its own."""
         return any(self.own(depth) != 0.0 for depth in range(self.depth + 1))

@@ -84,6 +84,8 @@ class Primed:
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
         grown: compiled.Relation = self._inner.grow(state, tasks, features)
+        if self.epoch == "auto":
+            grown.start.move_first_look(FIRST_LOOK * len(state.inverse), FIRST_LOOK * len(tasks))
         return grown
 
     @property

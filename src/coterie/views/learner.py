@@ -120,7 +120,14 @@ class ViewRound(StreamLearner):
         """Accept any task: there is one."""
 
     def update_many(
-        self, state: Any, rows: ViewRecords, codes: Any, y: Margins, last: int | None = None, asker: Any = EVERY
+        self,
+        state: Any,
+        rows: ViewRecords,
+        codes: Any,
+        y: Margins,
+        last: int | None = None,
+        asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
     ) -> ViewMoves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 

@@ -186,3 +186,13 @@ def take(rows: Rows, places: NDArray[np.int64]) -> Rows:
 def cut(rows: Rows, first: int, last: int) -> Rows:
     """The records ``first`` to ``last`` (not included), nothing copied."""
     return rows.cut(first, last)
+
+
+def widths_of(rows: Rows) -> NDArray[np.int64]:
+    """The largest feature of each record, plus one."""
+    if isinstance(rows, Dense):
+        return np.full(rows.n_records, rows.values.shape[1])
+    widths = np.zeros(rows.n_records, np.int64)
+    held = rows.features[rows.starts[0] : rows.starts[-1]].astype(np.int64) + 1
+    np.maximum.at(widths, np.repeat(np.arange(len(widths)), np.diff(rows.starts)), held)
+    return widths

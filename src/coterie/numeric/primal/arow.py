@@ -44,13 +44,14 @@ def noise_of(model: Any, rows: Any, t: Any) -> Any:
 
 @no_refcount
 def _row_variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
-    # Two entries' fractions are brought to one denominator: dividing is what takes longest here.
-    second = beside(table)
+    # Two entries' fractions are brought to one denominator: dividing is what takes longest here. Which two is decided
+    # by their places in the record, for its place in a block must not change a bit.
+    second, first = beside(table), begin(rows, t)
     total, before, below = 0.0, 0.0, 1.0
-    for k in range(begin(rows, t), end(rows, t)):
+    for k in range(first, end(rows, t)):
         shrinkage = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
         square = value(rows, t, k) * value(rows, t, k)
-        if k % 2 == 0:
+        if (k - first) & 1 == 0:
             before, below = square, shrinkage
         else:
             total += (before * shrinkage + square * below) / (below * shrinkage)

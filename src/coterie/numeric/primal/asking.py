@@ -117,7 +117,10 @@ class Step(NamedTuple):
 
 
 class Row(NamedTuple):
-    """b_i / (b_i + |margin|), b_i = scale · Σ_j |A_ij| of the relation after ``revision[0]`` revisions."""
+    """b_i / (b_i + |margin|), b_i = scale · Σ_j |A_ij| of the relation.
+
+    ``revision`` says after how many revisions, and of how many tasks, the sums were taken.
+    """
 
     sums: Any
     revision: Any
@@ -159,8 +162,8 @@ def _refresh_row(chance: Any, model: Any) -> None:
 
 @compiled
 def _add_up(chance: Any, relation: Any) -> None:
-    if chance.revision[0] != relation.status[2]:
-        chance.revision[0] = relation.status[2]
+    if chance.revision[0] != relation.status[2] or chance.revision[1] != relation.inverse.shape[0]:
+        chance.revision[0], chance.revision[1] = relation.status[2], relation.inverse.shape[0]
         A = np.linalg.inv(current(relation))
         for i in range(A.shape[0]):
             chance.sums[i] = chance.scale * np.abs(A[i]).sum()

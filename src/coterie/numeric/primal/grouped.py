@@ -55,6 +55,58 @@ class Levels(NamedTuple):
         return Levels(*of_tasks, *of_groups)
 
 
+class Arrivals(NamedTuple):
+    """Tasks that a block brings, each counted in its groups when its first record comes, not before.
+
+    ``counted[0]`` tasks count so far. When task ``first + k`` comes, its group of level l weighs ``weights[k, l]`` from
+    then on. ``rounds`` were over before the block.
+    """
+
+    levels: Levels
+    counted: Any
+    first: int
+    weights: Any
+    rounds: int
+
+
+def no_levels(depth: int) -> Levels:
+    """Make levels of no task at all, with so many groups a task."""
+    none, zeros = np.zeros(0, np.int64), np.zeros(0)
+    return Levels(np.zeros((0, depth), np.int64), zeros, zeros.copy(), none, zeros.copy(), zeros.copy())
+
+
+#: Nobody comes whom M would have to count.
+NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.zeros((0, 0)), 0)
+
+
+@compiled
+def reweigh(levels: Any, group: int, weight: float, clock: int) -> None:
+    """Let a group weigh so much from round ``clock`` on; where that is no change, its integral is not cut either.
+
+    The first weight counts from the first round on: no move was made in the group before, so nothing depends on it, and
+    the round in which a group was first heard of must not change a bit.
+    """
+    before = levels.weight[group]
+    if weight != before:
+        if before != 0.0 or levels.since[group] != 0.0:
+            levels.spent[group] += before * (clock - levels.since[group])
+            levels.since[group] = clock
+        levels.weight[group] = weight
+
+
+@compiled
+def count_arrivals(arrivals: Any, i: int, s: int) -> None:
+    """Count the tasks up to i, which have come by round s of the block: O(levels) each."""
+    levels, clock = arrivals.levels, arrivals.rounds + s
+    for task in range(arrivals.counted[0], i + 1):
+        for level in range(levels.paths.shape[1]):
+            group = levels.paths[task, level]
+            if group >= 0:
+                levels.members[group] += 1
+                reweigh(levels, group, arrivals.weights[task - arrivals.first, level], clock)
+        arrivals.counted[0] = task + 1
+
+
 # -- what all kinds with levels have in common ------------------------------------------------------------------------
 
 

@@ -33,6 +33,10 @@ class Law:
         """Make room for so many new tasks, whose diagonal of A⁻¹ began at ``first``, and for ``features`` in all."""
         return self
 
+    def restarted(self, first: float) -> Self:
+        """Start at A⁻¹ = first · I after all, nothing having been revised."""
+        return self
+
     def untouched(self, first: float) -> float:
         """Return the diagonal of a revised A⁻¹ at a task without weights; it was ``first`` before."""
         return first
@@ -225,6 +229,9 @@ class VonNeumannLaw(_VonNeumannFields, Law):
     def begin(cls, eta: float, trace: Any, n_tasks: int) -> Self:
         """Start at A⁻¹ = K I for K tasks."""
         return cls(eta, trace, np.log(max(n_tasks, 1)) * np.eye(n_tasks), np.ones(n_tasks, np.uint8))
+
+    def restarted(self, first: float) -> Self:
+        return self._replace(exponent=np.log(first) * np.eye(len(self.exponent)), known=np.ones_like(self.known))
 
     def grown(self, fresh: int, features: int, first: float) -> Self:
         return self._replace(exponent=bordered(self.exponent, fresh, np.log(first)), known=padded(self.known, fresh, 1))

@@ -52,7 +52,8 @@ class Gram(NamedTuple):
 class Relation(NamedTuple):
     """A learned relation of K tasks.
 
-    ``inverse`` is A⁻¹ as the law has it, ``first`` the number of tasks at the start (A_0 = I / first), and ``status``
+    ``inverse`` is A⁻¹ as the law has it, ``first`` the number of tasks when it was first revised (A_0 = I / first, and
+    until then I / K of those known), and ``status``
     holds 1 once M outgrew its limit and is kept as it is (2 when that has been warned of), the round of that, and the
     number of revisions.
     """
@@ -77,12 +78,15 @@ class Relation(NamedTuple):
 
     def grown(self, n_tasks: int, features: int) -> Self:
         """Make room for new tasks that have no weights yet, as if they had been known from the start."""
-        fresh = n_tasks - len(self.inverse)
-        diagonal = self.law.untouched(self.first) if self.status[2] else self.first
+        fresh, law, first, inverse = n_tasks - len(self.inverse), self.law, self.first, self.inverse
+        if self.status[2] == 0 and fresh:
+            first = float(n_tasks)
+            law, inverse = law.restarted(first), first * np.eye(len(inverse))
         made = self._replace(
-            law=self.law.grown(fresh, features, self.first),
+            law=law.grown(fresh, features, first),
             start=self.start.grown(fresh),
-            inverse=bordered(self.inverse, fresh, diagonal),
+            inverse=bordered(inverse, fresh, law.untouched(first) if self.status[2] else first),
+            first=first,
             gram=Gram(bordered(self.gram.products, fresh), padded(self.gram.sums, fresh)),
             move=Move(padded(self.move.column, fresh), padded(self.move.along, fresh), self.move.size),
         )
@@ -183,6 +187,11 @@ class WhenSettled(NamedTuple):
     def grown(self, fresh: int) -> Self:
         """Make room for so many new tasks."""
         return self._replace(last=bordered(self.last, fresh))
+
+    def move_first_look(self, before: int, moves: int) -> None:
+        """Put the first checkpoint, which was after so many moves ``before``, to another number, unless it is over."""
+        if self.moves[1] == before:  # each later one is at twice the moves of the one before, or more
+            self.moves[1] = moves
 
 
 @generic_noinline

@@ -12,6 +12,7 @@ from coterie.numeric.core.packed import address, unpack
 from coterie.numeric.core.records import end
 
 from .asking import decide, skip_unlabelled, wanted
+from .grouped import count_arrivals
 from .round import adapt, add, prefetch_record, prefetch_task, ready, report, score, tick
 from .rules import calls, direction, evidence, step
 
@@ -45,16 +46,29 @@ def predict(model: Any, rows: Any, tasks: Any, first: int, last: int, margins: A
 
 @compiled
 def learn(
-    model: Any, rule: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, delay: int, moves: Any, asker: Any
+    model: Any,
+    rule: Any,
+    rows: Any,
+    tasks: Any,
+    y: Any,
+    first: int,
+    last: int,
+    delay: int,
+    moves: Any,
+    asker: Any,
+    arrivals: Any,
 ) -> int:
     """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
 
-    The asker decides on each record when it is predicted; one whose label it does not want changes nothing.
+    The asker decides on each record when it is predicted; one whose label it does not want changes nothing. The tasks
+    among the ``arrivals`` count in M from the round on in which their first record is predicted.
     Returns the record at which it stopped: ``last``, or an earlier one before whose move the model needs room or a
     column of M. Nothing of that record has been learned; the caller provides and calls again.
     """
     for s in range(first, last):
         i = tasks[s]
+        if tasks[s + delay] >= arrivals.counted[0]:
+            count_arrivals(arrivals, tasks[s + delay], s)
         if s + 1 < last:
             prefetch_record(model, tasks[s + 1], rows, s + 1)
         if s + AHEAD < last:
@@ -63,7 +77,7 @@ def learn(
         if delay == 0:
             moves.margins[s] = report(model, i, rows, s, margin)
             decide(asker, model, i, moves.margins[s], s)
-        elif s + delay < tasks.size:
+        else:
             predict(model, rows, tasks, s + delay, s + delay + 1, moves.margins)
             decide(asker, model, tasks[s + delay], moves.margins[s + delay], s + delay)
         moves.own[s] = margin

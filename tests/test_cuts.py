@@ -1,0 +1,411 @@
+"""Streams cut as one likes: a block, its records one by one, any pieces and files give the same bits.
+
+What goes by matrix products (kernels by blocks, all covariances, spaces of their own, views with kernels) is the same to
+rounding, with the same mistakes: there a product of matrices is summed in another order when their shapes are others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import coterie as ct
+from coterie.bindings import Stop, arrivals
+from coterie.cli.app import app
+from coterie.inputs.block import Block
+from slow import slow
+from streams import CASES, FORMS, ROTATED, RULES, STORAGES, K, Stream, linear_stream
+
+N = 60
+#: The order in which tasks come, and the rounds between two of them.
+ORDER, EVERY = (2, 0, 4, 1, 3), 9
+
+
+def late_stream(seed, zeros=0.0, n=N):
+    """A stream whose tasks come one after the other, the last of them when half is over."""
+    stream = linear_stream(seed, n=n, zeros=zeros)
+    task = np.array(ORDER)[np.minimum(stream.task, np.arange(n) // EVERY)]
+    return Stream(stream.X, stream.y, task)
+
+
+#: Ends of pieces: sets of places at which a stream of N records is cut.
+cuts = st.sets(st.integers(1, N - 1), max_size=8).map(sorted)
+ONE_BY_ONE = list(range(1, N))
+
+
+def spans(ends, n=N):
+    return list(zip([0, *ends], [*ends, n], strict=True))
+
+
+def learned(model, X, y, task, ends, classes=(-1, 1)):
+    """The model after the stream cut at these places, and what it predicted before each label."""
+    inner, told = model.__stream_model__(), []
+    for a, b in spans(ends, len(y)):
+        whose = None if task is None else task[a:b]
+        told.append(inner.learn_rounds(part(X, a, b), y[a:b], whose, classes=classes).margin)
+    return model, np.concatenate(told)
+
+
+def part(X, a, b):
+    """Some of the records, of views the same of each."""
+    if isinstance(X, list) and not isinstance(X[0], dict):
+        return [ct.PartialBlock(x.X[a:b], x.present[a:b]) if isinstance(x, ct.PartialBlock) else x[a:b] for x in X]
+    return X[a:b]
+
+
+def said(model, X, task):
+    return getattr(model, "decision_function", model.predict)(X, **({} if task is None else {"task": task}))
+
+
+def assert_same(make, X, y, task, cuttings, classes=(-1, 1)):
+    whole, margins = learned(make(), X, y, task, [], classes)
+    for ends in cuttings:
+        model, found = learned(make(), X, y, task, ends, classes)
+        np.testing.assert_array_equal(found, margins)
+        np.testing.assert_array_equal(said(model, X, task), said(whole, X, task))
+        assert model.tasks_ == whole.tasks_
+        if hasattr(whole, "coef_"):
+            np.testing.assert_array_equal(model.coef_, whole.coef_)
+
+
+# -- relation, storage, input, rule, averaging -------------------------------------------------------------------------
+
+
+def crossed(name, storage, form, rule, average):
+    case, stream = CASES[name], late_stream(61, zeros=0.0 if form == "dense" else 0.4)
+
+    def make():
+        return ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, bits=12)
+
+    return make, FORMS[form](stream.X), stream.y, stream.named(case.tasks)
+
+
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), ROTATED)
+@settings(max_examples=4)
+@given(cuts)
+def test_any_pieces_equal_the_whole(name, storage, form, rule, average, ends):
+    assert_same(*crossed(name, storage, form, rule, average), [ends])
+
+
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), ROTATED)
+def test_records_one_by_one_equal_the_whole(name, storage, form, rule, average):
+    assert_same(*crossed(name, storage, form, rule, average), [ONE_BY_ONE])
+
+
+CROSS = [
+    slow(name, storage, form, rule, average)
+    for name in CASES
+    for storage in STORAGES
+    for form in FORMS
+    for rule in RULES
+    for average in (False, True)
+    if (name, storage, form, rule, average) not in ROTATED
+]
+
+
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), CROSS)
+@settings(max_examples=3)
+@given(cuts)
+def test_any_pieces_equal_the_whole_in_the_whole_cross(name, storage, form, rule, average, ends):
+    assert_same(*crossed(name, storage, form, rule, average), [ends, ONE_BY_ONE])
+
+
+@pytest.mark.parametrize("name", ["mean b", "clusters b", "separator b", "mean share"])
+@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
+def test_learn_one_equals_the_whole(name, average):
+    """By every lane there is: the first records are looked at, later ones go straight to compiled code."""
+    case, stream = CASES[name], late_stream(62, zeros=0.3, n=400)
+    X, tasks = FORMS["dictionaries"](stream.X), stream.named(case.tasks)
+    whole, single = (ct.MultitaskPerceptron(case.relation, average=average) for _ in range(2))
+    margins = whole.__stream_model__().learn_rounds(X, stream.y, tasks).margin
+    for x, y, task, margin in zip(X, stream.y, tasks, margins, strict=True):
+        known = single.fitted and task in single.tasks_
+        if known and set(x) <= set(single.feature_names_in_ if hasattr(single, "feature_names_in_") else x):
+            assert single.decision_function_one(x, task) == margin
+        single.learn_one(x, y, task)
+    np.testing.assert_array_equal(single.coef_, whole.coef_)
+    np.testing.assert_array_equal(single.relation_matrix_, whole.relation_matrix_)
+
+
+@pytest.mark.parametrize("name", ["mean b", "mean b<0", "clusters b", "tree b", "half", "interaction"])
+@pytest.mark.parametrize("delay", [0, 1, 7, 25])
+@settings(max_examples=4)
+@given(cuts)
+def test_predictions_before_labels_that_come_late(name, delay, ends):
+    case, stream = CASES[name], late_stream(63)
+    labels = np.array(stream.named(case.tasks), dtype=object)
+
+    def trace(ends):
+        model = ct.MultitaskPerceptron(case.relation, average=True)
+        blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
+        return ct.progressive_validation(model, blocks, delay=delay), model
+
+    (one, whole), (other, pieces) = trace([]), trace(ends)
+    for field in ("margin", "updated", "mistake", "task"):
+        np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
+    np.testing.assert_array_equal(whole.coef_, pieces.coef_)
+
+
+def test_progressive_validation_of_arrays_goes_on_where_it_was():
+    stream = late_stream(64)
+    one, other = (ct.MultitaskPerceptron(ct.MeanRegularized(b=5)) for _ in range(2))
+    whole = ct.progressive_validation(one, stream.X, stream.y, task=stream.task)
+    first = ct.progressive_validation(other, stream.X[:23], stream.y[:23], task=stream.task[:23])
+    second = ct.progressive_validation(other, stream.X[23:], stream.y[23:], task=stream.task[23:])
+    np.testing.assert_array_equal(np.concatenate([first.margin, second.margin]), whole.margin)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_fit_is_partial_fit_from_the_start():
+    stream = late_stream(65)
+    one = ct.MultitaskPerceptron(ct.MeanRegularized(b=5)).fit(stream.X, stream.y, stream.task)
+    other = ct.MultitaskPerceptron(ct.MeanRegularized(b=5))
+    for a, b in spans([11, 12, 40]):
+        other.partial_fit(stream.X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1])
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_tasks_named_count_from_the_start():
+    """So one has M as it will be, where all tasks are known."""
+    stream = late_stream(66)
+    named, counted = (ct.MultitaskPerceptron(ct.MeanRegularized(b=5)) for _ in range(2))
+    named.partial_fit(stream.X[:5], stream.y[:5], stream.task[:5], tasks=range(K), classes=[-1, 1])
+    counted.partial_fit(stream.X[:5], stream.y[:5], stream.task[:5], classes=[-1, 1])
+    assert len(named.tasks_) == K
+    assert len(counted.tasks_) == 1
+    assert not np.array_equal(named.coef_[0], counted.coef_[0])
+
+
+def test_rounds_in_which_tasks_and_features_come():
+    codes = np.array([0, 3, 0, 3, 4, 1, 5])
+    assert arrivals(codes, 3, 0) == [Stop(1, 4, 0), Stop(4, 5, 0), Stop(6, 6, 0)]
+    assert arrivals(codes, 3, 2) == [Stop(0, 4, 0), Stop(2, 5, 0), Stop(4, 6, 0)]
+    assert arrivals(codes, 3, 5) == [Stop(0, 5, 0), Stop(1, 6, 0)]
+    assert arrivals(codes, 6, 0) == []
+    widths = np.array([2, 1, 5, 2, 2, 9, 3])
+    assert arrivals(codes, 6, 0, widths, 4) == [Stop(2, 6, 5), Stop(5, 6, 9)]
+    assert arrivals(np.zeros(0, np.int64), 0, 0) == []
+
+
+# -- other learners ----------------------------------------------------------------------------------------------------
+
+TASKS = ("a", "b", "c", "d", "e")
+B, TREE = ct.MeanRegularized(b=5), CASES["tree b"].relation
+CLUSTERS, MEAN = CASES["clusters b"].relation, ct.MeanRegularized(share=0.3)
+LOG_DET = ct.LogDet(0.01, step_norm=True)
+MEMBERS = [
+    ct.Member(ct.LinearWeights("sparse"), CLUSTERS, ct.PassiveAggressive(C=0.3)),
+    ct.Member(ct.AdaptiveGradient(0.5), B, ct.Logistic()),
+    ct.Member(ct.DiagonalAROW(3.0), ct.HalfUpdate(), ct.AROW()),
+]
+
+LEARNERS = {
+    "AROW": lambda: ct.MultitaskAROW(),
+    "AROW by b": lambda: ct.MultitaskAROW(B, r=3.0),
+    "AROW tree": lambda: ct.MultitaskAROW(TREE),
+    "logistic by b": lambda: ct.MultitaskLogistic(B),
+    "half-life": lambda: ct.MultitaskPerceptron(MEAN, half_life=(30.0, 7.0)),
+    "half-life by b": lambda: ct.MultitaskLogistic(CLUSTERS, half_life=12.0),
+    "single precision": lambda: ct.MultitaskPerceptron(B, average=True, dtype="float32"),
+    "AROW single": lambda: ct.MultitaskAROW(B, dtype="float32"),
+    "sharing": lambda: ct.AdaptiveSharingClassifier(),
+    "sharing shares": lambda: ct.AdaptiveSharingClassifier("shares"),
+    "sharing cheap": lambda: ct.AdaptiveSharingClassifier("cheap"),
+    "sharing ensemble": lambda: ct.AdaptiveSharingClassifier("ensemble"),
+    "sharing signed": lambda: ct.AdaptiveSharingClassifier("signed"),
+    "sharing members": lambda: ct.AdaptiveSharingClassifier(MEMBERS),
+    "sharing learned": lambda: ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(LOG_DET), ct.MultitaskAROW(B)]),
+    "log det": lambda: ct.MultitaskPerceptron(LOG_DET),
+    "log det trace": lambda: ct.MultitaskPerceptron(ct.LogDet(0.01, weights="new", trace_norm=True), average=True),
+    "von Neumann": lambda: ct.MultitaskPerceptron(ct.VonNeumann(0.001)),
+    "von Neumann steady": lambda: ct.MultitaskPerceptron(ct.VonNeumann(0.01, step_norm=True)),
+    "covariance": lambda: ct.MultitaskPerceptron(ct.Covariance(0.1)),
+    "covariance inverse": lambda: ct.MultitaskPerceptron(ct.Covariance(0.1, step_norm=True, role="Ainv")),
+    "batch optimal": lambda: ct.MultitaskPerceptron(ct.BatchOptimal(0.1)),
+    "primed": lambda: ct.MultitaskPerceptron(ct.Primed(LOG_DET, 20)),
+    "primed auto": lambda: ct.MultitaskPerceptron(ct.Primed(ct.VonNeumann(0.01), "auto"), average=True),
+    "primed by b": lambda: ct.MultitaskPerceptron(ct.Primed(B, 10)),
+    "p-norm": lambda: ct.PNormMultitaskPerceptron(MEAN, 3.0),
+    "p-norm by b": lambda: ct.PNormMultitaskPerceptron(B, 2.5, "Ainvsqrt"),
+    "p-norm auto": lambda: ct.PNormMultitaskPerceptron(CLUSTERS),
+}
+#: Their sums are those of products of matrices.
+ROUNDED = {
+    "second order": lambda: ct.SecondOrderMultitaskPerceptron(B, solver="primal"),
+    "second order dual": lambda: ct.SecondOrderMultitaskPerceptron(CLUSTERS, solver="dual"),
+    "second order Gaussian": lambda: ct.SecondOrderMultitaskPerceptron(B, kernel=ct.Gaussian(1.0)),
+    "AROW full": lambda: ct.MultitaskAROW(B, covariance="full"),
+    "kernel": lambda: ct.MultitaskKernelPerceptron(ct.Polynomial(2), B),
+    "kernel Gaussian": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), TREE),
+    "kernel random": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), CLUSTERS, ct.RandomRemoval(5, seed=3)),
+    "kernel Forgetron": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.Forgetron(5)),
+    "kernel projection": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.Projection(5, 0.1)),
+    "kernel Projectron": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.Projectron(0.5, plus=True)),
+    "kernel shared": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.SharedProjection(5, 0.1)),
+    "kernel log det": lambda: ct.MultitaskKernelPerceptron("linear", LOG_DET),
+    "sharing geometries": lambda: ct.AdaptiveSharingClassifier(
+        [ct.PNormMultitaskPerceptron(B, p=3.0), ct.SecondOrderMultitaskPerceptron(B, solver="dual")]
+    ),
+}
+#: These alone go through each form of records in the plain run.
+OF_ALL_FORMS = ("AROW by b", "sharing members", "p-norm auto", "covariance", "log det")
+
+
+def learner_stream(form):
+    stream = late_stream(67, zeros=0.0 if form == "dense" else 0.4)
+    return FORMS[form](stream.X), stream.y, stream.named(TASKS)
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        (name, form) if form == "dense" or name in OF_ALL_FORMS else slow(name, form)
+        for name in LEARNERS
+        for form in FORMS
+    ],
+)
+@settings(max_examples=3)
+@given(cuts)
+def test_every_learner_gives_the_same_bits(name, form, ends):
+    assert_same(LEARNERS[name], *learner_stream(form), [ends, ONE_BY_ONE])
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [(name, form) if form == "dense" else slow(name, form) for name in ROUNDED for form in FORMS]
+)
+@settings(max_examples=3)
+@given(cuts)
+def test_learners_by_products_of_matrices_are_the_same_to_rounding(name, form, ends):
+    X, y, task = learner_stream(form)
+    whole, margins = learned(ROUNDED[name](), X, y, task, [])
+    for cutting in (ends, ONE_BY_ONE):
+        model, found = learned(ROUNDED[name](), X, y, task, cutting)
+        np.testing.assert_allclose(found, margins, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(y * found <= 0, y * margins <= 0)
+        np.testing.assert_allclose(said(model, X, task), said(whole, X, task), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("targets", ["standardise", "as they are"])
+@pytest.mark.parametrize("loss", [ct.Squared(), ct.EpsilonInsensitive(0.1)], ids=["squared", "tube"])
+@settings(max_examples=3)
+@given(cuts)
+def test_numbers_too(targets, loss, ends):
+    stream = late_stream(68)
+    y = 3 * stream.X[:, 0] + stream.task + 10
+
+    def make():
+        return ct.MultitaskRegressor(CLUSTERS, loss, average=loss.move != "gradient", targets=targets)
+
+    assert_same(make, stream.X, y, stream.named(TASKS), [ends, ONE_BY_ONE], None)
+
+
+@pytest.mark.parametrize("inner", [ct.MultitaskPerceptron(B, average=True), ct.MultitaskAROW(CLUSTERS)], ids=repr)
+@settings(max_examples=3)
+@given(cuts)
+def test_many_classes_too(inner, ends):
+    stream = late_stream(69)
+    y = np.array(["low", "middle", "high"])[np.digitize(stream.X[:, 0] + 0.3 * stream.X[:, 1], [-0.4, 0.4])]
+    task = stream.named(TASKS)
+    classes = ["high", "low", "middle"]
+    assert_same(lambda: ct.OneVsRest(inner), stream.X, y, task, [ends, ONE_BY_ONE], classes)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(B), ct.Margin(0.8)),
+        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(CLUSTERS, average=True), ct.Below(0.5), 20, 30),
+        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(LOG_DET), ct.RelationRow(scale=25.0)),
+        lambda: ct.SelectiveSampling(ct.AdaptiveSharingClassifier(MEMBERS), ct.Randomly(0.5), 40, per_task=0.5),
+        lambda: ct.SelectiveSampling(ct.AdaptiveSharingClassifier("cheap"), ct.Margin(0.8)),
+    ],
+    ids=["margin", "below", "row", "randomly", "sharing"],
+)
+@settings(max_examples=3)
+@given(cuts)
+def test_questions_too(ask, ends):
+    stream = late_stream(70)
+    labels = np.array(stream.named(TASKS), dtype=object)
+
+    def trace(ends):
+        blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
+        return ct.progressive_validation(ask(), blocks)
+
+    whole = trace([])
+    assert whole.queried.sum() > 0
+    for cutting in (ends, ONE_BY_ONE):
+        found = trace(cutting)
+        for field in ("margin", "queried", "updated"):
+            np.testing.assert_array_equal(getattr(found, field), getattr(whole, field))
+
+
+def test_a_million_tasks_of_a_relation_by_b_in_one_block_cost_no_more_than_by_share():
+    """M follows every one of them, and a weight of the group is all that changes."""
+    from time import process_time
+
+    n = 200_000
+    X, y, task = np.ones((n, 1)), np.where(np.arange(n) % 3, 1.0, -1.0), np.arange(n)
+    seconds = {}
+    for relation in (ct.MeanRegularized(b=5), ct.MeanRegularized(share=0.5)):
+        ct.MultitaskPerceptron(relation).partial_fit(X[:10], y[:10], task[:10])
+        began = process_time()
+        ct.MultitaskPerceptron(relation).partial_fit(X, y, task)
+        seconds[repr(relation)] = process_time() - began
+    by_b, by_share = seconds.values()
+    assert by_b < 4 * by_share + 0.5
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def write(path, rows):
+    path.write_text("\n".join(["task,x,y,shop,note,label", *rows]) + "\n")
+    return path
+
+
+def run(*arguments):
+    made = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert made.exit_code == 0, made.output
+    return made
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--scale standard --features x --features y --relation mean --b 5 --rule perceptron",
+        "--scale auto --features x --features y --relation mean --b 5 --rule pa1",
+        "--scale auto --text note --bits 8 --rule arow --relation half",
+        "--scale unit --text note --bits 8",
+    ],
+)
+def test_a_file_cut_in_two_gives_the_same_model(tmp_path, options):
+    rng = np.random.default_rng(0)
+    words = ["red", "blue", "green", "old"]
+    rows = [
+        f"t{min(int(rng.integers(4)), t // 15)},{rng.normal():.3f},{100 * rng.random():.2f},s{rng.integers(3)},"
+        f"{' '.join(rng.choice(words, 2))},{'yes' if rng.random() < 0.5 else 'no'}"
+        for t in range(80)
+    ]
+    whole = write(tmp_path / "whole.csv", rows)
+    what = ["--task", "task", "--label", "label", "--alone", "--quiet", *options.split()]
+    run("learn", whole, *what, "--model", tmp_path / "whole.coterie")
+    wanted = ct.load(tmp_path / "whole.coterie")
+    asked = [
+        {"x": float(x), "y": float(y), "shop": shop, "note": note}
+        for _, x, y, shop, note, _ in (row.split(",") for row in rows)
+    ]
+    tasks = [row.split(",")[0] for row in rows]
+    for end in (1, 33, 79):
+        first, second = write(tmp_path / "first.csv", rows[:end]), write(tmp_path / "second.csv", rows[end:])
+        if len({row.rsplit(",", 1)[1] for row in rows[:end]}) < 2:
+            continue
+        run("learn", first, *what, "--model", tmp_path / "half.coterie")
+        run("learn", second, "--quiet", "--from", tmp_path / "half.coterie", "--model", tmp_path / "both.coterie")
+        found = ct.load(tmp_path / "both.coterie")
+        np.testing.assert_array_equal(found.coef_, wanted.coef_) if hasattr(wanted, "coef_") else None
+        np.testing.assert_array_equal(
+            found.decision_function(asked, task=tasks), wanted.decision_function(asked, task=tasks)
+        )
