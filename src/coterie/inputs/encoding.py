@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -170,7 +171,9 @@ class Encoder:
 
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
-        return Encoder.from_state(*self.to_state())
+        made = copy.copy(self)  # all but the moments never changes
+        made.moments = self.moments.copy()
+        return made
 
     def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
         """Yield the faults of rows that cannot be encoded: numbers that are not finite or too large to square."""
