@@ -164,6 +164,7 @@ def test_pieces_do_not_matter(
     tmp_path: Path, expected: np.ndarray, kind: str, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "PIECE_BYTES", piece)
+    monkeypatch.setattr(lines, "FEW_RECORDS", 0)
     features = {"price": "numeric", "shop": "categorical", "n": "numeric", "title": "text"}
     path = write(tmp_path, kind, [dict.fromkeys(NAMES, "1") | {"price": 0, "n": 0}] * (kind == "jsonl") + RECORDS)
     X, *_ = whole(read(path, label="click", task="user", features=features, bits=12, scale="none"))

@@ -215,7 +215,7 @@ def require_writable(path: str | PathLike[str]) -> None:
     --------
     >>> require_writable("nowhere/model.coterie")
     Traceback (most recent call last):
-    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere/model.coterie'
+    FileNotFoundError: [Errno 2] cannot be written: No such file or directory: 'nowhere/model.coterie'
     """
     target = Path(path).resolve()
     if target.is_dir():
@@ -234,7 +234,7 @@ def require_writable(path: str | PathLike[str]) -> None:
         finally:
             Path(temporary).unlink(missing_ok=True)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from None
 
 
 def remove_leftovers(path: str | PathLike[str]) -> None:

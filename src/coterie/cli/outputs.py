@@ -77,7 +77,7 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
     written = Written()
     if outputs.model is not None:
         written.model(outcome.model, outputs.model)
-    if not outputs.silent:
+    if not (outputs.silent or outcome.one_label):
         from coterie.jobs.summary import summarize
 
         summary = summarize(outcome.comparison, outcome.learner)

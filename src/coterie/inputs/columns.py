@@ -17,11 +17,12 @@ from .faults import Fault
 from .keys import HashedFeatures, spell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
 _EMPTY = as_bytes(b"\0")
+_FLOAT = pa.float64()
 
 
 class Strings(NamedTuple):
@@ -126,6 +127,22 @@ def numbers(array: pa.Array) -> NDArray[np.float64]:
     return result
 
 
+def number_columns(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> pa.Array:
+    """The values of k columns of numbers one after the other, k·n of float64; a hundred thousand columns cost little.
+
+    Examples
+    --------
+    >>> number_columns(pa.table({"a": [1, None], "b": [0.5, 2.0]}), ["b", "a"]).to_pylist()
+    [0.5, 2.0, 1.0, None]
+    """
+    place = {name: j for j, name in enumerate(batch.schema.names)}
+    columns = batch.columns
+    held = [columns[place[name]] for name in names]
+    if not isinstance(batch, pa.RecordBatch) or not all(column.type == _FLOAT for column in held):
+        held = [plain(column).cast(_FLOAT, safe=False) for column in held]
+    return pa.concat_arrays(held) if held else pa.array([], _FLOAT)
+
+
 def strings(array: pa.Array) -> Strings:
     """The strings in the layout that compiled code takes, wherever the array's slice begins."""
     large = array.cast(pa.large_string())
@@ -204,9 +221,9 @@ def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
         yield Fault(int(row), name, f"the {what} is missing")
 
 
-def number_faults(name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row whose number is not finite, or so large that squares would overflow."""
-    values = numbers(array)
+def number_faults(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[Fault]:
+    """Yield a fault for each number in these columns that is not finite, or so large that squares would overflow."""
+    values = numbers(number_columns(batch, names)).reshape(len(names), batch.num_rows)
     # `not <=` rather than `>`: NaN must be caught too
-    for row in np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE)):
-        yield Fault(int(row), name, unusable(float(values[row])))
+    for j, row in np.argwhere(~(np.abs(values) <= LARGEST_VALUE)).tolist():
+        yield Fault(row, names[j], unusable(float(values[j, row])))

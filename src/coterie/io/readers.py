@@ -423,7 +423,7 @@ def read(
     on_error : {"stop", "skip"}, default "stop"
         Raise at the first bad record, or leave bad records out and count them.
     block_rows : int, default 8192
-        Most records of a block; blocks of text are about four mebibytes at most.
+        Most records of a block; blocks of text are about four mebibytes at most, more where these are few records.
     encoder : Encoder or ViewEncoder, optional
         The encoder of an earlier reading, a copy of which goes on. The arguments that would shape a new one are not
         used. Its task column must exist; its label is read if the column exists and is not empty.

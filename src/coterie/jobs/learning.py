@@ -63,6 +63,8 @@ class Outcome:
         Wall time of all.
     stopped : int or None
         The number of the signal that ended the pass before the records did; all else is of the records until then.
+    one_label : bool
+        True if it was ended while all records had the same label, so that errors tell nothing.
     """
 
     comparison: Comparison
@@ -70,6 +72,7 @@ class Outcome:
     reading: Reading
     seconds: float
     stopped: int | None = None
+    one_label: bool = False
 
     @property
     def model(self) -> Any:
@@ -182,7 +185,7 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
         stream_model_of(model).encoder = stream.encoder
     best = min(models, key=lambda name: comparison.traces[name].error)
     reading = replace(Reading.of(stream.reader), rows=stream.rows)
-    return Outcome(comparison, best, reading, time.perf_counter() - started, stream.stopped)
+    return Outcome(comparison, best, reading, time.perf_counter() - started, stream.stopped, stream.one_label)
 
 
 def _compared(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
@@ -285,24 +288,29 @@ class _Stream:
             self.seconds += time.process_time() - before
             self.rows += len(block)
             yield block
-            before = time.process_time()
             self._learned()
+            before = time.process_time()
+            if self._may_stop and self.reader.encoder is not None:
+                self._encoder = self.reader.encoder.copy()
         self.stopped = self._stop.asked
         if self.stopped is not None and not self.rows:
             raise Stopped(self.stopped)
 
     def _next(self, blocks: Iterator[Block]) -> Block | None:
-        if self._may_stop and self.reader.encoder is not None:
-            self._encoder = self.reader.encoder.copy()
         self._now = block = next(blocks, None)
         if block is not None:
             self._check_labels(block)
             self._check_tasks(block)
         return block
 
+    @property
+    def one_label(self) -> bool:
+        """True if there was one label only so far, and labels are no numbers."""
+        return not self._kind.numeric and len(self._labels) < 2
+
     def require_two_labels(self) -> None:
         """Refuse a stream that is over and had one label only, unless labels are numbers."""
-        if self.stopped is None and not self._kind.numeric and len(self._labels) < 2:
+        if self.stopped is None and self.one_label:
             only = next(iter(self._labels))
             message = f"all {self.reader.rows:,} records have the label {only!r}; expected two labels"
             raise InputError(message, self.reader.path, column=_role(self.reader, "label"))

@@ -110,7 +110,7 @@ class SaveEvery:
     records: int | None = None
     seconds: float | None = None
     _since: int = field(default=0, init=False, repr=False)
-    _at: float = field(default_factory=time.monotonic, init=False, repr=False)
+    _at: float = field(default_factory=lambda: time.monotonic(), init=False, repr=False)
 
     @classmethod
     def of(cls, text: str) -> SaveEvery:
