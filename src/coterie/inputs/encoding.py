@@ -225,15 +225,16 @@ class Encoder:
         return scaled, there
 
     def _dense(self, batch: pa.RecordBatch | pa.Table, update: bool) -> NDArray[np.float64]:
-        from .columns import number_columns, numbers, present
+        from .columns import number_columns
 
-        k, n = len(self._numeric), batch.num_rows
-        held = number_columns(batch, list(self._numeric))
-        values = np.array(numbers(held)).reshape(k, n)  # a copy: compiled code takes arrays that may be written to
+        values, there = number_columns(batch, list(self._numeric))
         if self.standardised:
-            standardise_columns(values, np.array(present(held)).reshape(k, n), self.moments, update, values)
-        X = np.ones((n, self.n_features))
-        X[:, :k] = values.T
+            values = np.array(values)  # compiled code takes arrays that may be written to
+            standardise_columns(
+                values, np.ones(values.shape, bool) if there is None else there, self.moments, update, values
+            )
+        X = np.ones((batch.num_rows, self.n_features))
+        X[:, : len(values)] = values.T
         if self.unit:
             norm = np.sqrt(np.einsum("ij,ij->i", X, X))
             X /= np.where(norm > 0.0, norm, 1.0)[:, None]

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from .sources import Source
 
 PIECE_BYTES = 1 << 22
+LONGEST_RECORD = 1 << 24
 #: Where a piece holds fewer records, as in tables of a hundred thousand columns, larger ones are read, up to a limit:
 #: what is done once for each column of a piece would otherwise take most of the time.
 FEW_RECORDS = 256
 LARGEST_PIECE = 1 << 26
-LONGEST_RECORD = 1 << 24
 _STRICT = Faults("stop")
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
