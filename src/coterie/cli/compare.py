@@ -59,7 +59,7 @@ def compare(
     configs = {spec: parse(spec, base) for spec in learner or (OF_VIEWS if viewing else DEFAULT)}
     given = [path for config in configs.values() for path in paths_in(config.options)]
     outputs.require([*paths_read(files), *given])
-    run = Run(files, outputs, columns.again(False) | {"delay": delay})
+    run = Run(files, outputs.model, columns.again(False) | {"delay": delay} | outputs.again)
     with run.stopping():
         reader = viewing.reader(columns, files, configs.values())
         with watching(reader, outputs.quiet) as on_round:

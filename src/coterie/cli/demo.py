@@ -88,7 +88,7 @@ def demo(
     with _table(name) as path:
         if not quiet:
             typer.echo("\n".join(map(visible, _opening(name, show, path, late))), err=True)
-        run = Run([str(path)], outputs, {"delay": late})
+        run = Run([str(path)], outputs.model, {"delay": late} | outputs.again)
         with run.stopping():
             outcome = learn_new(_columns(show), Learning(), late, alone=False, run=run)
             reading = replace(outcome.reading, source=f"the data set {name}, as coterie datasets {name} describes it")

@@ -106,7 +106,8 @@ def learn(
     if from_ is not None:
         viewing.refuse(learning)
         learning.refuse()
-    run = Run(files, outputs, columns.again(from_ is not None) | {"delay": delay} | asking.given, skip)
+    again = columns.again(from_ is not None) | {"delay": delay} | asking.given | outputs.again
+    run = Run(files, outputs.model, again, skip)
     run.save_every(save_every)
     outputs.require(paths_read(files, learning.given, from_), *asking.places, over=from_)
     if from_ is None:

@@ -46,6 +46,11 @@ class Outputs(OptionSet):
     quiet: Quiet = False
 
     @property
+    def again(self) -> dict[str, bool]:
+        """The options to be given again by a run that goes on."""
+        return {"json": self.json, "quiet": self.quiet}
+
+    @property
     def silent(self) -> bool:
         """True if no summary is needed."""
         return self.quiet and not self.json and self.report is None

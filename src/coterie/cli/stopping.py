@@ -17,8 +17,6 @@ from .places import naming
 if TYPE_CHECKING:
     from coterie.jobs.stopping import Checkpoints, Stop
 
-    from .outputs import Outputs
-
 _NOTE = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
 
 
@@ -29,10 +27,10 @@ class Run:
     ----------
     files : list of str
         What it reads, as it was given.
-    outputs : Outputs
-        Where it saves, and how much it tells.
+    model : Path or None
+        Where it saves.
     again : mapping of str to value
-        The options to be given again by one that goes on.
+        The options to be given again by one that goes on, if they have a value; ``quiet`` holds for this one, too.
     skip : int
         Records left out at the beginning.
 
@@ -44,12 +42,12 @@ class Run:
         Saves the model on the way.
     """
 
-    def __init__(self, files: list[str], outputs: Outputs, again: Mapping[str, Any], skip: int = 0) -> None:
-        self.files, self.skip, self.quiet = files, skip, outputs.quiet
-        self.again: dict[str, Any] = {**again, "json": outputs.json, "quiet": outputs.quiet}
+    def __init__(self, files: list[str], model: Path | None, again: Mapping[str, Any], skip: int = 0) -> None:
+        self.files, self.skip, self.quiet = files, skip, bool(again.get("quiet"))
+        self.again = dict(again)
         self.stop: Stop | None = None
         self.checkpoints: Checkpoints | None = None
-        self._model = outputs.model
+        self._model = model
         self._saved: int | None = None
 
     def save_every(self, often: str | None) -> None:
