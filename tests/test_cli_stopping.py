@@ -462,3 +462,36 @@ def test_leaving_out_less_than_nothing_is_refused(tmp_path):
     left = read(write_csv(tmp_path / "s.csv", rows(3)), label="click", task="user", skip=3)
     with pytest.raises(InputError, match="all of its 3 records"):
         learning.learn(left, {"half": HALF})
+
+
+# -- other commands
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_prediction_that_is_stopped_leaves_no_part_of_a_file(clicks, number, code):
+    run("learn", clicks, *WHO, *QUICK, "-q", "--model", "m.coterie")
+    os.mkfifo("pipe.csv")
+    before = set(Path().iterdir())
+    command = ("predict", "pipe.csv", "--model", "m.coterie", "--output", "p.csv")
+    process = start(*command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+    with Path("pipe.csv").open("wb"):
+        process.send_signal(number)
+        assert (process.communicate(timeout=60)[1], process.returncode) == ("coterie: interrupted\n", code)
+    assert set(Path().iterdir()) == before
+
+
+def test_a_run_over_compressed_records_is_stopped_as_any_other(long):
+    import gzip
+
+    packed = gzip.compress(long.read_bytes(), compresslevel=0)
+    os.mkfifo("pipe.csv.gz")
+    command = ("learn", "pipe.csv.gz", *WHO, *QUICK[:-1], "half", "--ignore", "note", "--model", "m.coterie")
+    process = start(*command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=heed)
+    with Path("pipe.csv.gz").open("wb") as pipe:
+        pipe.write(packed[: (1 << 22) + (1 << 20)])
+        pipe.flush()
+        wait_for(process, "1,024")
+        process.send_signal(signal.SIGINT)
+        last = process.communicate(timeout=120)[1].splitlines()[-1]
+    assert process.returncode == 130
+    assert re.match(r"coterie: stopped after 2,0\d\d records; to go on: coterie learn pipe.csv.gz --from", last)
