@@ -105,9 +105,10 @@ def test_records_with_types_go_to_json_lines(kind, tmp_path):
 
 
 def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
-    out = tmp_path / "ask.csv"
-    run("learn", new, "--from", model, "--query", out, "--ask", "always", "--label-budget", 100, "--model", model, "-q")
-    assert run_json("learn", new, "--from", model, "--query", out, "--model", model)["labels"] == 0
+    first, second, out = (tmp_path / f"ask{n}.csv" for n in range(3))
+    asking = ("--ask", "always", "--label-budget", 100)
+    run("learn", new, "--from", model, "--query", first, *asking, "--model", model, "-q")
+    assert run_json("learn", new, "--from", model, "--query", second, "--model", model)["labels"] == 0
     again = run_json("learn", new, "--from", model, "--query", out, "--label-budget", 7, "--ask", "always")
     assert (again["labels"], again["examples"], again["query"]) == (7, 120, str(out))
 

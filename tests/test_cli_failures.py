@@ -286,7 +286,8 @@ def test_an_interrupt_ends_with_130(folder):
     process = start("learn", "pipe.csv", *WHO, stderr=subprocess.PIPE, preexec_fn=heed)
     with Path("pipe.csv").open("wb"):  # opens when the command does
         process.send_signal(signal.SIGINT)
-        assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 130)
+        said = b"coterie: stopped before a record was learned: nothing was saved\n"
+        assert (process.communicate(timeout=60)[1], process.returncode) == (said, 130)
 
 
 def test_help_needs_no_heavy_import():

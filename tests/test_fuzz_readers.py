@@ -166,6 +166,7 @@ def test_mutated_files(tmp_path: Path, kind: str, rounds: int, monkeypatch: pyte
         rng = random.Random(f"{kind} {turn}")  # noqa: S311
         piece, longest = rng.choice([(7, 200), (64, 4096), (1 << 20, 1 << 24)])
         monkeypatch.setattr(lines, "PIECE_BYTES", piece)
+        monkeypatch.setattr(lines, "FEW_RECORDS", 0)
         monkeypatch.setattr(lines, "LONGEST_RECORD", longest)
         data = mutate(rng.choice(SEEDS[kind]), rng) if turn else SEEDS[kind][0]
         path.write_bytes(data)

@@ -164,6 +164,7 @@ def test_pieces_do_not_matter(
     tmp_path: Path, expected: np.ndarray, kind: str, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "PIECE_BYTES", piece)
+    monkeypatch.setattr(lines, "FEW_RECORDS", 0)
     features = {"price": "numeric", "shop": "categorical", "n": "numeric", "title": "text"}
     path = write(tmp_path, kind, [dict.fromkeys(NAMES, "1") | {"price": 0, "n": 0}] * (kind == "jsonl") + RECORDS)
     X, *_ = whole(read(path, label="click", task="user", features=features, bits=12, scale="none"))
@@ -552,6 +553,7 @@ def test_the_rows_before_a_broken_end_are_delivered(tmp_path: Path, monkeypatch:
 
 def test_a_record_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "PIECE_BYTES", 64)
+    monkeypatch.setattr(lines, "FEW_RECORDS", 0)
     monkeypatch.setattr(lines, "LONGEST_RECORD", 256)
     long = "y,x\na,1\nb," + "2" * 1000 + '\na,3\nb,"' + "4\n" * 500 + "a,5\n"
     path = text_file(tmp_path, "a.csv", long)
@@ -642,3 +644,41 @@ def test_a_first_piece_without_good_records(tmp_path: Path, monkeypatch: pytest.
     path = text_file(tmp_path, "a.csv", "y,x\n1\n2\n3\n4\n5\n6\na,1\n")
     (block,) = read(path, label="y", on_error="skip")
     assert block.X.tolist() == [[1.0, 1.0]]
+
+
+def wide(path: Path, d: int, n: int, name: str = "c{}") -> Path:
+    """A CSV file of n records with d numbers each, the j-th of the i-th being i + j, and a column that is empty."""
+    lines = [",".join(["y", *(name.format(j) for j in range(d)), "nothing"])]
+    lines += [",".join([f"{'ab'[i % 2]}", *(str(i + j) for j in range(d)), ""]) for i in range(n)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_header_may_be_longer_than_a_mebibyte(tmp_path: Path) -> None:
+    d = 5000
+    path = wide(tmp_path / "a.csv", d, 3, "a column with a long name " * 9 + "{}")
+    assert len(path.read_text().partition("\n")[0]) > 1 << 20
+    reader = read(path, label="y")
+    (block,) = reader
+    np.testing.assert_array_equal(block.X[:, :-1], np.add.outer(np.arange(3), np.arange(d)))
+    assert reader.dropped == {"nothing": "it is empty in the first rows"}
+
+
+def test_a_header_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "PIECE_BYTES", 64)
+    monkeypatch.setattr(lines, "FEW_RECORDS", 0)
+    monkeypatch.setattr(lines, "LONGEST_RECORD", 256)
+    path = text_file(tmp_path, "a.csv", ",".join(f"c{j}" for j in range(1000)) + "\n")
+    with pytest.raises(InputError, match=r"a.csv:1: the record does not end within 256 bytes"):
+        list(read(path, on_error="skip"))
+
+
+def test_wide_tables_are_read_in_larger_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = wide(tmp_path / "a.csv", 1000, 100)
+    (whole_block,) = read(path, label="y", scale="auto")
+    monkeypatch.setattr(lines, "PIECE_BYTES", 1 << 14)
+    blocks = list(read(path, label="y", scale="auto"))
+    assert [len(block) for block in blocks][1:] == [100 - len(blocks[0])]  # a few, and then all that are left
+    np.testing.assert_array_equal(np.vstack([block.X for block in blocks]), whole_block.X)
+    monkeypatch.setattr(lines, "LARGEST_PIECE", 1 << 15)
+    assert max(len(block) for block in read(path, label="y", scale="auto")) < 20

@@ -11,4 +11,4 @@ import options
 
 for name in sys.argv[1:]:
     path = Path(name)
-    path.write_text(options.with_tables(path.read_text(encoding="utf-8")), encoding="utf-8")
+    path.write_text(options.map_tables(path.read_text(encoding="utf-8")), encoding="utf-8")

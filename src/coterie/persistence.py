@@ -10,6 +10,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator, Mapping
@@ -42,6 +43,12 @@ _TYPES = {
     **{np.dtype(f"f{size}"): f"F{8 * size}" for size in (2, 4, 8)},
     np.dtype(bool): "BOOL",
 }
+
+#: Headers of safetensors files are not longer.
+_LONGEST_HEADER = 100_000_000
+
+#: Bytes with which a place to write is tried: a block of a disk.
+_TRIAL = 4096
 
 _ESTIMATORS: dict[str, type] = {}
 _DOCUMENT, _SPEC = "document", "spec"
@@ -155,6 +162,25 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
         raise ValueError(f"{path} is not a whole coterie model: {error}") from None
 
 
+def begins_as_model(path: str | PathLike[str]) -> bool:
+    """True if a file begins as :func:`save` begins one, whole or not; its arrays are not looked at."""
+    with Path(path).open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > _LONGEST_HEADER:
+            return False
+        try:
+            header = msgspec.json.decode(file.read(length), type=_Header)
+        except msgspec.MsgspecError:
+            return False
+    return header.metadata.get("format") == "coterie"
+
+
+class _Header(msgspec.Struct):
+    """Of the header of a safetensors file, what is beside the arrays."""
+
+    metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
+
+
 def _thinned(arrays: Arrays) -> Arrays:
     """The arrays, large ones that are mostly zero by their other entries: not all 2^18 hashed features occur.
 
@@ -218,8 +244,9 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     target = Path(path).resolve()  # a link stays one
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
+    remove_leftovers(target)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    handle, temporary = _temporary(target, 0o666 if mode is None else mode)
+    handle, temporary = _new_temporary(target, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:
             if mode is not None and hasattr(os, "fchmod"):
@@ -227,23 +254,91 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(target)
+            temporary.replace(target)  # before the file is closed, and with that its lock given up
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
 
 
-def _temporary(target: Path, mode: int) -> tuple[int, Path]:
-    """A new file beside the target, open, and its name, ``.NAME.xxxxxxxx``.
+def require_writable(path: str | PathLike[str]) -> None:
+    """Try, without touching ``path``, whether `replacing` could write it; a little is written beside it and removed.
+
+    Raises
+    ------
+    OSError
+        There is no such folder, it cannot be written, the disk is full, or ``path`` is a folder or a device.
+
+    Examples
+    --------
+    >>> require_writable("nowhere/model.coterie")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] cannot be written: No such file or directory: 'nowhere/model.coterie'
+    """
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "is read-only", str(path))
+    try:
+        handle, temporary = _new_temporary(target, 0o600)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(bytes(_TRIAL))
+                file.flush()
+                os.fsync(file.fileno())
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from None
+
+
+def remove_leftovers(path: str | PathLike[str]) -> None:
+    """Remove the temporary files of `replacing` for this target that killed processes have left.
+
+    A process that writes holds a lock on its temporary file, which the system takes from it when it ends, however it
+    ends; so what is locked stays, and where files cannot be locked all stay. What cannot be removed stays as well.
+    """
+    target = Path(path).resolve()
+    ours = re.compile(re.escape(_temporary_prefix(target)) + "[0-9a-f]{8}")
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for name in [entry.name for entry in entries if ours.fullmatch(entry.name)]:
+            with contextlib.suppress(OSError), (target.parent / name).open("r+b") as file:
+                if _locked(file.fileno(), wait=False):
+                    (target.parent / name).unlink()
+
+
+def _temporary_prefix(target: Path) -> str:
+    """How names of temporary files begin: as no other program's do, since what is left of them is removed."""
+    return f".{target.name.encode()[:MOST_OF_NAME].decode(errors='ignore')}.coterie-"
+
+
+def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:
+    """Open a new file beside the target, ``.NAME.coterie-xxxxxxxx``, locked so that other processes let it be.
 
     The kernel takes the umask from its permissions; to ask for the umask one would have to set it for all threads.
     """
-    name = target.name.encode()[:MOST_OF_NAME].decode(errors="ignore")
     while True:
-        temporary = target.parent / f".{name}.{secrets.token_hex(4)}"
+        temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(4)}"
         with contextlib.suppress(FileExistsError):
-            return os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode), temporary
+            handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+            _locked(handle, wait=True)
+            if os.fstat(handle).st_nlink:
+                return handle, temporary
+            os.close(handle)  # another process took it for a leftover before it was locked
+
+
+def _locked(handle: int, wait: bool) -> bool:
+    """Lock an open file for as long as it is open; False where another process has it, or files cannot be locked."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):  # on Windows, on some shares
+        return False
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,11 @@ SPOKEN = {
     "side by side": "one Perceptron on all views side by side",
 }
 _NAMED = 5
+
+#: What a terminal or a table takes for more than a sign: control characters (ESC, the newline, the C1 set that holds a
+#: second way to begin an escape sequence), separators of lines, marks that turn the direction of writing, and halves of
+#: pairs, by which Python spells the bytes of file names that are no UTF-8.
+COMMANDING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def percent(rate: float, digits: int = 1) -> str:
@@ -89,3 +95,12 @@ def digits_of(gain: float, low: float, high: float) -> int:
     (2, 1)
     """
     return digits_for(min(gain, low, high, key=abs) if low > 0 or high < 0 else gain)
+
+
+def visible(text: str) -> str:
+    r"""Replace what would command a terminal or break a line by how Python spells it; all else stays.
+
+    >>> print(visible("ann\x1b[31m\nbob"), visible("Zoë – 東京"))
+    ann\x1b[31m\nbob Zoë – 東京
+    """
+    return COMMANDING.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)

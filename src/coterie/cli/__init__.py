@@ -5,6 +5,9 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
+import sys
+from types import FrameType
 
 #: Objects made between two searches for garbage. What imports make is never garbage, and Python's 700 have it looked
 #: through so often that a command of three seconds spends half of one on it; so many are more than any start makes.
@@ -20,6 +23,18 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", AWAKE)  # before numpy is loaded
     gc.set_threshold(GARBAGE)
     atexit.register(gc.freeze)  # the process ends, and all its memory with it
-    from .app import app
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminated)
+    try:
+        from .app import app
 
-    app(prog_name="coterie")
+        app(prog_name="coterie")
+    except KeyboardInterrupt as stopped:  # before the command has begun, which would say so
+        sys.exit(128 + getattr(stopped, "number", signal.SIGINT))
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    """End as after Ctrl-C, so that no part of a file is left behind."""
+    from coterie.jobs.stopping import Stopped
+
+    raise Stopped(number)

@@ -9,7 +9,9 @@ import typer
 from .helping import GROUPS
 from .options import Columns, Delay, Files, Learning
 from .outputs import Outputs, finish
+from .places import paths_read
 from .progress import watching
+from .stopping import Run
 from .viewing import Viewing
 
 DEFAULT = ("adaptive", "share=0.25", "share=0.75")
@@ -48,14 +50,18 @@ def compare(
       coterie compare clips.vw --view sound --view picture --learner p=1 --learner p=4 --learner matrix
       coterie compare mail.jsonl --task user --label spam --learner pa1,C=0.1 --learner pa1,C=1 --learner perceptron
     """
+    from coterie.jobs.choosing import paths_in
     from coterie.jobs.learning import learn
 
     from .specs import parse
 
-    outputs.require_folders()
     base = viewing.config(learning)
     configs = {spec: parse(spec, base) for spec in learner or (OF_VIEWS if viewing else DEFAULT)}
-    reader = viewing.reader(columns, files, configs.values())
-    with watching(reader, outputs.quiet) as on_round:
-        outcome = learn(reader, configs, delay=delay, on_round=on_round)
-    finish("compare", outcome, outputs)
+    given = [path for config in configs.values() for path in paths_in(config.options)]
+    outputs.require([*paths_read(files), *given])
+    run = Run(files, outputs.model, columns.again(False) | {"delay": delay} | outputs.again)
+    with run.stopping():
+        reader = viewing.reader(columns, files, configs.values())
+        with watching(reader, outputs.quiet) as on_round:
+            outcome = learn(reader, configs, delay=delay, on_round=on_round, stop=run.stop)
+        finish("compare", outcome, outputs, run)

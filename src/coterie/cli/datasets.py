@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from .failures import UsageError
 from .options import Json
+from .places import Kind, Place, naming, require_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,11 +62,17 @@ def datasets(name: Name = None, fetch: Fetch = False, export: Export = None, jso
 def _export(name: str | None, path: Path) -> None:
     from coterie.datasets import catalogue
 
-    from .outputs import naming
-
     known = _known(_name_for("--export", name), catalogue.TABLES)
+    require_places([Place("export", path, Kind("export of this data set", partial(_is_export, known)))], [])
     with naming(path):
         catalogue.export(known, path)
+
+
+def _is_export(name: str, path: Path) -> bool:
+    from coterie.datasets import catalogue
+
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1" if path.suffix == ".parquet" else file.readline() == catalogue.header(name)
 
 
 def _name_for(option: str, name: str | None) -> str:

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
+from coterie.wording import visible
+
 from .options import MODEL, Columns, Json, Learning, Quiet
 from .outputs import Outputs, finish
-
-if TYPE_CHECKING:
-    from coterie.jobs.learning import Outcome
+from .stopping import Run
 
 
 class Show(NamedTuple):
@@ -81,21 +81,26 @@ def demo(
       coterie demo chem97
     """
     show, outputs = _chosen(name, task), Outputs(model, report, json, quiet)
-    outputs.require_folders()
+    outputs.require([])
     late = show.delay if delay is None else delay
-    with _table(name) as path:
-        if not quiet:
-            typer.echo("\n".join(_opening(name, show, path, late)), err=True)
-        outcome = _run(show, path, late, quiet)
-    read = replace(outcome.reading, source=f"the data set {name}, as coterie datasets {name} describes it")
-    notes = [*_about_delay(name, late), f"Look at {report} in a browser: error over time, and the gain of every task."]
-    finish("demo", replace(outcome, reading=read), outputs, *notes, title=show.what)
-
-
-def _run(show: Show, path: Path, late: int, quiet: bool) -> Outcome:
     from .learn import learn_new
 
-    return learn_new([str(path)], _columns(show), Learning(), quiet, late, alone=False)
+    with _table(name) as path:
+        if not quiet:
+            typer.echo("\n".join(map(visible, _opening(name, show, path, late))), err=True)
+        run = Run([str(path)], outputs.model, {"delay": late} | outputs.again)
+        with run.stopping():
+            outcome = learn_new(_columns(show), Learning(), late, alone=False, run=run)
+            reading = replace(outcome.reading, source=f"the data set {name}, as coterie datasets {name} describes it")
+            look = f"Look at {report} in a browser: error over time, and the gain of every task."
+            run.files = [_lasting(name, path)]
+            told = replace(outcome, reading=reading)
+            finish("demo", told, outputs, run, *_about_delay(name, late), look, title=show.what)
+
+
+def _lasting(name: str, path: Path) -> str:
+    """Return the file by a name that it has when the demo is over."""
+    return str(path) if name == "flights" else path.name
 
 
 def _columns(show: Show) -> Columns:
@@ -137,8 +142,7 @@ def _opening(name: str, show: Show, path: Path, late: int) -> Iterator[str]:
     yield f"One task: {show.tasks[0]}. The same by hand:"
     if name != "flights":
         yield f"  coterie datasets {name} --export {path.name}"
-    file = path if name == "flights" else path.name
-    yield f"  coterie learn {file} --task {columns.task} --label {columns.label}{ignored}{delay}"
+    yield f"  coterie learn {_lasting(name, path)} --task {columns.task} --label {columns.label}{ignored}{delay}"
     if late:
         yield f"Labels come {late:,} records late, so the first {late:,} predictions are guesses, and count."
     yield ""

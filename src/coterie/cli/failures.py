@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import typer
 
-OTHER, BAD_INPUT, CLOSED_PIPE, INTERRUPTED = 1, 2, 141, 130
+OTHER, BAD_INPUT, CLOSED_PIPE = 1, 2, 141
 DEBUG = "COTERIE_DEBUG"
 
 # typer shows neither class under a name of its own in all its versions
@@ -52,7 +53,8 @@ def told_warnings() -> Iterator[None]:
 def complain(error: BaseException) -> int:
     """Print the error where that helps, and return the exit code."""
     if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED
+        tell("interrupted")
+        return 128 + getattr(error, "number", signal.SIGINT)
     if isinstance(error, BrokenPipeError):
         return CLOSED_PIPE
     tell(f"error: {_message(error)}")
@@ -60,9 +62,11 @@ def complain(error: BaseException) -> int:
 
 
 def tell(message: str) -> None:
-    """Print a line on standard error, even if that is closed."""
+    """Print a line on standard error, even if that is closed; names in it command no terminal."""
+    from coterie.wording import visible
+
     with suppress(OSError):
-        print(f"coterie: {message}", file=sys.stderr, flush=True)
+        print(f"coterie: {visible(message)}", file=sys.stderr, flush=True)
 
 
 def _message(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,12 +15,15 @@ from coterie.settings import Setting
 
 from .failures import UsageError
 from .helping import GROUPS
-from .options import MODEL, Columns, Files, Json, Learning, Quiet, require_folder
-from .outputs import naming
+from .options import MODEL, Columns, Files, Json, Learning, Quiet
+from .outputs import Written
+from .places import MODEL as MODEL_FILE
+from .places import Place, naming, paths_read, picture, require_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from coterie.batch.path import RidgePath
     from coterie.jobs.fitting import Fitted
 
 Model = Annotated[Path | None, typer.Option(metavar=MODEL.metavar, help=MODEL.help, rich_help_panel=GROUPS["outputs"])]
@@ -80,8 +83,10 @@ def fit(
 
     if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
         raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
-    require_folder(model=model, plot=plot)
     config = FitConfig.of(**batch.read())
+    places = [] if model is None else [Place("model", model, MODEL_FILE)]
+    places += [] if plot is None else [Place("plot", plot, picture(plot))]
+    require_places(places, paths_read(files, config.options))
     columns.require_named(files)
     try:
         fitted = fit_files(partial(columns.reader, files), config)
@@ -89,19 +94,21 @@ def fit(
         raise
     except ValueError as error:  # of a part
         raise FieldError.of(error, {name: name for name in batch.given}) from None
-    _write(fitted, model, plot)
-    _tell(fitted, model, plot, json, quiet)
-
-
-def _write(fitted: Fitted, model: Path | None, plot: Path | None) -> None:
+    if plot is not None and fitted.path is None:
+        raise UsageError("--plot draws errors on rows left out, which this model has none of")
+    written = Written()
     if plot is not None:
-        if fitted.path is None:
-            raise UsageError("--plot draws errors on rows left out, which this model has none of")
-        with naming(plot):
-            fitted.path.plot(plot)
+        written.file("plot", lambda: _draw(fitted, plot))
     if model is not None:
-        with naming(model):
-            fitted.model.save(model)
+        written.model(fitted.model, model)
+    there = {name: None if name in written.missing else path for name, path in (("model", model), ("plot", plot))}
+    _tell(fitted, there["model"], there["plot"], json, quiet)
+    written.require_all()
+
+
+def _draw(fitted: Fitted, plot: Path) -> None:
+    with naming(plot):
+        cast("RidgePath", fitted.path).plot(plot)
 
 
 def _tell(fitted: Fitted, model: Path | None, plot: Path | None, json: bool, quiet: bool) -> None:

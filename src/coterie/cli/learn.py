@@ -11,8 +11,10 @@ from .failures import UsageError
 from .helping import GROUPS
 from .options import Columns, Delay, Files, Learning
 from .outputs import Outputs, finish
+from .places import paths_read
 from .progress import watching
 from .querying import Asking, query
+from .stopping import Run
 from .viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
@@ -46,6 +48,25 @@ NewTask = Annotated[
     ),
 ]
 
+Skip = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="Leave out the first N records, as those that a run that was stopped has learned.",
+        rich_help_panel=GROUPS["reading"],
+    ),
+]
+SaveEvery = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|5m",
+        help="Save the model on the way as well, after every N records, or after so many seconds, minutes or hours "
+        "(`30s`, `5m`, `1h`); between two blocks, which are of up to 8,192 records.",
+        rich_help_panel=GROUPS["outputs"],
+    ),
+]
+
 
 def learn(
     files: Files,
@@ -58,12 +79,17 @@ def learn(
     alone: Alone = False,
     new_task: NewTask = None,
     delay: Delay = 0,
+    skip: Skip = 0,
+    save_every: SaveEvery = None,
 ) -> None:
     """Learn one model per task, each learning from the others.
 
     The files are read once. Every record is predicted before it is learned from, so the errors shown are errors of
     predictions. Beside the learner asked for run one model per task and one model for all tasks: the summary says
     whether learning together helps, and for whom.
+
+    Ctrl-C or SIGTERM ends it as if there were no more records: the model is saved where --model was given, and a line
+    tells after how many records, and how to go on.
 
     For example:
       coterie learn clicks.csv --task user --label click --model clicks.coterie
@@ -73,62 +99,79 @@ def learn(
       coterie learn sales.csv --task shop --label sold --groups regions.csv
       coterie learn clips.csv --label kind --view 'audio=mfcc_*' --view video=red,green,blue
       coterie learn new.csv --from clicks.coterie --query ask.csv --label-budget 200 --model clicks.coterie
+      coterie learn clicks.csv --task user --label click --model clicks.coterie --save-every 5m
     """
     _check(outputs, from_, alone, new_task)
-    asking.check(from_, delay)
+    asking.check(from_, delay=delay, skip=skip, save_every=save_every)
     if from_ is not None:
         viewing.refuse(learning)
-    if from_ is None:
-        outcome = learn_new(files, columns, learning, outputs.quiet, delay, alone, asking, viewing)
-    elif asking.query is not None:
         learning.refuse()
-        query(files, columns, asking, _loaded(from_, new_task), outputs)
+    again = columns.again(from_ is not None) | {"delay": delay} | asking.given | outputs.again
+    run = Run(files, outputs.model, again, skip)
+    run.save_every(save_every)
+    outputs.require(paths_read(files, learning.given, from_), *asking.places, over=from_)
+    if from_ is None:
+        with run.stopping():
+            outcome = learn_new(columns, learning, delay, alone, run, asking, viewing)
+            if outcome.stopped is None:  # what goes on has more tasks to meet
+                _set_new_task(outcome.model, new_task)
+            finish("learn", outcome, outputs, run)
         return
-    else:
-        outcome = _go_on(files, columns, learning, _loaded(from_, new_task), outputs.quiet, delay, asking)
-    _set_new_task(outcome.model, new_task)
-    finish("learn", outcome, outputs)
+    model = _loaded(from_, new_task)
+    if asking.query is not None:
+        query(files, columns, asking, model, outputs)
+        return
+    run.again["new_task"] = new_task
+    with run.stopping():
+        finish("learn", _go_on(columns, model, delay, asking, run), outputs, run)
 
 
 def learn_new(
-    files: list[str],
     columns: Columns,
     learning: Learning,
-    quiet: bool,
     delay: int,
     alone: bool,
+    run: Run,
     asking: Asking | None = None,
     viewing: Viewing = NO_VIEWS,
 ) -> Outcome:
     """The main job: a new learner beside the two baselines."""
     from coterie.jobs.learning import BASELINES, TOGETHER, VIEWS
-    from coterie.jobs.learning import learn as run
+    from coterie.jobs.learning import learn as learn_together
 
     config = viewing.config(learning)
-    reader = viewing.reader(columns, files, [config])
+    reader = viewing.reader(columns, run.files, [config], skip=run.skip)
     name = VIEWS if viewing else config.relation_name if config.relation_name in BASELINES else TOGETHER
     said = None if asking is None else asking.said
     if viewing and said is not None:
         raise UsageError("learners of several views ask for no labels: --ask and its options do not go with --view")
-    with watching(reader, quiet) as on_round:
-        return run(reader, {name: config}, delay=delay, alone=alone, asking=said, on_round=on_round)
+    with watching(reader, run.quiet) as on_round:
+        return learn_together(
+            reader,
+            {name: config},
+            delay=delay,
+            alone=alone,
+            asking=said,
+            on_round=on_round,
+            stop=run.stop,
+            checkpoints=run.checkpoints,
+        )
 
 
-def _go_on(
-    files: list[str],
-    columns: Columns,
-    learning: Learning,
-    model: OnlineEstimator,
-    quiet: bool,
-    delay: int,
-    asking: Asking,
-) -> Outcome:
+def _go_on(columns: Columns, model: OnlineEstimator, delay: int, asking: Asking, run: Run) -> Outcome:
     from coterie.jobs.learning import go_on
 
-    learning.refuse()
-    reader = columns.continued(files, model.encoder_)
-    with watching(reader, quiet) as on_round:
-        return go_on(reader, model, delay=delay, asking=asking.said, on_round=on_round)
+    reader = columns.continued(run.files, model.encoder_, skip=run.skip)
+    with watching(reader, run.quiet) as on_round:
+        return go_on(
+            reader,
+            model,
+            delay=delay,
+            asking=asking.said,
+            on_round=on_round,
+            stop=run.stop,
+            checkpoints=run.checkpoints,
+        )
 
 
 def _loaded(path: Path, new_task: str | None) -> OnlineEstimator:
@@ -151,4 +194,3 @@ def _check(outputs: Outputs, from_: Path | None, alone: bool, new_task: str | No
         raise UsageError("--report compares learners, so it does not go with --alone or --from")
     if new_task not in (None, "grow", "raise"):
         raise UsageError(f"--new-task is {new_task!r}; expected grow or raise")
-    outputs.require_folders()

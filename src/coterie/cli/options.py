@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -119,7 +118,12 @@ class Columns(OptionSet):
         shaped: dict[str, Any] = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
         return read(files, **self._said(), **shaped, **given)
 
-    def continued(self, files: list[str], encoder: Encoder, update: bool = True) -> Reader:
+    def again(self, continued: bool) -> dict[str, Any]:
+        """The options to be given again by a run that goes on: names of columns only if this one goes on itself."""
+        named = {"task": self.task, "label": self.label} if continued else {}
+        return named | {"format": self.format, "on_error": None if self.on_error == "stop" else self.on_error}
+
+    def continued(self, files: list[str], encoder: Encoder, update: bool = True, skip: int = 0) -> Reader:
         """Open the files with the encoder of a model, whose label may be missing unless it is named."""
         from coterie.io.readers import read
 
@@ -128,7 +132,7 @@ class Columns(OptionSet):
         if not update:
             return read(files, encoder=encoder, update=False, **self._said() | {"label": None})
         # a label that is only the encoder's may be missing, which is right for prediction
-        return read(files, encoder=encoder, **self._said() | {"label": self.label or encoder.label})
+        return read(files, encoder=encoder, skip=skip, **self._said() | {"label": self.label or encoder.label})
 
     def require_named(self, files: list[str], tasks: bool = True) -> None:
         """Refuse tables of which nobody says where the label is, and the task if there are to be any."""
@@ -201,10 +205,3 @@ def refuse(given: Mapping[str, object], why: str) -> None:
     for name, value in given.items():
         if value is not None and value != []:
             raise UsageError(f"{option(name)} cannot be given with --from: {why}")
-
-
-def require_folder(**paths: Path | None) -> None:
-    """Refuse, before an hour of learning, to write where there is no folder."""
-    for name, path in paths.items():
-        if path is not None and not path.absolute().parent.is_dir():
-            raise UsageError(f"{option(name)}: there is no folder {str(path.parent)!r}")

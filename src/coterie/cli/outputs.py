@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from coterie import spec
 
-from .failures import UsageError
-from .options import MODEL, Json, Quiet, require_folder
+from .failures import UsageError, complain, tell
+from .options import MODEL, Json, Quiet
+from .places import MODEL as A_MODEL
+from .places import PAGE, Place, naming, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.jobs.learning import Outcome
     from coterie.jobs.summary import Summary
+
+    from .stopping import Run
 
 _DRAWN_TASKS = 200
 #: What a report is.
@@ -39,44 +46,119 @@ class Outputs(OptionSet):
     quiet: Quiet = False
 
     @property
+    def again(self) -> dict[str, bool]:
+        """The options to be given again by a run that goes on."""
+        return {"json": self.json, "quiet": self.quiet}
+
+    @property
     def silent(self) -> bool:
         """True if no summary is needed."""
         return self.quiet and not self.json and self.report is None
 
-    def require_folders(self) -> None:
-        """Refuse, before an hour of learning, a file in no folder, and a report that no browser opens."""
+    def without(self, missing: Iterable[str]) -> Outputs:
+        """Return these without the files that could not be written."""
+        kept = {name: None if name in missing else path for name, path in vars(self).items() if name in _WRITTEN}
+        return Outputs(**kept, json=self.json, quiet=self.quiet)
+
+    def require(self, read: Iterable[str | Path], *others: Place, over: Path | None = None) -> None:
+        """Refuse, before an hour of learning, places that cannot be written or hold something else.
+
+        ``read`` is what the command reads, ``over`` the model among it that may be replaced, ``others`` are what it
+        writes beside a model and a report.
+        """
         if self.report is not None and self.report.suffix.lower() not in PAGES:
             raise UsageError(f"--report is {str(self.report)!r}; expected a name that ends in {' or '.join(PAGES)}")
-        require_folder(model=self.model, report=self.report)
+        model = [] if self.model is None else [Place("model", self.model, A_MODEL, over)]
+        report = [] if self.report is None else [Place("report", self.report, PAGE)]
+        require_places([*model, *report, *others], read)
 
 
-def finish(command: str, outcome: Outcome, outputs: Outputs, *notes: str, title: str | None = None) -> None:
-    """Save, write and print what was asked for; `notes` end the summary."""
+def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: str, title: str | None = None) -> None:
+    """Save, write and print what was asked for; `notes` end the summary.
+
+    What cannot be written does not keep the rest from being written and printed; it is raised in the end. Of a run that
+    was stopped, a line says how to go on.
+    """
+    written = Written()
     if outputs.model is not None:
-        with naming(outputs.model):
-            outcome.model.save(outputs.model)
-    if outputs.silent:
-        return
-    from coterie.jobs.summary import summarize
+        written.model(outcome.model, outputs.model)
+    if not (outputs.silent or outcome.one_label):
+        from coterie.jobs.summary import summarize
 
-    summary = summarize(outcome.comparison, outcome.learner)
-    if outputs.report is not None:
-        _write_report(outputs.report, outcome, summary, title)
-    if outputs.json:
-        _print_json(command, outcome, summary, outputs)
-    elif not outputs.quiet:
-        _print_text(outcome, summary, outputs, notes)
+        summary = summarize(outcome.comparison, outcome.learner)
+        report = outputs.report
+        if report is not None:
+            written.file("report", lambda: _write_report(report, outcome, summary, title))
+        there = outputs.without(written.missing)
+        if outputs.json:
+            _print_json(command, outcome, summary, there)
+        elif not outputs.quiet:
+            _print_text(outcome, summary, there, notes)
+    if outcome.stopped is not None:
+        tell(run.ended(outcome.reading.rows, "model" in written.missing))
+    written.require_all()
+    if outcome.stopped is not None:
+        raise typer.Exit(128 + outcome.stopped)
 
 
-@contextmanager
-def naming(path: Path | str) -> Iterator[None]:
-    """Give an error of the operating system the name of the file it is about."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+class Written:
+    """Files that a command writes in the end, of which some may fail.
+
+    Attributes
+    ----------
+    missing : list of str
+        The outputs that could not be written, by the names of their options.
+    """
+
+    def __init__(self) -> None:
+        self.missing: list[str] = []
+        self._errors: list[Exception] = []
+
+    def file(self, name: str, write: Callable[[], object]) -> None:
+        """Write a file, or remember why that failed."""
+        try:
+            write()
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            self.missing.append(name)
+            self._errors.append(error)
+
+    def model(self, model: Any, path: Path) -> None:
+        """Save a model; where that fails, somewhere else, so that an hour of learning is not lost."""
+        try:
+            with naming(path):
+                model.save(path)
+        except OSError as error:
+            self.missing.append("model")
+            rescued = _rescue(model, path.name)
+            said = "" if rescued is None else f"; the model was saved as {rescued} instead"
+            self._errors.append(OSError(error.errno, f"{error.strerror}{said}", str(path)))
+        except Exception as error:
+            self.missing.append("model")
+            self._errors.append(error)
+
+    def require_all(self) -> None:
+        """Raise the last error, after the others have been told."""
+        for error in self._errors[:-1]:
+            complain(error)
+        for error in self._errors[-1:]:
+            raise error
+
+
+def _rescue(model: Any, name: str) -> Path | None:
+    """Save a model in a new temporary folder, None if that fails as well."""
+    import tempfile
+
+    with suppress(Exception):
+        folder = Path(tempfile.mkdtemp(prefix="coterie-"))
+        try:
+            model.save(folder / name)
+        except BaseException:
+            folder.rmdir()
+            raise
+        return folder / name
+    return None
 
 
 def _write_report(path: Path, outcome: Outcome, summary: Summary, title: str | None) -> None:
@@ -99,9 +181,9 @@ def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outpu
     written = {name: None if path is None else str(path) for name, path in vars(outputs).items() if name in _WRITTEN}
     told: dict[str, Any] = {"command": command, "version": __version__} | summary.to_json()
     parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
-    print_json(
-        told | {"parameters": parameters, "reading": vars(outcome.reading), "seconds": outcome.seconds} | written
-    )
+    told |= {"parameters": parameters, "reading": vars(outcome.reading), "seconds": outcome.seconds}
+    told["stopped"] = None if outcome.stopped is None else Signals(outcome.stopped).name
+    print_json(told | written)
 
 
 _WRITTEN = ("model", "report")

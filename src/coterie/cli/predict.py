@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from .failures import tell
 from .options import FORMAT, ON_ERROR
+from .places import PREDICTIONS, Place, naming, paths_read, require_places
 
 if TYPE_CHECKING:
     from coterie.jobs.predicting import Predictions
@@ -63,16 +65,18 @@ def predict(
 
     from .models import load_model
 
+    place = [] if output == "-" else [Place("output", Path(output), PREDICTIONS)]
+    require_places(place, [*paths_read([file]), model])
     learned = load_model(model)
     encoder = learned.encoder_
     reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False)
     with closing(predict_records(learned, reader)) as predictions, _opened(output) as out:
         (_write_json if json else _write_csv)(predictions, out)
     if reader.skipped:
-        typer.echo(f"coterie: skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}", err=True)
+        tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
 
 
-def _write_csv(predictions: Iterable[Predictions], out: IO[str]) -> None:
+def _write_csv(predictions: Iterable[Predictions], out: Writable) -> None:
     writer = csv.writer(out, lineterminator="\n")
     head: list[str] = []
     for block in predictions:
@@ -83,11 +87,13 @@ def _write_csv(predictions: Iterable[Predictions], out: IO[str]) -> None:
         writer.writerows(zip(*columns.values(), strict=True))
 
 
-def _write_json(predictions: Iterable[Predictions], out: IO[str]) -> None:
+def _write_json(predictions: Iterable[Predictions], out: Writable) -> None:
+    from .printing import harmless
+
     for block in predictions:
         columns = _columns(block)
         for row in zip(*columns.values(), strict=True):
-            out.write(jsonlib.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+            out.write(harmless(jsonlib.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)) + "\n")
 
 
 def _columns(block: Predictions) -> dict[str, list[Any]]:
@@ -96,14 +102,12 @@ def _columns(block: Predictions) -> dict[str, list[Any]]:
 
 
 @contextmanager
-def _opened(output: str) -> Iterator[IO[str]]:
+def _opened(output: str) -> Iterator[Writable]:
     """Open the output: standard output, a device or pipe, or a file that is written whole or not at all."""
     from coterie.persistence import replacing
 
-    from .outputs import naming
-
     if output == "-":
-        yield sys.stdout
+        yield _Terminal(sys.stdout) if sys.stdout.isatty() else sys.stdout
         return
     path = Path(output)
     with naming(path):
@@ -113,3 +117,22 @@ def _opened(output: str) -> Iterator[IO[str]]:
             yield text
             text.flush()
             text.detach()
+
+
+class Writable(Protocol):
+    """What takes text."""
+
+    def write(self, text: str, /) -> object:
+        """Write a record, which ends its line."""
+
+
+class _Terminal:
+    """Standard output that a person looks at: names of tasks and labels do not command it."""
+
+    def __init__(self, out: IO[str]) -> None:
+        self._out = out
+
+    def write(self, text: str, /) -> object:
+        from coterie.wording import visible
+
+        return self._out.write(visible(text.removesuffix("\n")) + "\n")

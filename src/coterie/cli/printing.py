@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coterie.evaluation.metrics import measured, written
-from coterie.wording import NONE, counted, percent
+from coterie.wording import COMMANDING, NONE, counted, percent, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,8 +29,19 @@ _SHOWN_TASKS = 5
 
 
 def print_json(data: object) -> None:
-    """Print data as JSON."""
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain))
+    """Print data as JSON, in which no sign commands the terminal."""
+    print(harmless(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)))
+
+
+def harmless(text: str) -> str:
+    r"""Return JSON of the same meaning, with JSON's own escapes for signs that command a terminal.
+
+    JSON has them for all below the space anyhow; what it leaves are deletions, the C1 set and marks of direction.
+
+    >>> print(harmless('["ann\x9b31m"]'))
+    ["ann\u009b31m"]
+    """
+    return COMMANDING.sub(lambda sign: "\n" if sign[0] == "\n" else f"\\u{ord(sign[0]):04x}", text)
 
 
 def _plain(value: object) -> object:
@@ -90,7 +101,7 @@ def paragraph(text: str) -> list[str]:
     """Wrap text to lines that fit the terminal."""
     width = min(shutil.get_terminal_size().columns, 100)
     # textwrap breaks at no other space than ASCII's: a number stays with its unit
-    held = textwrap.wrap(text.replace(" %", "\u00a0%"), width, break_long_words=False, break_on_hyphens=False)
+    held = textwrap.wrap(visible(text).replace(" %", "\u00a0%"), width, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\u00a0%", " %") for line in held]
 
 
@@ -101,16 +112,26 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
     learner   error
     pooled    9.1 %
     half     10.2 %
+
+    Names may hold anything: what would break a line or command the terminal is spelled out.
+
+    >>> print(*table(["task", "n"], [["a\nb", "1"]]), sep="\n")
+    task  n
+    a\nb  1
     """
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    for row in (heads, *rows):
+    shown = [[visible(cell) for cell in row] for row in (heads, *rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         cells = zip(row, widths, range(len(row)), strict=True)
         yield "  ".join(f"{cell:<{width}}" if i < words else f"{cell:>{width}}" for cell, width, i in cells).rstrip()
 
 
 def print_lines(*groups: Iterable[str]) -> None:
-    """Print groups of lines with a blank line between them; empty groups are left out."""
-    text = "\n\n".join(filter(None, ("\n".join(group) for group in groups)))
+    """Print groups of lines with a blank line between them; empty groups are left out.
+
+    A line stays one, and commands no terminal, whatever names of tasks, files and columns are in it.
+    """
+    text = "\n\n".join(filter(None, ("\n".join(map(visible, group)) for group in groups)))
     print(text, file=sys.stdout)
 
 

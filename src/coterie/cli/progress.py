@@ -66,7 +66,9 @@ class _Lines:
 
 
 def _line(*cells: str) -> str:
-    return "".join(f"{cell:>13}" for cell in cells)
+    from coterie.wording import visible
+
+    return "".join(f"{visible(cell):>13}" for cell in cells)
 
 
 @contextmanager

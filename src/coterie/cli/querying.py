@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.settings import Setting, Value
 
-from .failures import UsageError
-from .options import require_folder
+from .failures import UsageError, option
+from .places import QUESTIONS, Place, naming
 from .spreading import OptionSet, parameter, parameters_of
 
 if TYPE_CHECKING:
@@ -62,16 +63,21 @@ class Asking(OptionSet):
             return model
         return (self.said or Questioning()).around(model)
 
-    def check(self, from_: Path | None, delay: int) -> None:
-        """Refuse options that do not go together, before anything is read."""
+    @property
+    def places(self) -> list[Place]:
+        """Where it writes."""
+        return [] if self.query is None else [Place("query", self.query, QUESTIONS)]
+
+    def check(self, from_: Path | None, **others: object) -> None:
+        """Refuse options that do not go together, before anything is read; ``others`` are about learning labels."""
         self.said  # noqa: B018 - refuses names and numbers
         if self.query is None:
             return
         if from_ is None:
             raise UsageError("--query asks by a model that has learned: name it with --from")
-        if delay:
-            raise UsageError("--query learns no labels, so --delay does not go with it")
-        require_folder(query=self.query)
+        for name, value in others.items():
+            if value:
+                raise UsageError(f"--query learns no labels, so {option(name)} does not go with it")
 
 
 def _limit(text: str) -> int | float:
@@ -88,7 +94,7 @@ def query(files: list[str], columns: Columns, asking: Asking, model: OnlineEstim
     from coterie.jobs.querying import require_file_of, wanted_records, write_wanted
     from coterie.persistence import replacing
 
-    from .outputs import naming
+    from .outputs import Written
 
     paths, out = find_paths(files), Path(str(asking.query))
     if STDIN in paths:
@@ -98,16 +104,15 @@ def query(files: list[str], columns: Columns, asking: Asking, model: OnlineEstim
     selective, label = asking.asking(model), columns.label or model.encoder_.label
     wanted = wanted_records(selective, columns.continued(files, model.encoder_, update=False))
     with naming(out), replacing(out) as raw:
-        import io
-
-        file = io.TextIOWrapper(raw, encoding="utf-8", newline="")
+        file = TextIOWrapper(raw, encoding="utf-8", newline="")
         write_wanted(file, wanted, formats, label, out.suffix.lower())
         file.flush()
         file.detach()
+    written = Written()
     if outputs.model is not None:
-        with naming(outputs.model):
-            selective.save(outputs.model)
-    _tell(wanted, label, out, outputs)
+        written.model(selective, outputs.model)
+    _tell(wanted, label, out, outputs.without(written.missing))
+    written.require_all()
 
 
 def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs) -> None:

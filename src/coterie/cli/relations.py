@@ -11,6 +11,7 @@ import typer
 
 from .failures import UsageError
 from .options import Json
+from .places import Place, naming, picture, require_places
 
 if TYPE_CHECKING:
     from coterie.jobs.shares import Sharing
@@ -61,6 +62,7 @@ def relations(
 
     if other is not None and task is None:
         raise UsageError("--other needs --task: two tasks are compared")
+    require_places([] if plot is None else [Place("plot", plot, picture(plot))], [model])
     learned = load(model)
     if hasattr(learned, "views_"):
         raise UsageError(f"{str(model)!r} learned records of several views, which have no tasks")
@@ -153,8 +155,6 @@ def _shares(shares: list[tuple[Hashable, float]], top: int) -> Iterator[str]:
 
 def _draw(shown: Sharing, plot: Path) -> None:
     from coterie.report.drawing import write_relation
-
-    from .outputs import naming
 
     with naming(plot):
         write_relation(plot, shown)

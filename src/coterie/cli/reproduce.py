@@ -9,6 +9,7 @@ import typer
 
 from .failures import tell
 from .options import Json, Quiet
+from .places import Kind, Place, beginning, naming, require_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,7 @@ def reproduce(
     for _, item in chosen:
         require_data(item)
     if out is not None:
-        _prepare(out, quiet)
+        _prepare(out, [_file_name(*each) for each in chosen], quiet)
     for paper, item in chosen:
         n = shuffles or (item.quick_shuffles if quick else item.shuffles)
         with stepping(f"{paper.name}/{item.name}", quiet) as advance:
@@ -147,22 +148,26 @@ def _claim(claim: Claim) -> Iterator[str]:
     yield from (f"  {line}" for line in others)
 
 
-def _prepare(out: Path, quiet: bool) -> None:
-    """Make the folder before an hour of computing, and tell at once if matplotlib is missing."""
-    from coterie.papers.writing import can_draw
-
-    from .outputs import naming
+def _prepare(out: Path, names: list[str], quiet: bool) -> None:
+    """Make the folder before an hour of computing, try it, and tell at once if matplotlib is missing."""
+    from coterie.papers.writing import BEGINNINGS, can_draw
 
     with naming(out):
         out.mkdir(exist_ok=True)
+    kinds = {ending: Kind("result of reproduce", beginning(start)) for ending, start in BEGINNINGS.items()}
+    places = [out / f"{name}{ending}" for name in names for ending in kinds]
+    places += [path for name in names for path in out.glob(f"{name}-*.png")]
+    require_places([Place("out", path, kinds[path.suffix]) for path in places], [])
     if not (quiet or can_draw()):
         tell("figures are left out, they need matplotlib: pip install coterie[report]")
+
+
+def _file_name(paper: Paper, item: Item) -> str:
+    return f"{paper.name}-{item.name}"
 
 
 def _write(out: Path, paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None:
     from coterie.papers.writing import write
 
-    from .outputs import naming
-
     with naming(out):
-        write(out, f"{paper.name}-{item.name}", _heading(paper, item, n, quick), result)
+        write(out, _file_name(paper, item), _heading(paper, item, n, quick), result)

@@ -43,15 +43,15 @@ class Viewing(OptionSet):
                 raise UsageError(f"{option(name)} needs views: name each with --view NAME=COLUMN,...")
         return learning.config()
 
-    def reader(self, columns: Columns, files: list[str], configs: Iterable[LearnerConfig]) -> Reader:
+    def reader(self, columns: Columns, files: list[str], configs: Iterable[LearnerConfig], skip: int = 0) -> Reader:
         """Open the files for these learners."""
         from coterie.io.schema import named_views
 
         columns.require_named(files, tasks=not self)
         if not self:
-            return columns.reader(files)
+            return columns.reader(files, skip=skip)
         one_space = any(config.multiview == "matrix" for config in configs)
-        return columns.reader(files, views=named_views(self.view or ()), one_space=one_space)
+        return columns.reader(files, views=named_views(self.view or ()), one_space=one_space, skip=skip)
 
     def refuse(self, learning: Learning) -> None:
         """Refuse options that would change a model that goes on."""

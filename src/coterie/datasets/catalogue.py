@@ -160,7 +160,7 @@ def table(name: str) -> Path | pa.Table:
 
 
 def export(name: str, path: str | Path) -> None:
-    """Write a data set's table to a Parquet or a CSV file, by the ending of `path`.
+    """Write a data set's table to a Parquet or a CSV file, by the ending of `path`, completely or not at all.
 
     Raises
     ------
@@ -174,11 +174,23 @@ def export(name: str, path: str | Path) -> None:
     import pyarrow.csv
     import pyarrow.parquet as pq
 
+    from coterie.persistence import replacing
+
     writers = {".parquet": pq.write_table, ".csv": pyarrow.csv.write_csv}
     write = writers.get(Path(path).suffix)
     if write is None:
         raise ValueError(f"path: {str(path)!r} ends in neither .parquet nor .csv")
-    write(_arrow(table(name)), str(path))
+    with replacing(path) as file:
+        write(_arrow(table(name)), file)
+
+
+def header(name: str) -> bytes:
+    """Return the first line of the CSV file that `export` writes.
+
+    >>> header("flights")[:17]
+    b'"late","tailnum",'
+    """
+    return ",".join(f'"{column}"' for column in _arrow(table(name)).column_names).encode() + b"\n"
 
 
 def _arrow(source: Path | pa.Table) -> pa.Table:

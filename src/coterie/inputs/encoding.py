@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coterie.numeric.core.hashing import feature_hash
-from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
+from coterie.numeric.text.rows import merge_repeats, place_column, standardise, standardise_columns, unit_rows
 
 from .errors import FieldError, InputError
 from .faults import require_column
@@ -109,6 +110,7 @@ class Encoder:
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
         self.moments = np.zeros((len(self._numeric), 3))
+        self._fitting: pa.Schema | None = None
 
     def _validate(self) -> None:
         _require("scale", self.scale, SCALES)
@@ -170,15 +172,18 @@ class Encoder:
 
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
-        return Encoder.from_state(*self.to_state())
+        made = copy.copy(self)  # all but the moments never changes
+        made.moments = self.moments.copy()
+        return made
 
     def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
         """Yield the faults of rows that cannot be encoded: numbers that are not finite or too large to square."""
-        from .columns import number_faults, plain
+        from .columns import number_faults
 
-        require_columns(self.columns, batch.schema, path)
-        for name in self._numeric:
-            yield from number_faults(name, plain(batch.column(name)))
+        if self._fitting is None or not batch.schema.equals(self._fitting):  # the same from batch to batch
+            require_columns(self.columns, batch.schema, path)
+            self._fitting = batch.schema
+        yield from number_faults(batch, list(self._numeric))
 
     def encode(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
         """Encode the rows of an Arrow batch or table.
@@ -220,11 +225,16 @@ class Encoder:
         return scaled, there
 
     def _dense(self, batch: pa.RecordBatch | pa.Table, update: bool) -> NDArray[np.float64]:
-        from .columns import plain
+        from .columns import number_columns
 
+        values, there = number_columns(batch, list(self._numeric))
+        if self.standardised:
+            values = np.array(values)  # compiled code takes arrays that may be written to
+            standardise_columns(
+                values, np.ones(values.shape, bool) if there is None else there, self.moments, update, values
+            )
         X = np.ones((batch.num_rows, self.n_features))
-        for name, j in self._numeric.items():
-            X[:, j], _ = self._numbers(name, plain(batch.column(name)), update)
+        X[:, : len(values)] = values.T
         if self.unit:
             norm = np.sqrt(np.einsum("ij,ij->i", X, X))
             X /= np.where(norm > 0.0, norm, 1.0)[:, None]

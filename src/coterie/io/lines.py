@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 1 << 22
 LONGEST_RECORD = 1 << 24
+#: Where a piece holds fewer records, as in tables of a hundred thousand columns, larger ones are read, up to a limit:
+#: what is done once for each column of a piece would otherwise take most of the time.
+FEW_RECORDS = 256
+LARGEST_PIECE = 1 << 26
 _STRICT = Faults("stop")
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -106,7 +110,7 @@ def _drop_line(source: Source, pending: bytes) -> tuple[bytes, int]:
 
 def _all_records(source: Source, split: Splitter, faults: Faults, header: bool) -> Iterator[TextRecords]:
     """Yield the records of each piece read; an incomplete one waits for more, at most `LONGEST_RECORD` of it."""
-    pending, line, final = _decode(source.read(PIECE_BYTES), source.name), 1, False
+    pending, line, final, size = _decode(source.read(PIECE_BYTES), source.name), 1, False, PIECE_BYTES
     while pending or not final:
         records, taken, breaks = split(pending, final)
         if len(records):
@@ -119,7 +123,8 @@ def _all_records(source: Source, split: Splitter, faults: Faults, header: bool) 
             pending, breaks = _drop_line(source, pending)
             line += breaks
         elif not final:
-            piece = source.read(PIECE_BYTES)
+            size = min(max(size, FEW_RECORDS * taken // max(len(records), 1)), LARGEST_PIECE)
+            piece = source.read(size)
             pending, final = pending + piece, not piece
 
 

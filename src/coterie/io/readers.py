@@ -108,6 +108,8 @@ class Reader:
         Known from the first block on, or before if one was given (a copy of which learns).
     rows : int
         Records delivered.
+    passed : int
+        Records left out at the beginning (``skip``).
     skipped : int
         Records left out (``on_error="skip"``).
     skipped_examples : list of str
@@ -131,11 +133,12 @@ class Reader:
         block_rows: int,
         encoder: Encoder | ViewEncoder | None,
         update: bool,
+        skip: int = 0,
     ) -> None:
         self._paths, self._formats, self._options = tuple(paths), tuple(formats), options
         self._on_error, self._block_rows = on_error, block_rows
         self._given = encoder.copy() if encoder is not None else None
-        self._update = update
+        self._update, self._skip = update, skip
         self._stdin_read = False
         self.bytes_total = total_size(paths)
         self._restart()
@@ -144,7 +147,7 @@ class Reader:
         from .formats.rows import RowSchema
 
         self.encoder: Encoder | ViewEncoder | None = self._given.copy() if self._given is not None else None
-        self.rows = 0
+        self.rows = self.passed = 0
         self._faults = Faults(self._on_error)
         self._schema: RowSchema = RowSchema()
         self._bytes_before = 0
@@ -187,9 +190,10 @@ class Reader:
                     raise InputError(f"is empty: expected {_EXPECTED[kind]}", source.name)
                 for block in self._table_blocks(kind, source) if kind in TABLES else self._row_blocks(kind, source):
                     self.rows += len(block)
-                    yield block
+                    if len(block):
+                        yield block
                 self._bytes_before, self._source = self.bytes_read, None
-        if not self.rows and not self.skipped:
+        if not self.rows and not self.skipped and not self.passed:
             raise InputError("there is no record in it", self.paths[-1])
 
     def _require_unread(self, path: str) -> None:
@@ -245,10 +249,22 @@ class Reader:
         found: list[Fault] = [*encoder.faults(batch.columns, path), *chain(*missing.values())]
         good = self._faults.reject(found, path, batch.place)
         columns = batch.columns if good.all() else batch.columns.filter(pa.array(good))
+        passed = self._pass(columns.num_rows)
+        columns = columns.slice(passed)
         if columns.num_rows:
             values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
             X = encoder.encode_sound(columns, self._update)
-            yield Block(X, values.get("label"), values.get("task"), batch.place[good])
+            yield Block(X, values.get("label"), values.get("task"), batch.place[good][passed:])
+
+    def _pass(self, n: int) -> int:
+        """How many of the next n records are to be left out, being among the first of all."""
+        passed = min(self._skip - self.passed, n)
+        self.passed += passed
+        return passed
+
+    def _rest(self, block: Block) -> Block:
+        passed = self._pass(len(block))
+        return block.piece(passed, len(block)) if passed else block
 
     # -- files of rows that name their features
 
@@ -263,7 +279,8 @@ class Reader:
         for rows in read_rows(source, self._faults, self._block_rows, self._parser(kind, encoder), self._schema):
             self.columns = self._row_columns(kind, encoder)
             self.dropped = self._schema.notes
-            yield Block(encoder.assemble([rows.entries], len(rows.place)), rows.label, rows.task, rows.place)
+            X = encoder.assemble([rows.entries], len(rows.place))
+            yield self._rest(Block(X, rows.label, rows.task, rows.place))
 
     def _view_blocks(self, source: Source) -> Iterator[Block]:
         """Read rows whose namespaces belong to views."""
@@ -282,7 +299,8 @@ class Reader:
             self.columns = ({"label": "label"} if self._schema.label else {}) | encoder.roles
             self.dropped |= self._schema.notes
             view = cast("NDArray[np.int64]", rows.view)
-            yield Block(encoder.assemble(rows.entries, view, len(rows.place)), rows.label, None, rows.place)
+            X = encoder.assemble(rows.entries, view, len(rows.place))
+            yield self._rest(Block(X, rows.label, None, rows.place))
 
     def _row_encoder(self, kind: str) -> Encoder:
         options = self._options
@@ -360,6 +378,7 @@ def read(
     block_rows: int = 8192,
     encoder: Encoder | ViewEncoder | None = None,
     update: bool = True,
+    skip: int = 0,
 ) -> Reader:
     r"""Read records from files as blocks of feature rows, in bounded memory.
 
@@ -404,12 +423,15 @@ def read(
     on_error : {"stop", "skip"}, default "stop"
         Raise at the first bad record, or leave bad records out and count them.
     block_rows : int, default 8192
-        Most records of a block; blocks of text are about four mebibytes at most.
+        Most records of a block; blocks of text are about four mebibytes at most, more where these are few records.
     encoder : Encoder or ViewEncoder, optional
         The encoder of an earlier reading, a copy of which goes on. The arguments that would shape a new one are not
         used. Its task column must exist; its label is read if the column exists and is not empty.
     update : bool, default True
         Let running scales go on learning; with False they stay as the encoder has them.
+    skip : int, default 0
+        Leave out so many records at the beginning, such as those that the encoder has seen: scales do not learn from
+        them. Bad records are not counted among them.
 
     Returns
     -------
@@ -440,9 +462,11 @@ def read(
     Faults(on_error)
     if block_rows < 1:
         raise ValueError(f"block_rows is {block_rows!r}; expected a whole number of 1 or more")
+    if skip < 0:
+        raise FieldError("{} is {n!r}; expected a whole number of 0 or more", "skip", n=skip)
     paths = find_paths(source)
     formats = [detect_format(path, format) for path in paths]
     for kind in formats:
         if kind in ROWS:
             require_row_options(kind, options)
-    return Reader(paths, formats, options, on_error, block_rows, encoder, update)
+    return Reader(paths, formats, options, on_error, block_rows, encoder, update, skip)

@@ -137,6 +137,12 @@ def make_relation(choice: Choice, given: Given, naming: Naming) -> Relation:
     return relations.Primed(relation, epoch)
 
 
+def paths_in(given: Given) -> list[str]:
+    """Return the files that options of relations name, which may also name a separator instead."""
+    names = {name for choice in chosen_by("relation").values() for name in files_of(choice)}
+    return [str(given[name]) for name in sorted(names & given.keys()) if not is_separator(given[name])]
+
+
 def placed(path: str, make: Callable[[], T]) -> T:
     """Make something of a file, which a refusal names."""
     try:

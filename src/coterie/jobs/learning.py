@@ -23,6 +23,7 @@ from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
 from .shares import Sharing, sharing
+from .stopping import Checkpoints, Stop, Stopped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,12 +61,18 @@ class Outcome:
         What was read and what was not used.
     seconds : float
         Wall time of all.
+    stopped : int or None
+        The number of the signal that ended the pass before the records did; all else is of the records until then.
+    one_label : bool
+        True if it was ended while all records had the same label, so that errors tell nothing.
     """
 
     comparison: Comparison
     learner: str
     reading: Reading
     seconds: float
+    stopped: int | None = None
+    one_label: bool = False
 
     @property
     def model(self) -> Any:
@@ -95,6 +102,8 @@ def learn(
     alone: bool = False,
     asking: Questioning | None = None,
     on_round: OnRound | None = None,
+    stop: Stop | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Outcome:
     """Let new learners go along the records of files, beside one model per task and one model for all.
 
@@ -112,6 +121,11 @@ def learn(
         Lets the learners learn from the labels alone that they ask for; the baselines have all.
     on_round : callable, optional
         Called with the traces of each block, to show progress.
+    stop : Stop, optional
+        Ends the pass between two blocks as if there were no more records.
+    checkpoints : Checkpoints, optional
+        Saves the first learner on the way, between two blocks. Records whose labels have not come are not counted: they
+        are learned when the model that was saved reads them again.
 
     Returns
     -------
@@ -123,10 +137,11 @@ def learn(
         With file and line, for records that cannot be read or learned: no label, a third label, one label only, a task
         that the relation does not know.
     """
-    with closing(_Stream(reader)) as stream:
+    with closing(_Stream(reader, stop)) as stream:
         models: dict[str, Any] = {name: choice.make(stream.naming) for name, choice in choices.items()}
         if asking is not None:
             models = {name: asking.around(model) for name, model in models.items()}
+        stream.save_by(checkpoints, next(iter(models.values())), delay)
         return _go(stream, models, delay, alone, on_round)
 
 
@@ -137,6 +152,8 @@ def go_on(
     delay: int = 0,
     asking: Questioning | None = None,
     on_round: OnRound | None = None,
+    stop: Stop | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Outcome:
     """Let a model that has learned before go on, by itself: a model that starts now could not be compared with it.
 
@@ -145,10 +162,11 @@ def go_on(
     learns all that the files have, as they have come back to it, unless `asking` says how to ask anew.
     """
     going = base_model(model) if asking is None else asking.around(model)
-    with closing(_Stream(reader)) as stream:
+    kept = model if asking is None else going
+    with closing(_Stream(reader, stop)) as stream:
+        stream.save_by(checkpoints, kept, delay)
         outcome = _go(stream, {TOGETHER: going}, delay, True, on_round)
-    kept = replace(outcome.comparison, models={TOGETHER: model if asking is None else going})
-    return replace(outcome, comparison=kept)
+    return replace(outcome, comparison=replace(outcome.comparison, models={TOGETHER: kept}))
 
 
 def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_round: OnRound | None) -> Outcome:
@@ -164,9 +182,10 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
     if fresh:
         stream.require_labels_in_time(delay)
     for model in comparison.models.values():
-        stream_model_of(model).encoder = stream.reader.encoder
+        stream_model_of(model).encoder = stream.encoder
     best = min(models, key=lambda name: comparison.traces[name].error)
-    return Outcome(comparison, best, Reading.of(stream.reader), time.perf_counter() - started)
+    reading = replace(Reading.of(stream.reader), rows=stream.rows)
+    return Outcome(comparison, best, reading, time.perf_counter() - started, stream.stopped, stream.one_label)
 
 
 def _compared(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
@@ -187,10 +206,19 @@ def _alone(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnR
 
 
 class _Stream:
-    """The blocks of a reader; what no learner could learn is refused with its place before any learner sees it."""
+    """The blocks of a reader; what no learner could learn is refused with its place before any learner sees it.
 
-    def __init__(self, reader: Reader) -> None:
+    Attributes
+    ----------
+    rows : int
+        Records given out so far. All of them have been learned when the next block is asked for.
+    stopped : int or None
+        The number of the signal that ended it, if one did.
+    """
+
+    def __init__(self, reader: Reader, stop: Stop | None = None) -> None:
         self.reader = reader
+        self._stop, self._may_stop = stop or Stop(), stop is not None
         self._blocks: Any = iter(reader)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
@@ -198,19 +226,44 @@ class _Stream:
         self._before: set[Hashable] = set()
         self._now: Any = None
         self._allowed: list[Callable[[Hashable], Any]] = []
+        self._learned: Callable[[], None] = lambda: None
+        self._encoder: Any = None
+        self.rows = 0
+        self.stopped: int | None = None
         self.seconds = 0.0
 
     def close(self) -> None:
         """Close the files, wherever in them the pass has stopped."""
         self._blocks.close()
 
+    @property
+    def encoder(self) -> Any:
+        """The encoder as it was after the last block: one that was being read when a signal came leaves no trace."""
+        return self.reader.encoder if self.stopped is None else self._encoder
+
+    def save_by(self, checkpoints: Checkpoints | None, model: Any, delay: int) -> None:
+        """Save a model between blocks, as often as the checkpoints say."""
+
+        def learned() -> None:
+            records = self.rows - delay
+            if checkpoints is not None and records > 0 and checkpoints.every.due(records):
+                stream_model_of(model).encoder = self.reader.encoder
+                checkpoints.save(model, records)
+
+        self._learned = learned
+
     @cached_property
     def _first(self) -> Block:
         block: Block | None = next(self._blocks, None)
         if block is None:
-            first = next(iter(self.reader.skipped_examples), "")
-            raise InputError(f"no record could be used, {self.reader.skipped:,} were skipped; the first: {first}")
+            raise InputError(self._why_none(), self.reader.path if not self.reader.skipped else None)
         return block
+
+    def _why_none(self) -> str:
+        if self.reader.passed:
+            return f"all of its {self.reader.passed:,} records were to be left out at the start"
+        first = next(iter(self.reader.skipped_examples), "")
+        return f"no record could be used, {self.reader.skipped:,} were skipped; the first: {first}"
 
     @property
     def naming(self) -> Callable[[str], Any]:
@@ -230,24 +283,41 @@ class _Stream:
 
     def __iter__(self) -> Iterator[Block]:
         before = time.process_time()
-        for block in chain([self._first], self._blocks):
+        blocks = chain([self._first], self._blocks)
+        while (block := self._stop.unless_asked(lambda: self._next(blocks))) is not None:
+            self.seconds += time.process_time() - before
+            self.rows += len(block)
+            yield block
+            self._learned()
+            before = time.process_time()
+            if self._may_stop and self.reader.encoder is not None:
+                self._encoder = self.reader.encoder.copy()
+        self.stopped = self._stop.asked
+        if self.stopped is not None and not self.rows:
+            raise Stopped(self.stopped)
+
+    def _next(self, blocks: Iterator[Block]) -> Block | None:
+        self._now = block = next(blocks, None)
+        if block is not None:
             self._check_labels(block)
             self._check_tasks(block)
-            self.seconds += time.process_time() - before
-            self._now = block
-            yield block
-            before = time.process_time()
+        return block
+
+    @property
+    def one_label(self) -> bool:
+        """True if there was one label only so far, and labels are no numbers."""
+        return not self._kind.numeric and len(self._labels) < 2
 
     def require_two_labels(self) -> None:
         """Refuse a stream that is over and had one label only, unless labels are numbers."""
-        if not self._kind.numeric and len(self._labels) < 2:
+        if self.stopped is None and self.one_label:
             only = next(iter(self._labels))
             message = f"all {self.reader.rows:,} records have the label {only!r}; expected two labels"
             raise InputError(message, self.reader.path, column=_role(self.reader, "label"))
 
     def require_labels_in_time(self, delay: int) -> None:
         """Refuse a stream that is over before the first label came: nothing was predicted from what was learned."""
-        if self.reader.rows <= delay:
+        if self.stopped is None and self.reader.rows <= delay:
             message = f"labels come {delay:,} records late, and there are {self.reader.rows:,}: none comes in time"
             raise InputError(message, self.reader.path)
 

@@ -15,6 +15,8 @@ from .claims import Claim
 from .results import Cell, Picture, Result
 
 INCHES = (8.0, 5.0)
+#: How the files begin that are written, in small letters.
+BEGINNINGS = {".md": b"### ", ".csv": b"table,what,of,", ".png": b"\x89png"}
 
 
 def write(folder: Path, name: str, heading: str, result: Result) -> list[Path]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coterie.batch.drawing import new_figure, write
+from coterie.wording import visible
 
 from . import figures, page
 from .clustering import Clustered, clustered
@@ -59,9 +60,9 @@ def _heat_map(figure: Figure, shown: Clustered) -> None:
     image = axes.imshow(shown.values, cmap="RdBu_r" if low else "Blues", vmin=low, vmax=shown.limit)
     figure.colorbar(image, ax=axes, label="sharing", shrink=0.8)
     ticks = range(len(shown.tasks)) if len(shown.tasks) <= figures.NAMED_ROWS else ()
-    names = [str(task)[:18] for task in shown.tasks] if ticks else []
-    axes.set_xticks(ticks, labels=names, rotation=90)
-    axes.set_yticks(ticks, labels=names)
+    names = [visible(str(task))[:18] for task in shown.tasks] if ticks else []
+    axes.set_xticks(ticks, labels=names, rotation=90, parse_math=False)  # a dollar sign in a name begins no formula
+    axes.set_yticks(ticks, labels=names, parse_math=False)
 
 
 _WRITERS = {".png": _write_png, ".html": _write_html}

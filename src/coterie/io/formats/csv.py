@@ -76,9 +76,10 @@ class CsvTable:
         self._first = next(self._pieces, None)
 
     def _header(self, records: TextRecords) -> list[str]:
+        line = records.record(0) + b"\n"
         table = pacsv.read_csv(
-            pa.BufferReader(records.record(0) + b"\n"),
-            pacsv.ReadOptions(autogenerate_column_names=True, use_threads=False),
+            pa.BufferReader(line),
+            pacsv.ReadOptions(autogenerate_column_names=True, use_threads=False, block_size=len(line) + 1),
             self._parse_options(),
             pacsv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(records.fields[0])}),
         )
@@ -100,54 +101,62 @@ class CsvTable:
             self._faults.report(message, self._path, records.line[row])
         return records.only(good)
 
-    def _parse(self, records: TextRecords, types: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    @staticmethod
+    def _types(types: Mapping[str, pa.DataType]) -> pacsv.ConvertOptions:
+        return pacsv.ConvertOptions(
+            column_types=dict(types),
+            include_columns=list(types),
+            null_values=list(NULLS),
+            strings_can_be_null=False,
+            check_utf8=False,
+        )
+
+    def _parse(self, records: TextRecords, wanted: pacsv.ConvertOptions) -> pa.RecordBatch:
         """Parse some columns; raises ``pyarrow.ArrowInvalid`` where a number is none."""
         data = records.span()
         table = pacsv.read_csv(
             pa.BufferReader(data + b"\n"),
             pacsv.ReadOptions(column_names=self.names, use_threads=False, block_size=len(data) + 2),
             self._parse_options(),
-            pacsv.ConvertOptions(
-                column_types=dict(types),
-                include_columns=list(types),
-                null_values=list(NULLS),
-                strings_can_be_null=False,
-                check_utf8=False,
-            ),
+            wanted,
         )
         if table.num_rows != len(records):
             raise InputError("cannot be split into records", self._path, int(records.line[0]))
-        columns = [column.combine_chunks() for column in table.columns]
-        return pa.RecordBatch.from_arrays(columns, names=table.column_names)
+        (batch,) = table.combine_chunks().to_batches()
+        return batch
 
     def kinds(self) -> Kinds:
         """The kinds of columns: numeric if more than half of the values are numbers, else categorical."""
         if self._first is None:
             return {}
-        batch = self._parse(self._first, dict.fromkeys(self.names, pa.string()))
-        return {name: self._kind(batch.column(name)) for name in self.names}
+        batch = self._parse(self._first, self._types(dict.fromkeys(self.names, pa.string())))
+        words = pa.concat_arrays(batch.columns)  # all at once: there may be a hundred thousand columns
+        shape = (len(self.names), len(self._first))
+        there = ~pc.is_in(words, pa.array(NULLS)).to_numpy(zero_copy_only=False).reshape(shape)
+        numbers = pc.match_substring_regex(words, _NUMBER).to_numpy(zero_copy_only=False).reshape(shape) & there
+        held, numeric = there.sum(1).tolist(), numbers.sum(1).tolist()
+        return {name: self._kind(*each) for name, *each in zip(self.names, held, numeric, strict=True)}
 
     @staticmethod
-    def _kind(values: pa.Array) -> tuple[str | None, str]:
-        there = values.filter(pc.invert(pc.is_in(values, pa.array(NULLS))))
-        if not len(there):
+    def _kind(held: int, numeric: int) -> tuple[str | None, str]:
+        if not held:
             return None, "it is empty in the first rows"
-        numbers = pc.sum(pc.match_substring_regex(there, _NUMBER)).as_py()
-        return ("numeric" if 2 * numbers > len(there) else "categorical"), ""
+        return ("numeric" if 2 * numeric > held else "categorical"), ""
 
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
         """Parse piece after piece; numbers as numbers, all else as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
+        options = self._types(types)
         pieces = chain([self._first] if self._first is not None else [], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
             try:
-                yield Batch(self._parse(records, types), records.line)
+                yield Batch(self._parse(records, options), records.line)
             except pa.ArrowInvalid:
                 yield self._parse_doubtful(records, types)
 
     def _parse_doubtful(self, records: TextRecords, types: Mapping[str, pa.DataType]) -> Batch:
         """Parse numbers one by one, to find and report those that are none."""
-        batch = self._parse(records, dict.fromkeys(types, pa.string()))
+        batch = self._parse(records, self._types(dict.fromkeys(types, pa.string())))
         columns, found = [], []
         for name, kind in types.items():
             column = batch.column(name)

@@ -43,6 +43,19 @@ def standardise(
 
 
 @no_refcount
+def standardise_columns(
+    values: NDArray[np.float64],
+    present: NDArray[np.bool_],
+    moments: NDArray[np.float64],
+    update: bool,
+    out: NDArray[np.float64],
+) -> None:
+    """Write the z-scores of columns, each a row of these arrays; ``out`` may be ``values``."""
+    for j in range(len(values)):
+        standardise(values[j], present[j], moments[j], update, out[j])
+
+
+@no_refcount
 def place_column(
     counts: NDArray[np.int64],
     indices: NDArray[np.int32],

@@ -1,0 +1,5 @@
+"""``python -m coterie``: the command line."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,199 @@
+"""The places where commands write: nothing that is read, nothing of another kind, and tried before an hour of work."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .failures import UsageError, option
+
+_HEAD = 512
+_STANDARD_OUTPUT = 1
+
+
+class Kind(NamedTuple):
+    """What a command writes: its name, and whether a file that is there already is of this kind."""
+
+    noun: str
+    holds: Callable[[Path], bool]
+
+
+class Place(NamedTuple):
+    """Where a command is going to write.
+
+    Attributes
+    ----------
+    field : str
+        The name of the option that says so.
+    path : Path
+        The file.
+    kind : Kind
+        What goes there.
+    over : Path or None
+        What is read and may be replaced all the same, as the model that goes on.
+    """
+
+    field: str
+    path: Path
+    kind: Kind
+    over: Path | None = None
+
+    @property
+    def shown(self) -> str:
+        """The option with its value."""
+        return f"{option(self.field)}: {str(self.path)!r}"
+
+
+def require_places(places: Iterable[Place], read: Iterable[str | Path]) -> None:
+    """Refuse places where a command would destroy something, or cannot write, before it reads a record.
+
+    Parameters
+    ----------
+    places : iterable of Place
+        All that it is going to write beside standard output.
+    read : iterable of paths
+        All that it reads; ``"-"`` is standard input.
+
+    Raises
+    ------
+    UsageError
+        There is no such folder; it is a folder; it is a file that is read or written otherwise, by whatever name; there
+        is a file already that evidently holds something else.
+    OSError
+        The folder cannot be written to.
+    """
+    from coterie.persistence import require_writable
+
+    chosen = list(places)
+    inputs = list(_inputs(read))
+    _require_other(partial(os.fstat, _STANDARD_OUTPUT), "standard output", inputs)
+    for place in chosen:
+        _require_folder(place)
+        _require_other(place.path.stat, place.shown, [each for each in inputs if not _is(each, place.over)])
+        _require_kind(place)
+    for i, place in enumerate(chosen):
+        for earlier in chosen[:i]:
+            if _same(place.path, earlier.path):
+                raise UsageError(f"{place.shown} is where {option(earlier.field)} writes: name another file")
+    for place in chosen:
+        if not _takes_no_place(place):
+            with naming(place.path):
+                require_writable(place.path)
+
+
+def paths_read(
+    files: Iterable[str], options: Mapping[str, Any] | None = None, model: Path | None = None
+) -> list[str | Path]:
+    """Return all that a command reads: its files, those that options of a learner name, and a model."""
+    from coterie.io.sources import find_paths
+    from coterie.jobs.choosing import paths_in
+
+    return [*find_paths(list(files)), *paths_in(options or {}), *([] if model is None else [model])]
+
+
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Give an error of the operating system the name of the file it is about."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+class _Input(NamedTuple):
+    """A file that is read: its name in messages, and what the system knows it by."""
+
+    name: str
+    found: os.stat_result
+
+
+def _inputs(read: Iterable[str | Path]) -> Iterator[_Input]:
+    """The regular files that are read; of all others nothing can be lost."""
+    for path in read:
+        with suppress(OSError):
+            found = os.fstat(0) if str(path) == "-" else Path(path).stat()
+            if stat.S_ISREG(found.st_mode):
+                yield _Input("standard input" if str(path) == "-" else repr(str(path)), found)
+
+
+def _require_other(find: Callable[[], os.stat_result], shown: str, inputs: Iterable[_Input]) -> None:
+    with suppress(OSError):
+        found = find()
+        for each in inputs:
+            if os.path.samestat(found, each.found):
+                same = "is" if each.name in shown else f"is the same file as {each.name}, which is"
+                raise UsageError(f"{shown} {same} read by this command: name another file")
+
+
+def _is(read: _Input, path: Path | None) -> bool:
+    with suppress(OSError):
+        return path is not None and os.path.samestat(read.found, path.stat())
+    return False
+
+
+def _require_folder(place: Place) -> None:
+    if not place.path.absolute().parent.is_dir():
+        raise UsageError(f"{option(place.field)}: there is no folder {str(place.path.parent)!r}")
+    if place.path.is_dir():
+        raise UsageError(f"{place.shown} is a folder: name a file")
+
+
+def _require_kind(place: Place) -> None:
+    """Refuse to replace what is of another kind; an empty file is of any."""
+    if place.path.is_file() and place.path.stat().st_size and not place.kind.holds(place.path):
+        raise UsageError(f"{place.shown} exists and is no {place.kind.noun}: name another file, or remove this one")
+
+
+def _takes_no_place(place: Place) -> bool:
+    """True for a device or a pipe, which is written to and not replaced, where the kind allows it."""
+    return place.kind is PREDICTIONS and place.path.exists() and not place.path.is_file()
+
+
+def _same(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(one.stat(), other.stat())
+    return one.resolve() == other.resolve()
+
+
+# -- what files begin with
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEAD)
+
+
+def beginning(*starts: bytes) -> Callable[[Path], bool]:
+    """Return a function that tells whether a file begins with one of these, in small letters, after any blanks."""
+
+    def holds(path: Path) -> bool:
+        return _head(path).removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(starts)
+
+    return holds
+
+
+def _is_model(path: Path) -> bool:
+    from coterie.persistence import begins_as_model
+
+    return begins_as_model(path)
+
+
+MODEL = Kind("model", _is_model)
+PAGE = Kind("report", beginning(b"<!doctype html", b"<html"))
+PREDICTIONS = Kind("file of predictions", beginning(b"place,", b'{"place":'))
+#: One that is there may have been filled in, by hand: it is never replaced.
+QUESTIONS = Kind("new list of records to label", lambda path: False)
+
+_PICTURES = {".png": (b"\x89png",), ".pdf": (b"%pdf",), ".svg": (b"<?xml", b"<svg"), ".html": (b"<!doctype html",)}
+
+
+def picture(path: Path) -> Kind:
+    """The kind of a picture, by the ending of its name; of endings that are refused elsewhere nothing is known."""
+    return Kind("picture", beginning(*_PICTURES.get(path.suffix, (b"",))))

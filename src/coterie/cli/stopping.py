@@ -1,0 +1,121 @@
+"""Runs that are stopped: what was saved, and how to go on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .failures import UsageError, option, tell
+from .places import naming
+
+if TYPE_CHECKING:
+    from coterie.jobs.stopping import Checkpoints, Stop
+
+_NOTE = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
+
+
+class Run:
+    """A run of learning that can be stopped, and gone on with.
+
+    Parameters
+    ----------
+    files : list of str
+        What it reads, as it was given.
+    model : Path or None
+        Where it saves.
+    again : mapping of str to value
+        The options to be given again by one that goes on, if they have a value; ``quiet`` holds for this one, too.
+    skip : int
+        Records left out at the beginning.
+
+    Attributes
+    ----------
+    stop : Stop or None
+        Ends the pass over the records at a signal, within `stopping`.
+    checkpoints : Checkpoints or None
+        Saves the model on the way.
+    """
+
+    def __init__(self, files: list[str], model: Path | None, again: Mapping[str, Any], skip: int = 0) -> None:
+        self.files, self.skip, self.quiet = files, skip, bool(again.get("quiet"))
+        self.again = dict(again)
+        self.stop: Stop | None = None
+        self.checkpoints: Checkpoints | None = None
+        self._model = model
+        self._saved: int | None = None
+
+    def save_every(self, often: str | None) -> None:
+        """Save the model on the way as often as an option says, if it does."""
+        from coterie.jobs.stopping import Checkpoints, SaveEvery
+
+        if often is None:
+            return
+        if self._model is None:
+            raise UsageError("--save-every saves where --model says: give --model")
+        self.again["save_every"] = often
+        self.checkpoints = Checkpoints(SaveEvery.of(often), self._save)
+
+    def _save(self, model: Any, records: int) -> None:
+        """Save a checkpoint; a disk that is full now may not be at the next one."""
+        path, learned = Path(str(self._model)), self.skip + records
+        try:
+            with naming(path):
+                model.save(path)
+        except OSError as error:
+            tell(f"warning: {path}: {error.strerror}: not saved after {learned:,} records, learning goes on")
+            return
+        self._saved = learned
+        if not self.quiet:
+            tell(f"saved {path} after {learned:,} records")
+
+    @contextmanager
+    def stopping(self) -> Iterator[None]:
+        """Heed signals; a pass that could not be ended in order tells what is left of it."""
+        from coterie.jobs.stopping import Stop, Stopped
+
+        with Stop(_note) as self.stop:
+            try:
+                yield
+            except Stopped as stopped:
+                tell(self._broken_off(self.stop.begun))
+                raise typer.Exit(128 + stopped.number) from None
+
+    def _broken_off(self, begun: bool) -> str:
+        if self._saved is not None:
+            return f"stopped at once; {self._model} is as it was saved{self._after(self._saved)}"
+        return f"stopped {'at once' if begun else 'before a record was learned'}: nothing was saved"
+
+    def ended(self, records: int, missing: bool) -> str:
+        """Return what to say of a pass that ended after so many records, its model being saved or ``missing``."""
+        learned = self.skip + records
+        if self._model is None:
+            return f"stopped after {learned:,} records: nothing was saved, as no --model was given"
+        if missing:
+            return f"stopped after {learned:,} records"
+        return f"stopped{self._after(learned)}"
+
+    def _after(self, records: int) -> str:
+        return f" after {records:,} records; to go on: {self._command(records)}"
+
+    def _command(self, records: int) -> str:
+        """Return the command that learns what has not been learned."""
+        model = str(self._model)
+        words = ["coterie", "learn", *self.files, "--from", model, "--model", model, "--skip", str(records)]
+        for name, value in self.again.items():
+            if value is True:
+                words.append(option(name))
+            elif value:
+                words += [option(name), str(value)]
+        return shlex.join(words)
+
+
+def _note() -> None:
+    """Tell at a signal, in the middle of anything, that it was heard."""
+    with suppress(OSError):
+        os.write(2, _NOTE)

@@ -1,0 +1,172 @@
+"""Names of tasks, files and columns come from strangers: they command no terminal, and break no table."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from coterie.cli import printing
+from coterie.wording import visible
+from terminal import refused, rows, run, start
+
+WHO = ("--task", "user", "--label", "click")
+QUICK = ("--alone", "--relation", "half", "-q")
+
+#: A colour, a new title, the C1 form of an escape, a newline, a line separator, a turn of the direction, a lone half.
+EVIL = "a\x1b[31m\x1b]0;owned\x07\x9b2J\nb\r\u2028c\u202ed\x7f"
+SHOWN = r"a\x1b[31m\x1b]0;owned\x07\x9b2J\nb\r\u2028c\u202ed\x7f"
+COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff]")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Records whose second task, a column that is not used, and a file's name are evil."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COTERIE_DEBUG", raising=False)
+    names = ("user", "price", "age", "click")
+    with Path("s.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*names, EVIL])
+        for each in rows():
+            user = EVIL if each["user"] == "u1" else each["user"]
+            writer.writerow([user, *(each[name] for name in names[1:]), "x"])
+    Path(f"{EVIL}.csv").write_bytes(Path("s.csv").read_bytes())
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder):
+    run("learn", "s.csv", *WHO, *QUICK, "--ignore", EVIL, "--model", "m.coterie")
+    return "m.coterie"
+
+
+def lines_of(result):
+    assert COMMANDS.search(result.output) is None, result.output
+    return result.output.splitlines()
+
+
+def texts_in(data):
+    if isinstance(data, str):
+        return {data}
+    held = [*data, *data.values()] if isinstance(data, dict) else data if isinstance(data, list) else []
+    return {text for each in held for text in texts_in(each)}
+
+
+def test_signs_that_command_are_spelled_out_and_no_others():
+    assert visible(EVIL) == SHOWN
+    assert visible(visible(EVIL)) == SHOWN
+    for name in ("Zoë", "東京", "a – b", "\N{NO-BREAK SPACE}", "مرحبا", "👩\u200d🚀", "\\n"):
+        assert visible(name) == name
+    assert visible("\udcff") == r"\udcff"
+
+
+def test_a_table_stays_a_table():
+    lines = list(printing.table(["task", "error"], [[EVIL, "1 %"], ["b", "2 %"]]))
+    assert [line.split() for line in lines] == [["task", "error"], [SHOWN, "1", "%"], ["b", "2", "%"]]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_a_summary_names_tasks_files_and_columns_in_plain_signs(folder):
+    result = run("learn", f"{EVIL}.csv", *WHO, "--ignore", EVIL, "--model", f"{EVIL}.coterie")
+    lines = lines_of(result)
+    assert f"Not used: {SHOWN} (it was to be ignored)" in lines
+    assert any(line.startswith(f"Model: {SHOWN}.coterie (") for line in lines)
+    assert Path(f"{EVIL}.coterie").exists()
+
+
+def test_the_tables_of_tasks_are_whole(model):
+    lines = lines_of(run("relations", model))
+    assert sum(line.startswith(SHOWN) for line in lines) == 1
+    assert SHOWN in next(line for line in lines if "u0" in line)
+    other = lines_of(run("relations", model, "--task", EVIL, "--other", "u0"))
+    assert other[0] == f"Where {SHOWN} and u0 differ most: weights"
+
+
+def test_progress_names_learners_in_plain_signs(folder):
+    result = run("learn", "s.csv", *WHO, "--ignore", EVIL)
+    assert "together" in result.stderr
+    assert COMMANDS.search(result.stderr) is None
+    with_report = run("learn", "s.csv", *WHO, "--ignore", EVIL, "--report", f"{EVIL}.html")
+    assert f"Report: {SHOWN}.html (open it in a browser)" in lines_of(with_report)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("learn", f"nothere{EVIL}.csv", *WHO),
+        ("learn", "s.csv", "--task", EVIL + "x", "--label", "click"),
+        ("learn", "s.csv", *WHO, "--model", f"nowhere{EVIL}/m"),
+        ("learn", "s.csv", *WHO, "--relation", EVIL),
+        ("learn", "s.csv", *WHO, "--groups", f"nothere{EVIL}"),
+        ("learn", f"{EVIL}.csv", *WHO, "--model", f"{EVIL}.csv"),
+        ("learn", "s.csv", *WHO, EVIL),
+        (EVIL,),
+        ("predict", "s.csv", "--model", f"nothere{EVIL}"),
+        ("relations", f"nothere{EVIL}"),
+        ("datasets", EVIL),
+    ],
+)
+def test_a_refusal_is_one_line_in_plain_signs(folder, command):
+    message = refused(*command)
+    assert COMMANDS.search(message) is None
+    assert len(lines_of(run(*command, code=2))) == 1
+
+
+def test_bad_records_are_shown_in_plain_signs(folder, model):
+    with Path("bad.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["user", "price", "age", "click"], ["u1", EVIL, 1, "no"], ["u1", 1, 1, "no"]])
+    result = run("predict", "bad.csv", "--model", model, "--on-error", "skip", "--output", "p.csv")
+    (line,) = lines_of(result)
+    assert line.startswith("coterie: skipped 1 records; the first: bad.csv:2: column 'price'")
+
+
+def test_json_is_the_same_data_in_plain_signs(folder, model):
+    result = run("relations", model, "--json")
+    assert COMMANDS.search(result.stdout) is None
+    assert EVIL in texts_in(json.loads(result.stdout))
+    told = run("learn", "s.csv", *WHO, "--ignore", EVIL, "--json", "-q")
+    assert COMMANDS.search(told.stdout) is None
+    assert EVIL in json.loads(told.stdout)["reading"]["dropped"]
+    predicted = run("predict", "s.csv", "--model", model, "--json").stdout
+    assert COMMANDS.search(predicted) is None
+    assert EVIL in {json.loads(line)["task"] for line in predicted.splitlines()}
+
+
+def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model):
+    piped = run("predict", "s.csv", "--model", model).stdout
+    assert EVIL in {row["task"] for row in csv.DictReader(piped.splitlines(keepends=True))}
+    ours, theirs = pty.openpty()
+    process = start("predict", "s.csv", "--model", model, stdout=theirs, stderr=subprocess.DEVNULL)
+    os.close(theirs)
+    seen = b""
+    try:
+        while piece := os.read(ours, 1 << 16):
+            seen += piece
+    except OSError:  # a terminal whose other end is closed
+        pass
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    text = seen.decode().replace("\r\n", "\n")
+    assert COMMANDS.search(text) is None
+    assert sum(SHOWN in line for line in text.splitlines()) == sum(each["user"] == "u1" for each in rows())
+
+
+def test_a_name_that_is_no_text_can_be_printed(folder):
+    name = os.fsdecode(b"caf\xe9.csv")
+    Path(name).write_bytes(Path("s.csv").read_bytes())
+    result = run("learn", name, *WHO, "--ignore", EVIL, "--alone", "--relation", "half", "--model", f"{name}.coterie")
+    assert any(line.startswith(r"Model: caf\udce9.csv.coterie") for line in lines_of(result))
+
+
+def test_a_picture_of_tasks_takes_names_that_look_like_formulas(folder):
+    Path("s.csv").write_bytes(Path("s.csv").read_bytes().replace(b"u2", rb"$\nothing{$"))
+    run("learn", "s.csv", *WHO, *QUICK, "--ignore", EVIL, "--model", "m.coterie")
+    run("relations", "m.coterie", "--plot", "r.png")
+    assert Path("r.png").read_bytes().startswith(b"\x89PNG")

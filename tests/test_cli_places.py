@@ -1,0 +1,360 @@
+"""No command writes over what it reads, over another file of its own, or over what is evidently something else."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import coterie as ct
+from coterie import persistence
+from terminal import PROGRAM, refused, rows, run, run_json, start, write_csv
+
+WHO = ("--task", "user", "--label", "click")
+QUICK = ("--alone", "--relation", "half", "-q")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A model and the records it learned from."""
+    folder = tmp_path_factory.mktemp("made")
+    run("learn", write_csv(folder / "s.csv", rows()), *WHO, *QUICK, "--model", folder / "m.coterie")
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COTERIE_DEBUG", raising=False)
+    for name in ("s.csv", "m.coterie"):
+        Path(name).write_bytes((made / name).read_bytes())
+    Path("groups.csv").write_text("".join(f"u{i},{'ab'[i % 2]}\n" for i in range(5)))
+    Path("near.csv").write_text("u0,u1\nu2,u3\n")
+    Path("notes.txt").write_text("what I know of users\n")
+    Path("notes.html").write_text("what I know of users\n")
+    Path("weights.safetensors").write_bytes(other_safetensors())
+    Path("answers.csv").write_text("place,click,user\ns.csv:2,yes,u1\n")
+    Path("link.csv").symlink_to("s.csv")
+    Path("hard.csv").hardlink_to("s.csv")
+    Path("link.coterie").symlink_to("m.coterie")
+    Path("page.html").symlink_to("s.csv")
+    Path("sub").mkdir()
+    Path("sub.html").mkdir()
+    return tmp_path
+
+
+def other_safetensors():
+    import numpy as np
+    from safetensors.numpy import save
+
+    return save({"w": np.zeros(3)}, {"format": "pt"})
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+READ = "is read by this command: name another file"
+LEARN = "learn s.csv --task user --label click"
+DESTRUCTIVE = [
+    (f"{LEARN} --model s.csv", f"--model: 's.csv' {READ}"),
+    (f"{LEARN} --model ./s.csv", "--model: 's.csv' is read"),
+    (f"{LEARN} --model link.csv", "--model: 'link.csv' is the same file as 's.csv', which is read by this command"),
+    (f"{LEARN} --model hard.csv", "--model: 'hard.csv' is the same file as 's.csv', which is read by this command"),
+    ("learn link.csv --task user --label click --model s.csv", "--model: 's.csv' is the same file as 'link.csv'"),
+    ("learn s*.csv --task user --label click --model s.csv", "--model: 's.csv' is read"),
+    (f"{LEARN} --report page.html", "--report: 'page.html' is the same file as 's.csv'"),
+    (f"{LEARN} --groups groups.csv --model groups.csv", "--model: 'groups.csv' is read"),
+    (f"{LEARN} --graph near.csv --model near.csv", "--model: 'near.csv' is read"),
+    (f"{LEARN} --model x.html --report x.html", "--report: 'x.html' is where --model writes: name another file"),
+    (f"{LEARN} --model sub/../x.html --report x.html", "--report: 'x.html' is where --model writes"),
+    (f"{LEARN} --model notes.txt", "--model: 'notes.txt' exists and is no model: name another file, or remove this"),
+    (f"{LEARN} --model weights.safetensors", "--model: 'weights.safetensors' exists and is no model"),
+    (f"{LEARN} --report notes.html", "--report: 'notes.html' exists and is no report"),
+    (f"{LEARN} --model sub", "--model: 'sub' is a folder: name a file"),
+    (f"{LEARN} --report sub.html", "--report: 'sub.html' is a folder: name a file"),
+    ("learn s.csv --from m.coterie --model s.csv", "--model: 's.csv' is read"),
+    ("learn s.csv --from m.coterie --query s.csv", "--query: 's.csv' is read"),
+    ("learn s.csv --from m.coterie --query m.coterie", "--query: 'm.coterie' is read"),
+    ("learn s.csv --from m.coterie --query answers.csv", "--query: 'answers.csv' exists and is no new list of records"),
+    ("learn s.csv --from m.coterie --query q.csv --model q.csv", "--query: 'q.csv' is where --model writes"),
+    ("compare s.csv --task user --label click --model s.csv", "--model: 's.csv' is read"),
+    (
+        "compare s.csv --task user --label click --learner groups=groups.csv --model groups.csv",
+        "--model: 'groups.csv' is read",
+    ),
+    ("compare s.csv --task user --label click --report notes.html", "--report: 'notes.html' exists and is no report"),
+    ("fit s.csv --task user --label price --model s.csv", "--model: 's.csv' is read"),
+    ("fit s.csv --task user --label price --groups groups.csv --model groups.csv", "--model: 'groups.csv' is read"),
+    ("fit s.csv --task user --label price --model notes.txt", "--model: 'notes.txt' exists and is no model"),
+    ("fit s.csv --task user --label price --model x.png --plot x.png", "--plot: 'x.png' is where --model writes"),
+    ("predict s.csv --model m.coterie --output s.csv", f"--output: 's.csv' {READ}"),
+    ("predict s.csv --model m.coterie --output link.csv", "--output: 'link.csv' is the same file as 's.csv'"),
+    ("predict s.csv --model m.coterie --output m.coterie", f"--output: 'm.coterie' {READ}"),
+    ("predict s.csv --model m.coterie --output link.coterie", "--output: 'link.coterie' is the same file as 'm.cot"),
+    ("predict s.csv --model m.coterie --output groups.csv", "--output: 'groups.csv' exists and is no file of predic"),
+    ("relations m.coterie --plot notes.html", "--plot: 'notes.html' exists and is no picture"),
+    ("datasets flights --export groups.csv", "--export: 'groups.csv' exists and is no export of this data set"),
+    ("demo --report notes.html", "--report: 'notes.html' exists and is no report"),
+    ("demo --model notes.txt", "--model: 'notes.txt' exists and is no model"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), DESTRUCTIVE)
+def test_what_would_be_destroyed_is_refused_and_stays(folder, command, message):
+    before = contents(folder)
+    assert message in refused(*command.split())
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("suffix", [".md", ".csv", ".png"])
+def test_reproduce_replaces_its_own_results_alone(folder, monkeypatch, suffix):
+    from coterie.papers import catalogue
+
+    item = next(f"{paper.name}/{item.name}" for paper, item in catalogue.everything() if not item.needs)
+    path = Path(item.replace("/", "-") + suffix)
+    path.write_text("mine")
+    assert f"--out: '{path}' exists and is no result of reproduce" in refused(
+        "reproduce", item, "--quick", "--out", "."
+    )
+    assert path.read_text() == "mine"
+
+
+def test_a_picture_replaces_no_model(folder):
+    Path("m.png").write_bytes(Path("m.coterie").read_bytes())
+    assert f"--plot: 'm.png' {READ}" in refused("relations", "m.png", "--plot", "m.png")
+    assert "--plot: 'm.png' exists and is no picture" in refused("relations", "m.coterie", "--plot", "m.png")
+
+
+@pytest.mark.parametrize(("source", "target"), [("m.coterie", "m.coterie"), ("m.coterie", "link.coterie")])
+def test_a_model_may_go_on_over_itself(folder, source, target):
+    before = Path("m.coterie").read_bytes()
+    run("learn", "s.csv", "--from", source, "--model", target, "-q")
+    assert Path("m.coterie").read_bytes() != before
+    assert Path("link.coterie").is_symlink()
+    assert ct.load("m.coterie").state_.rounds == 600
+
+
+def test_what_a_command_wrote_itself_it_may_replace(folder):
+    Path("empty").touch()
+    for _ in range(2):
+        run("learn", "s.csv", *WHO, *QUICK, "--model", "new.coterie")
+        run("learn", "s.csv", *WHO, *QUICK, "--model", "empty")
+        run("predict", "s.csv", "--model", "m.coterie", "--output", "p.csv")
+        run("predict", "s.csv", "--model", "m.coterie", "--output", "p.csv", "--json")
+        run("relations", "m.coterie", "--plot", "r.html")
+        run("relations", "m.coterie", "--plot", "r.png")
+        for ending in ("csv", "parquet"):
+            run("datasets", "flights", "--export", f"flights.{ending}")
+
+
+def test_standard_input_is_not_written_over(folder):
+    with Path("s.csv").open() as records:
+        command = ("predict", "-", "--format", "csv", "--model", "m.coterie", "--output", "s.csv")
+        process = start(*command, stdin=records, stderr=subprocess.PIPE, text=True)
+        said = process.communicate(timeout=60)[1]
+    assert "--output: 's.csv' is the same file as standard input, which is read" in said
+    assert process.returncode == 2
+    assert len(Path("s.csv").read_text().splitlines()) == 301
+
+
+def test_standard_output_is_not_appended_to_what_is_read(folder):
+    with Path("s.csv").open("a") as output:
+        process = start("predict", "s.csv", "--model", "m.coterie", stdout=output, stderr=subprocess.PIPE, text=True)
+        said = process.communicate(timeout=60)[1]
+    assert "standard output is the same file as 's.csv', which is read by this command" in said
+    assert process.returncode == 2
+    assert len(Path("s.csv").read_text().splitlines()) == 301
+
+
+# -- places are tried before learning begins
+
+
+UNWRITABLE = [
+    f"{LEARN} --model /proc/m.coterie",
+    f"{LEARN} --report /proc/r.html",
+    "compare s.csv --task user --label click --model /proc/m.coterie",
+    "fit s.csv --task user --label price --model /proc/m.coterie",
+    "predict s.csv --model m.coterie --output /proc/p.csv",
+    "demo --report /proc/r.html",
+    "datasets flights --export /proc/flights.csv",
+    "relations m.coterie --plot /proc/r.html",
+    "learn s.csv --from m.coterie --query /proc/q.csv",
+]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder that nobody can write to")
+@pytest.mark.parametrize("command", UNWRITABLE)
+def test_a_folder_that_cannot_be_written_is_told_before_a_record_is_read(folder, monkeypatch, command):
+    def read(self):
+        raise AssertionError("records were read")
+
+    monkeypatch.setattr("coterie.io.readers.Reader.__iter__", read)
+    path = next(word for word in command.split() if word.startswith("/proc"))
+    assert refused(*command.split()) == f"{path}: cannot be written: No such file or directory"
+
+
+def test_a_full_disk_is_told_before_a_record_is_read(folder, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(persistence.os, "fsync", full)
+    monkeypatch.setattr("coterie.io.readers.Reader.__iter__", None)
+    before = contents(folder)
+    message = refused(*LEARN.split(), "--model", "new.coterie", code=1)
+    assert message == "new.coterie: cannot be written: No space left on device"
+    assert contents(folder) == before
+
+
+def test_a_file_that_is_read_only_is_not_replaced(folder, monkeypatch):
+    monkeypatch.setattr(persistence.os, "access", lambda path, mode: mode != os.W_OK)
+    message = refused("learn", "s.csv", "--from", "m.coterie", "--model", "m.coterie", code=1)
+    assert message == "m.coterie: is read-only"
+
+
+# -- what cannot be saved in the end
+
+
+def broken_at(n, monkeypatch):
+    """Let the n-th file that is forced to the disk fail: the trial is the first."""
+    calls = []
+
+    def fsync(handle):
+        calls.append(handle)
+        if len(calls) == n:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(persistence.os, "fsync", fsync)
+
+
+def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(folder, monkeypatch):
+    before = contents(folder)
+    broken_at(2, monkeypatch)
+    result = run(*LEARN.split(), "--alone", "--relation", "half", "--model", "new.coterie", code=1)
+    assert "error over 300 examples of 5 tasks" in result.stdout
+    assert "Model:" not in result.stdout
+    last = result.stderr.splitlines()[-1]
+    start, end = "coterie: error: new.coterie: No space left on device; the model was saved as ", " instead"
+    assert last.startswith(start)
+    rescued = Path(last.removeprefix(start).removesuffix(end))
+    assert ct.load(rescued).state_.rounds == 300
+    rescued.unlink()
+    rescued.parent.rmdir()
+    assert contents(folder) == before
+
+
+def test_json_says_what_was_not_saved(folder, monkeypatch):
+    broken_at(2, monkeypatch)
+    result = run(*LEARN.split(), "--alone", "--relation", "half", "--model", "new.coterie", "--json", "-q", code=1)
+    assert json.loads(result.stdout)["model"] is None
+    assert json.loads(result.stdout)["examples"] == 300
+
+
+def test_a_report_that_fails_does_not_keep_the_model_from_being_saved(folder, monkeypatch):
+    def broken(*arguments, **options):
+        raise OSError(errno.EIO, os.strerror(errno.EIO), "r.html")
+
+    monkeypatch.setattr("coterie.report.write_report", broken)
+    result = run(*LEARN.split(), "--model", "new.coterie", "--report", "r.html", code=1)
+    assert "Model: new.coterie (" in result.stdout
+    assert "Report:" not in result.stdout
+    assert result.stderr.splitlines()[-1] == "coterie: error: r.html: Input/output error"
+    assert ct.load("new.coterie").tasks_
+
+
+def test_a_batch_model_that_cannot_be_saved_is_told_after_the_summary(folder, monkeypatch):
+    broken_at(2, monkeypatch)
+    monkeypatch.setattr("coterie.cli.outputs._rescue", lambda model, name: None)
+    result = run("fit", "s.csv", "--task", "user", "--label", "price", "--alpha", 1, "--model", "b.coterie", code=1)
+    assert result.stdout.startswith("Fitted 300 records of 5 tasks")
+    assert "Model:" not in result.stdout
+    assert result.stderr.splitlines()[-1] == "coterie: error: b.coterie: No space left on device"
+
+
+# -- leftovers of processes that were killed
+
+KILLED = """
+import os, signal, sys
+from coterie.persistence import replacing
+with replacing(sys.argv[1]) as file:
+    file.write(b"half a mod")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def hidden(folder):
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_what_a_killed_save_left_is_removed_by_the_next(tmp_path):
+    target, mine = tmp_path / "m.coterie", tmp_path / ".m.coterie.settings"
+    target.write_text("old")
+    mine.write_text("mine")
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
+        assert killed.returncode == -9
+    assert target.read_text() == "old"
+    assert len(hidden(tmp_path)) == 2  # the second has removed what the first left
+    other = tmp_path / ".n.coterie.coterie-abcdefgh"
+    other.write_text("of another target")
+    with persistence.replacing(target) as file:
+        file.write(b"new")
+    assert target.read_text() == "new"
+    assert sorted(hidden(tmp_path)) == [mine.name, other.name]
+
+
+def test_what_a_living_process_writes_stays(tmp_path):
+    target = tmp_path / "m.coterie"
+    with persistence.replacing(target) as first:
+        first.write(b"first")
+        with persistence.replacing(target) as second:
+            second.write(b"second")
+        assert target.read_text() == "second"
+        persistence.remove_leftovers(target)
+        assert len(hidden(tmp_path)) == 1
+    assert target.read_text() == "first"
+    assert hidden(tmp_path) == []
+
+
+def test_a_temporary_file_taken_for_a_leftover_is_made_anew(tmp_path, monkeypatch):
+    lock, waiting = persistence._locked, []
+
+    def late(handle, wait):
+        if wait and not waiting:  # another process looks for leftovers just now
+            waiting.append(handle)
+            persistence.remove_leftovers(tmp_path / "m.coterie")
+        return lock(handle, wait)
+
+    monkeypatch.setattr(persistence, "_locked", late)
+    with persistence.replacing(tmp_path / "m.coterie") as file:
+        file.write(b"whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.coterie"]
+    assert (tmp_path / "m.coterie").read_text() == "whole"
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("nowhere/m", FileNotFoundError), (".", IsADirectoryError), ("/dev/null", OSError), ("/proc/m", OSError)],
+)
+def test_a_place_is_tried_without_touching_it(tmp_path, monkeypatch, name, error):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error) as refusal:
+        persistence.require_writable(name)
+    assert str(refusal.value.filename) == name
+    persistence.require_writable("m.coterie")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_package_runs_as_a_program():
+    done = subprocess.run([PROGRAM[0], "-m", "coterie", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"coterie {ct.__version__}\n"
+
+
+def test_json_keys_of_a_run_that_was_not_stopped(folder):
+    assert run_json(*LEARN.split(), *QUICK)["stopped"] is None

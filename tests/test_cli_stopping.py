@@ -1,0 +1,497 @@
+"""Runs that are stopped lose nothing: what was learned is saved, and going on equals never having stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.inputs.errors import InputError
+from coterie.io.readers import read
+from coterie.jobs import learning
+from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop, Stopped
+from terminal import refused, rows, run, start, write_csv, write_jsonl
+
+WHO = ("--task", "user", "--label", "click")
+QUICK = ("--alone", "--relation", "half")
+HALF = LearnerConfig.of(relation="half")
+
+
+def assert_same(one, other):
+    one, other = (ct.load(each) if isinstance(each, (str, Path)) else each for each in (one, other))
+    (data, arrays), (others, other_arrays) = one.__dump__(), other.__dump__()
+    assert repr(data) == repr(others)
+    for name in arrays:
+        np.testing.assert_array_equal(arrays[name], other_arrays[name], strict=True)
+
+
+# -- a process that is sent a signal
+
+
+def heed():
+    """What starts the tests may have them ignore interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.fixture
+def long(tmp_path, monkeypatch):
+    """Records of 2 kB: the first piece that is read, of 4 MiB, has some 2,000 of them."""
+    monkeypatch.chdir(tmp_path)
+    records = [each | {"note": "x" * 2000} for each in rows(2600)]
+    return write_csv(Path("long.csv"), records, ("user", "price", "age", "click", "note"))
+
+
+def begun(data, *options):
+    """A run that has learned the first piece of a file and waits for more, at the other end of a pipe."""
+    os.mkfifo("pipe.csv")
+    command = ("learn", "pipe.csv", *WHO, "--ignore", "note", *options)
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+    pipe = Path("pipe.csv").open("wb")  # noqa: SIM115 - opens when the command does, closed by the test
+    pipe.write(data.read_bytes()[: 1 << 22])
+    pipe.flush()
+    return process, pipe
+
+
+def wait_for(process, text):
+    lines = []
+    while text not in (line := process.stderr.readline()):
+        assert line, lines
+        lines.append(line)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, code):
+    process, pipe = begun(long, "--model", "m.coterie", *(QUICK if code == 143 else ()))
+    with pipe:
+        wait_for(process, "1,024")  # the lines of a block come when it is learned
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == code
+    told = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to go on: (.*)", err.splitlines()[-1])
+    records = int(told[1].replace(",", ""))
+    assert 2000 < records < 2100
+    assert told[2] == f"coterie learn pipe.csv --from m.coterie --model m.coterie --skip {records}"
+    assert f"{records:,} examples" in " ".join(out.split())
+    assert "Model: m.coterie (" in out
+    _, *words = shlex.split(told[2].replace("pipe.csv", "long.csv"))
+    run(*words, "-q")
+    run(
+        "learn", "long.csv", *WHO, "--ignore", "note", "-q", "--model", "whole.coterie", *(QUICK if code == 143 else ())
+    )
+    assert_same("m.coterie", "whole.coterie")
+    assert sorted(path.name for path in Path().iterdir()) == ["long.csv", "m.coterie", "pipe.csv", "whole.coterie"]
+
+
+def test_without_a_model_it_says_that_nothing_was_saved(long):
+    process, pipe = begun(long, *QUICK)
+    with pipe:
+        wait_for(process, "1,024")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    last = err.splitlines()[-1]
+    assert re.fullmatch(r"coterie: stopped after 2,0\d\d records: nothing was saved, as no --model was given", last)
+    assert "Nothing was learned beside it" in out
+
+
+def test_what_was_saved_on_the_way_survives_a_kill(long):
+    process, pipe = begun(long, *QUICK, "--model", "m.coterie", "--save-every", "1000")
+    with pipe:
+        wait_for(process, "coterie: saved m.coterie after 2,0")
+        process.kill()
+        process.communicate(timeout=120)
+    learned = ct.load("m.coterie").state_.rounds
+    run("learn", "long.csv", "--from", "m.coterie", "--model", "m.coterie", "--skip", learned, "-q")
+    run("learn", "long.csv", *WHO, *QUICK, "--ignore", "note", "-q", "--model", "whole.coterie")
+    assert_same("m.coterie", "whole.coterie")
+
+
+# -- in one process
+
+
+@pytest.fixture
+def clicks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_csv(Path("clicks.csv"), rows(400))
+
+
+def small_blocks(monkeypatch, size):
+    """Let commands read blocks of so many records."""
+    make = read
+
+    def blocks(*given, **options):
+        return make(*given, **options, block_rows=size)
+
+    monkeypatch.setattr("coterie.io.readers.read", blocks)
+
+
+def at_block(n, number=signal.SIGINT):
+    """What a job is to call after each block; it sends a signal after the n-th."""
+    seen = []
+
+    def on_round(traces):
+        seen.append(len(next(iter(traces.values())).margin))
+        if len(seen) == n:
+            signal.raise_signal(number)
+
+    return on_round
+
+
+def reader(path, **options):
+    return read(path, label="click", task="user", scale="auto", block_rows=50, **options)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_block_is_learned_to_its_end_by_all(clicks, number, alone):
+    with Stop() as stop:
+        outcome = learning.learn(reader(clicks), {"half": HALF}, alone=alone, on_round=at_block(3, number), stop=stop)
+    assert (outcome.stopped, outcome.reading.rows) == (number, 150)
+    assert {len(trace.margin) for trace in outcome.comparison.traces.values()} == {150}
+    whole = learning.learn(reader(write_csv(Path("first.csv"), list(rows(400))[:150])), {"half": HALF}, alone=alone)
+    assert_same(outcome.model, whole.model)
+    assert (signal.getsignal(number) is signal.default_int_handler) == (number == signal.SIGINT)
+
+
+def test_a_block_that_was_being_read_leaves_no_trace(clicks, monkeypatch):
+    made = reader(clicks)
+    blocks = []
+    from coterie.inputs.encoding import Encoder
+
+    sound = Encoder.encode_sound
+
+    def interrupted(self, batch, update=True):
+        found = sound(self, batch, update)
+        blocks.append(found)
+        if len(blocks) == 3:  # its scales have learned from the third block
+            signal.raise_signal(signal.SIGTERM)
+        return found
+
+    monkeypatch.setattr(Encoder, "encode_sound", interrupted)
+    with Stop() as stop:
+        outcome = learning.learn(made, {"half": HALF}, alone=True, stop=stop)
+    assert (outcome.stopped, outcome.reading.rows) == (signal.SIGTERM, 100)
+    assert outcome.model.encoder_.moments[:, 0].tolist() == [100.0, 100.0]
+
+
+def test_a_second_signal_stops_at_once(clicks):
+    def twice(traces):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Stopped) as stopped, Stop() as stop:
+        learning.learn(reader(clicks), {"half": HALF}, alone=True, on_round=twice, stop=stop)
+    assert stopped.value.number == signal.SIGTERM
+
+
+def test_a_signal_before_the_first_block_stops_at_once(clicks, monkeypatch):
+    stop, made = Stop(), reader(clicks)
+    monkeypatch.setattr(made, "_restart", lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(Stopped), stop:
+        learning.learn(made, {"half": HALF}, alone=True, stop=stop)
+    assert not stop.begun
+
+
+def test_signals_that_a_process_ignores_stay_ignored():
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with Stop() as stop:
+            signal.raise_signal(signal.SIGTERM)
+        assert stop.asked is None
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_labels_that_come_late_are_learned_when_a_run_is_stopped(clicks):
+    with Stop() as stop:
+        outcome = learning.learn(reader(clicks), {"half": HALF}, alone=True, delay=30, on_round=at_block(2), stop=stop)
+    assert (outcome.reading.rows, outcome.model.state_.rounds) == (100, 100)
+
+
+@pytest.fixture
+def interrupting(monkeypatch):
+    """Commands read blocks of 50 records, and get a signal when the second is learned."""
+    small_blocks(monkeypatch, 50)
+
+    def send(at=2, number=signal.SIGINT):
+        told = at_block(at, number)
+        monkeypatch.setattr("coterie.cli.progress._Lines.add", lambda self, traces: told(traces))
+        monkeypatch.setattr("coterie.cli.progress._Lines.finish", lambda self: None)
+
+    return send
+
+
+def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting):
+    Path("my clicks").write_bytes(clicks.read_bytes())
+    interrupting()
+    result = run(
+        "learn", "my clicks", *WHO, *QUICK, "--format", "csv", "--on-error", "skip", "--delay", 3, "--skip", 20,
+        "--save-every", "1h", "--model", "m.coterie", "--json", code=130,
+    )  # fmt: skip
+    assert result.stderr.splitlines()[-1] == (
+        "coterie: stopped after 100 records; to go on: coterie learn 'my clicks' --from m.coterie --model m.coterie "
+        "--skip 100 --format csv --on-error skip --delay 3 --json --save-every 1h"
+    )
+    told = json.loads(result.stdout)
+    assert (told["stopped"], told["examples"], told["model"]) == ("SIGINT", 80, "m.coterie")
+
+
+def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
+    run("learn", clicks, *WHO, *QUICK, "-q", "--model", "whole.coterie")
+    interrupting(number=signal.SIGTERM)
+    options = ("--task", "user", "--new-task", "grow")
+    run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", code=143)
+    interrupting(number=signal.SIGTERM)
+    last = run("learn", clicks, "--from", "m.coterie", "--model", "m.coterie", "--skip", 100, *options, code=143)
+    assert last.stderr.splitlines()[-1] == (
+        "coterie: stopped after 200 records; to go on: coterie learn clicks.csv --from m.coterie --model m.coterie "
+        "--skip 200 --task user --new-task grow"
+    )
+    run("learn", clicks, "--from", "m.coterie", "--model", "m.coterie", "--skip", 200, "-q")
+    assert ct.load("m.coterie").state_.rounds == 400
+
+
+def test_compare_and_demo_can_be_stopped(clicks, interrupting):
+    interrupting()
+    result = run("compare", clicks, *WHO, "--learner", "half", "--model", "m.coterie", code=130)
+    assert "to go on: coterie learn clicks.csv --from m.coterie --model m.coterie --skip 100" in result.stderr
+    assert "over 100 examples" in " ".join(result.stdout.split())
+    interrupting(at=10)
+    result = run("demo", "--report", "r.html", code=130)
+    assert "coterie: stopped after 500 records: nothing was saved, as no --model was given" in result.stderr
+    assert "Report: r.html" in result.stdout
+
+
+def test_a_model_that_is_to_refuse_new_tasks_takes_them_until_its_run_is_over(clicks, interrupting):
+    interrupting()
+    run("learn", clicks, *WHO, *QUICK, "--new-task", "raise", "--model", "m.coterie", code=130)
+    assert ct.load("m.coterie").new_task == "grow"
+
+
+def test_a_run_that_is_stopped_and_cannot_save_ends_with_the_error(clicks, interrupting, monkeypatch):
+    def full(self, path):
+        raise OSError(28, "No space left on device")
+
+    interrupting()
+    monkeypatch.setattr("coterie.MultitaskLogistic.save", full)
+    result = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", code=1)
+    assert result.stderr.splitlines()[-2:] == [
+        "coterie: stopped after 100 records",
+        "coterie: error: m.coterie: No space left on device",
+    ]
+    assert "over 100 examples" in " ".join(result.stdout.split())
+
+
+def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypatch, interrupting):
+    monkeypatch.chdir(tmp_path)
+    some = rows(400)
+    records = [each | {"click": "yes"} for each in list(some)[:200]] + list(rows(200, seed=2))
+    write_csv(Path("late.csv"), records)
+    interrupting()
+    run("learn", "late.csv", *WHO, *QUICK, "--model", "m.coterie", code=130)
+    run("learn", "late.csv", "--from", "m.coterie", "--model", "m.coterie", "--skip", 100, "-q")
+    assert ct.load("m.coterie").classes_.tolist() == ["no", "yes"]
+
+
+# -- models saved on the way
+
+
+def test_models_are_saved_on_the_way_and_told(clicks, monkeypatch):
+    small_blocks(monkeypatch, 50)
+    said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120).stderr
+    assert re.findall(r"saved m.coterie after (\d+) records", said) == ["150", "300"]
+    said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120, "-q").stderr
+    assert said == ""
+
+
+def test_what_is_saved_on_the_way_is_a_model_of_whole_blocks(clicks):
+    held = []
+
+    def save(model, records):
+        model.save(f"{records}.coterie")
+        held.append(records)
+
+    learning.learn(reader(clicks), {"half": HALF}, alone=True, checkpoints=Checkpoints(SaveEvery(100), save))
+    assert held == [100, 200, 300, 400]
+    for records in held:
+        whole = learning.learn(
+            reader(write_csv(Path("part.csv"), list(rows(400))[:records])), {"half": HALF}, alone=True
+        )
+        assert_same(f"{records}.coterie", whole.model)
+
+
+def test_records_whose_labels_have_not_come_are_not_counted(clicks):
+    held = []
+    checkpoints = Checkpoints(SaveEvery(1), lambda model, records: held.append((records, model.state_.rounds)))
+    learning.learn(reader(clicks), {"half": HALF}, alone=True, delay=70, checkpoints=checkpoints)
+    assert held == [(records, records) for records in range(30, 340, 50)]
+
+
+def test_a_model_that_asks_is_saved_with_what_it_asked(clicks, monkeypatch):
+    small_blocks(monkeypatch, 50)
+    saved = []
+    save = ct.SelectiveSampling.save
+    monkeypatch.setattr(ct.SelectiveSampling, "save", lambda self, path: (saved.append(self.rounds_), save(self, path)))
+    run("learn", clicks, *WHO, *QUICK, "--ask", "always", "--model", "m.coterie", "--save-every", 200)
+    assert saved == [200, 400, 400]
+    assert ct.load("m.coterie").rounds_ == 400
+
+
+def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch):
+    small_blocks(monkeypatch, 50)
+    save, tries = ct.MultitaskLogistic.save, []
+
+    def full(self, path):
+        tries.append(path)
+        if len(tries) == 1:
+            raise OSError(28, "No space left on device")
+        save(self, path)
+
+    monkeypatch.setattr(ct.MultitaskLogistic, "save", full)
+    said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 200).stderr
+    warning = "coterie: warning: m.coterie: No space left on device: not saved after 200 records, learning goes on"
+    assert warning in said.splitlines()
+    assert "saved m.coterie after 400 records" in said
+    assert ct.load("m.coterie").state_.rounds == 400
+
+
+def test_seconds_are_counted_too(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("coterie.jobs.stopping.time.monotonic", lambda: now[0])
+    every = SaveEvery.of("2m")
+    assert not every.due(10)
+    now[0] = 120.0
+    assert every.due(20)
+    assert not every.due(30)
+    assert SaveEvery.of("1h").seconds == 3600
+    assert SaveEvery.of("30s").seconds == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--save-every 5m", "--save-every saves where --model says: give --model"),
+        ("--save-every 5 --model m.c", None),
+        *(
+            (f"--save-every {text} --model m.c", f"--save-every is '{text}'; expected a number of records, or of secon")
+            for text in ("0", "0m", "5d", "x", "-5", "1.5h")
+        ),
+        ("--skip -1", "--skip"),
+        ("--skip 400", "clicks.csv: all of its 400 records were to be left out at the start"),
+        ("--skip 1000", "clicks.csv: all of its 400 records were to be left out at the start"),
+    ],
+)
+def test_numbers_of_no_use_are_refused(clicks, options, message):
+    command = ("learn", "clicks.csv", *WHO, *QUICK, "-q", *options.split())
+    if message is None:
+        run(*command)
+    else:
+        assert message in refused(*command)
+
+
+@pytest.mark.parametrize("option", ["--skip 5", "--save-every 5m"])
+def test_asking_for_labels_learns_nothing_that_could_be_left_out_or_saved(clicks, option):
+    run("learn", "clicks.csv", *WHO, *QUICK, "-q", "--model", "m.c")
+    command = ("learn", "clicks.csv", "--from", "m.c", "--query", "q.csv", "--model", "n.c", *option.split())
+    assert f"--query learns no labels, so {option.split()[0]} does not go with it" in refused(*command)
+
+
+# -- records that are left out
+
+
+@pytest.mark.parametrize("block_rows", [7, 8192])
+@pytest.mark.parametrize("skip", [0, 1, 60, 99])
+def test_records_are_left_out_of_every_format(tmp_path, skip, block_rows):
+    import pyarrow.json
+    import pyarrow.parquet
+
+    records = list(rows(100))
+    names = ("user", "price", "age", "click")
+    stories = write_jsonl(tmp_path / "s.jsonl", [{name: each[name] for name in names} for each in records])
+    pyarrow.parquet.write_table(pyarrow.json.read_json(stories), tmp_path / "s.parquet")
+    write_csv(tmp_path / "s.csv", records)
+    signs = {"yes": "1", "no": "-1"}
+    (tmp_path / "s.svm").write_text(
+        "".join(f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in records)
+    )
+    (tmp_path / "s.vw").write_text(
+        "".join(f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in records)
+    )
+    roles = {kind: {"label": "click", "task": "user"} for kind in ("jsonl", "csv", "parquet")} | {
+        "vw": {"task": "user"}
+    }
+    for kind in ("jsonl", "csv", "parquet", "svm", "vw"):
+        path, options = tmp_path / f"s.{kind}", {"block_rows": block_rows, **roles.get(kind, {})}
+        whole, left = (list(read(path, **options, **more)) for more in ({}, {"skip": skip}))
+        for name in ("y", "task", "place"):
+            every, rest = (np.concatenate([getattr(each, name) for each in blocks]) for blocks in (whole, left))
+            np.testing.assert_array_equal(every[skip:], rest)
+        dense = [np.vstack([getattr(b.X, "toarray", lambda b=b: b.X)() for b in blocks]) for blocks in (whole, left)]
+        np.testing.assert_array_equal(dense[0][skip:], dense[1])
+
+
+def test_scales_do_not_learn_from_records_that_are_left_out(tmp_path):
+    path = write_csv(tmp_path / "s.csv", rows(100))
+    left = read(path, label="click", task="user", scale="auto", skip=60)
+    assert sum(map(len, left)) == 40
+    assert left.encoder.moments[:, 0].tolist() == [40.0, 40.0]
+    assert (left.rows, left.passed) == (40, 60)
+
+
+def test_bad_records_are_not_counted_among_those_left_out(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("user,price,click\nann,1,yes\n,2,no\nbob,x,no\nbob,3,no\ncid,4,yes\n")
+    left = read(path, label="click", task="user", features={"price": "numeric"}, on_error="skip", skip=2)
+    (block,) = left
+    assert (block.place.tolist(), left.skipped) == ([6], 2)
+
+
+def test_leaving_out_less_than_nothing_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="skip is -1; expected a whole number of 0 or more"):
+        read(write_csv(tmp_path / "s.csv", rows(3)), label="click", skip=-1)
+    left = read(write_csv(tmp_path / "s.csv", rows(3)), label="click", task="user", skip=3)
+    with pytest.raises(InputError, match="all of its 3 records"):
+        learning.learn(left, {"half": HALF})
+
+
+# -- other commands
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_prediction_that_is_stopped_leaves_no_part_of_a_file(clicks, number, code):
+    run("learn", clicks, *WHO, *QUICK, "-q", "--model", "m.coterie")
+    os.mkfifo("pipe.csv")
+    before = set(Path().iterdir())
+    command = ("predict", "pipe.csv", "--model", "m.coterie", "--output", "p.csv")
+    process = start(*command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+    with Path("pipe.csv").open("wb"):
+        process.send_signal(number)
+        assert (process.communicate(timeout=60)[1], process.returncode) == ("coterie: interrupted\n", code)
+    assert set(Path().iterdir()) == before
+
+
+def test_a_run_over_compressed_records_is_stopped_as_any_other(long):
+    import gzip
+
+    packed = gzip.compress(long.read_bytes(), compresslevel=0)
+    os.mkfifo("pipe.csv.gz")
+    command = ("learn", "pipe.csv.gz", *WHO, *QUICK[:-1], "half", "--ignore", "note", "--model", "m.coterie")
+    process = start(*command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=heed)
+    with Path("pipe.csv.gz").open("wb") as pipe:
+        pipe.write(packed[: (1 << 22) + (1 << 20)])
+        pipe.flush()
+        wait_for(process, "1,024")
+        process.send_signal(signal.SIGINT)
+        last = process.communicate(timeout=120)[1].splitlines()[-1]
+    assert process.returncode == 130
+    assert re.match(r"coterie: stopped after 2,0\d\d records; to go on: coterie learn pipe.csv.gz --from", last)
