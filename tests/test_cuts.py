@@ -7,6 +7,7 @@ rounding, with the same mistakes: there a product of matrices is summed in anoth
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ import coterie as ct
 from coterie.bindings import Stop, arrivals
 from coterie.cli.app import app
 from coterie.inputs.block import Block
+from coterie.inputs.encoding import Encoder
 from slow import slow
 from streams import CASES, FORMS, ROTATED, RULES, STORAGES, K, Stream, linear_stream
 
@@ -409,3 +411,28 @@ def test_a_file_cut_in_two_gives_the_same_model(tmp_path, options):
         np.testing.assert_array_equal(
             found.decision_function(asked, task=tasks), wanted.decision_function(asked, task=tasks)
         )
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "unit", "auto"])
+@pytest.mark.parametrize("kinds", ["numbers", "mixed"])
+def test_a_record_is_encoded_alone_as_in_its_batch(scale, kinds):
+    rng, words = np.random.default_rng(1), ["red", "blue", "green", "old"]
+    columns = [(f"x{j}", "numeric") for j in range(9)]
+    columns += [("shop", "categorical"), ("note", "text")] if kinds == "mixed" else []
+    makes = {
+        "numeric": lambda: float(rng.normal()),
+        "categorical": lambda: f"s{rng.integers(3)}",
+        "text": lambda: " ".join(rng.choice(words, 3)),
+    }
+    records = [{name: makes[kind]() for name, kind in columns} for _ in range(60)]
+    whole, single, cut = (Encoder(columns, bits=6, scale=scale) for _ in range(3))
+    rows = sp.csr_array(whole.encode(pa.Table.from_pylist(records)))
+    for t, record in enumerate(records):
+        indices, values = single.encode_one(record)
+        there = slice(rows.indptr[t], rows.indptr[t + 1])
+        np.testing.assert_array_equal(rows.indices[there], indices[values != 0.0])
+        np.testing.assert_array_equal(rows.data[there], values[values != 0.0])
+    parts = [sp.csr_array(cut.encode(pa.Table.from_pylist(records[a:b]))) for a, b in spans([1, 8, 41])]
+    np.testing.assert_array_equal(sp.vstack(parts).toarray(), rows.toarray())
+    np.testing.assert_array_equal(cut.moments, whole.moments)
+    np.testing.assert_array_equal(single.moments, whole.moments)

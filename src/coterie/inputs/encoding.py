@@ -300,8 +300,17 @@ class Encoder:
         if self.kind == "hashed":
             row = {j: value for j, value in row.items() if value != 0.0}
         values = np.array(list(row.values()), dtype=np.float64)
-        norm = math.sqrt(float(values @ values)) if self.unit else 1.0
+        norm = self._length(values) if self.unit else 1.0
         return np.array(list(row), dtype=np.int32), values / norm if norm > 0.0 else values
+
+    def _length(self, values: NDArray[np.float64]) -> float:
+        """The Euclidean norm of a record, summed as those of a batch are, to the last bit."""
+        if self.kind == "named":
+            return math.sqrt(float(np.einsum("ij,ij->i", values[None], values[None])[0]))
+        total = 0.0
+        for value in values.tolist():
+            total += value * value
+        return math.sqrt(total)
 
     def _column(self, key: str) -> int:
         if self.kind == "hashed":
