@@ -295,8 +295,9 @@ class Encoder:
         pairs += [(CONSTANT_KEY, 1.0)] if self.constant else []
         row: dict[int, float] = {} if self.kind == "hashed" else dict.fromkeys(range(self.n_features), 0.0)
         for key, value in pairs:
-            j = self._column(key)
-            row[j] = row.get(j, 0.0) + value
+            if value != 0.0 or self.kind == "named":  # as in a batch, a zero takes no place among the entries
+                j = self._column(key)
+                row[j] = row.get(j, 0.0) + value
         if self.kind == "hashed":
             row = {j: value for j, value in row.items() if value != 0.0}
         values = np.array(list(row.values()), dtype=np.float64)
