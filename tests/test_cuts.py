@@ -182,6 +182,22 @@ def test_tasks_named_count_from_the_start():
     assert not np.array_equal(named.coef_[0], counted.coef_[0])
 
 
+def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
+    stream = late_stream(71)
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=5))
+    model.partial_fit(stream.X[:5], stream.y[:5], stream.task[:5], classes=[-1, 1])
+
+    def stopped(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coterie.learner.learn", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(stream.X[5:], stream.y[5:], stream.task[5:])
+    levels = model.state_.model.levels
+    assert levels.members.tolist() == [len(model.tasks_)] == [K]
+    assert levels.weight[0] == pytest.approx(5 / (6 * K))
+
+
 def test_rounds_in_which_tasks_and_features_come():
     codes = np.array([0, 3, 0, 3, 4, 1, 5])
     assert arrivals(codes, 3, 0) == [Stop(1, 4, 0), Stop(4, 5, 0), Stop(6, 6, 0)]
