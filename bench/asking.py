@@ -91,7 +91,7 @@ def go(make: Callable[[], Any], ask: Any, data: Part, seed: int) -> Run:
     """One pass of a model that asks."""
     model = ct.SelectiveSampling(make(), ask, seed=seed)
     X, y, task = data.held
-    trace = ct.progressive_validation(model, data.X, data.y, task=data.task)
+    trace = ct.progressive_validation(model, data.X, data.y, task=data.task, tasks=np.unique(data.task).tolist())
     early = trace.queried[: trace.n // 10].sum() / max(trace.queries, 1)
     return Run(trace.queries, 100 - 100 * model.score(X, y, task), early, (np.nan, np.nan))
 
@@ -145,7 +145,7 @@ def by_row(make: Callable[[], Any], data: Part, seed: int) -> Run:
     """A pass that asks by the relation's rows, with their sums at its start and at its end."""
     n_tasks = len(np.unique(data.task))
     model = ct.SelectiveSampling(make(), ct.RelationRow(scale=n_tasks**2), seed=seed)
-    trace = ct.progressive_validation(model, data.X, data.y, task=data.task)
+    trace = ct.progressive_validation(model, data.X, data.y, task=data.task, tasks=np.unique(data.task).tolist())
     X, y, task = data.held
     early = trace.queried[: trace.n // 10].sum() / max(trace.queries, 1)
     return Run(trace.queries, 100 - 100 * model.score(X, y, task), early, (1 / n_tasks, row_sums(model)))

@@ -30,7 +30,9 @@ def relations(eta):
 def error(relation, data, seed):
     order = np.random.default_rng(seed).permutation(len(data))
     model = ct.MultitaskPerceptron(relation)
-    trace = ct.progressive_validation(model, data.X[order], data.y[order], task=data.task[order])
+    trace = ct.progressive_validation(
+        model, data.X[order], data.y[order], task=data.task[order], tasks=np.unique(data.task).tolist()
+    )
     return 100 * trace.error, model
 
 

@@ -42,7 +42,8 @@ def one_pass(found: datasets.Dataset, seed: int, relation: object, options: dict
     """Online error, online F1 and held-out error of one learner on one shuffle, in per cent."""
     learn, hold = parts(found, seed)
     model = ct.MultitaskPerceptron(relation, **options)
-    trace = ct.progressive_validation(model, found.X[learn], found.y[learn], task=found.task[learn])
+    known = np.unique(found.task).tolist()
+    trace = ct.progressive_validation(model, found.X[learn], found.y[learn], task=found.task[learn], tasks=known)
     test = found.test
     X, y, task = (found.X[hold], found.y[hold], found.task[hold]) if test is None else (test.X, test.y, test.task)
     measures = evaluate(trace).micro

@@ -202,15 +202,17 @@ def test_what_single_precision_cannot_hold_is_refused_in_every_form(number, tmp_
         refused(row, message, lambda model, reader=reader: ct.progressive_validation(model, reader))
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse", "hashed"])
-def test_what_single_precision_is_given_it_can_hold(storage):
+@pytest.mark.parametrize(
+    ("kind", "storage"),
+    [(ct.MultitaskPerceptron, "dense"), (ct.MultitaskLogistic, "sparse"), (ct.MultitaskAROW, "hashed")],
+)
+def test_what_single_precision_is_given_it_can_hold(kind, storage):
     """At the limit margins are finite, and so are they of every learner that keeps weights in float32."""
     array = X * (1e12 / np.abs(X).max())
-    for kind in (ct.MultitaskPerceptron, ct.MultitaskLogistic, ct.MultitaskAROW):
-        model = kind(dtype="float32", storage=storage, bits=10)
-        trace = ct.progressive_validation(model, array, Y, task=TASK)
-        assert np.isfinite(trace.margin).all()
-        assert np.isfinite(model.decision_function(array, TASK)).all()
+    model = kind(dtype="float32", storage=storage, bits=10)
+    trace = ct.progressive_validation(model, array, Y, task=TASK)
+    assert np.isfinite(trace.margin).all()
+    assert np.isfinite(model.decision_function(array, TASK)).all()
 
 
 def test_numbers_to_learn_that_single_precision_cannot_hold():

@@ -7,7 +7,9 @@ rounding, with the same mistakes: there a product of matrices is summed in anoth
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -16,6 +18,7 @@ import coterie as ct
 from coterie.bindings import Stop, arrivals
 from coterie.cli.app import app
 from coterie.inputs.block import Block
+from coterie.inputs.encoding import Encoder
 from slow import slow
 from streams import CASES, FORMS, ROTATED, RULES, STORAGES, K, Stream, linear_stream
 
@@ -177,6 +180,22 @@ def test_tasks_named_count_from_the_start():
     assert len(named.tasks_) == K
     assert len(counted.tasks_) == 1
     assert not np.array_equal(named.coef_[0], counted.coef_[0])
+
+
+def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
+    stream = late_stream(71)
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=5))
+    model.partial_fit(stream.X[:5], stream.y[:5], stream.task[:5], classes=[-1, 1])
+
+    def stopped(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coterie.learner.learn", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(stream.X[5:], stream.y[5:], stream.task[5:])
+    levels = model.state_.model.levels
+    assert levels.members.tolist() == [len(model.tasks_)] == [K]
+    assert levels.weight[0] == pytest.approx(5 / (6 * K))
 
 
 def test_rounds_in_which_tasks_and_features_come():
@@ -409,3 +428,28 @@ def test_a_file_cut_in_two_gives_the_same_model(tmp_path, options):
         np.testing.assert_array_equal(
             found.decision_function(asked, task=tasks), wanted.decision_function(asked, task=tasks)
         )
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "unit", "auto"])
+@pytest.mark.parametrize("kinds", ["numbers", "mixed"])
+def test_a_record_is_encoded_alone_as_in_its_batch(scale, kinds):
+    rng, words = np.random.default_rng(1), ["red", "blue", "green", "old"]
+    columns = [(f"x{j}", "numeric") for j in range(9)]
+    columns += [("shop", "categorical"), ("note", "text")] if kinds == "mixed" else []
+    makes = {
+        "numeric": lambda: float(rng.normal()),
+        "categorical": lambda: f"s{rng.integers(3)}",
+        "text": lambda: " ".join(rng.choice(words, 3)),
+    }
+    records = [{name: makes[kind]() for name, kind in columns} for _ in range(60)]
+    whole, single, cut = (Encoder(columns, bits=6, scale=scale) for _ in range(3))
+    rows = sp.csr_array(whole.encode(pa.Table.from_pylist(records)))
+    for t, record in enumerate(records):
+        indices, values = single.encode_one(record)
+        there = slice(rows.indptr[t], rows.indptr[t + 1])
+        np.testing.assert_array_equal(rows.indices[there], indices[values != 0.0])
+        np.testing.assert_array_equal(rows.data[there], values[values != 0.0])
+    parts = [sp.csr_array(cut.encode(pa.Table.from_pylist(records[a:b]))) for a, b in spans([1, 8, 41])]
+    np.testing.assert_array_equal(sp.vstack(parts).toarray(), rows.toarray())
+    np.testing.assert_array_equal(cut.moments, whole.moments)
+    np.testing.assert_array_equal(single.moments, whole.moments)

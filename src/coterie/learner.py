@@ -339,7 +339,11 @@ class Learner(Round):
             coming, done = self._bound.meet(self, state, some, width), stop
         if coming is not NO_ARRIVALS:  # those whose labels are late were there before the first round
             count_arrivals(coming, codes[:delay].max(initial=-1), 0)
-        self._learn(state, rows, codes, y, (done, last, delay), moves, asker, coming)
+        try:
+            self._learn(state, rows, codes, y, (done, last, delay), moves, asker, coming)
+        finally:
+            if coming is not NO_ARRIVALS:  # whatever stopped it: a task that is known is counted
+                count_arrivals(coming, len(state.tasks) - 1, last)
         state.rounds += last
         self._bound.warn_if_frozen(self.relation, state)
         return moves

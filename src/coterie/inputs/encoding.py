@@ -295,13 +295,23 @@ class Encoder:
         pairs += [(CONSTANT_KEY, 1.0)] if self.constant else []
         row: dict[int, float] = {} if self.kind == "hashed" else dict.fromkeys(range(self.n_features), 0.0)
         for key, value in pairs:
-            j = self._column(key)
-            row[j] = row.get(j, 0.0) + value
+            if value != 0.0 or self.kind == "named":  # as in a batch, a zero takes no place among the entries
+                j = self._column(key)
+                row[j] = row.get(j, 0.0) + value
         if self.kind == "hashed":
             row = {j: value for j, value in row.items() if value != 0.0}
         values = np.array(list(row.values()), dtype=np.float64)
-        norm = math.sqrt(float(values @ values)) if self.unit else 1.0
+        norm = self._length(values) if self.unit else 1.0
         return np.array(list(row), dtype=np.int32), values / norm if norm > 0.0 else values
+
+    def _length(self, values: NDArray[np.float64]) -> float:
+        """The Euclidean norm of a record, summed as those of a batch are, to the last bit."""
+        if self.kind == "named":
+            return math.sqrt(float(np.einsum("ij,ij->i", values[None], values[None])[0]))
+        total = 0.0
+        for value in values.tolist():
+            total += value * value
+        return math.sqrt(total)
 
     def _column(self, key: str) -> int:
         if self.kind == "hashed":
