@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, LearningHypothesis
 from .index import Index
+from .numeric.core.arrays import Dropped
 from .numeric.core.records import Rows, widths_of
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels
 from .numeric.primal.round import Extent, Model
@@ -49,6 +50,9 @@ def arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, 
     places = places[np.diff(rounds, append=-1) != 0]
     rounds = np.maximum(places - delay, 0)
     return [Stop(*each) for each in zip(rounds.tolist(), tasks[places].tolist(), wide[places].tolist(), strict=True)]
+
+
+NO_GROUPS = np.zeros(0, np.int64)
 
 
 class Binding(Protocol):
@@ -93,6 +97,9 @@ class ModelBinding(Binding, Protocol):
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
         """Make what predicts for tasks that nobody has seen; ValueError where there can be none."""
+
+    def drop_tasks(self, learner: Joined, state: State, dropped: Dropped) -> None:
+        """Drop what is tasks' own, and the tasks, where the relation does not name them."""
 
     def share(self, relation: Any, state: State) -> Matrix:
         """Tell how much of each task's moves is shared with others, from 0 to 1."""
@@ -174,6 +181,14 @@ class ByLevels(Nested):
         return made
 
     @staticmethod
+    def drop_tasks(learner: Joined, state: State, dropped: Dropped) -> None:
+        model: Model = state.model
+        tasks = [state.tasks.sequence[i] for i in dropped.rows.tolist()]
+        empty = state.sharing.drop(model.sharing, dropped, tasks, state.rounds)
+        state.replace_model(model.drop_tasks(dropped, empty))
+        state.tasks.drop(dropped)
+
+    @staticmethod
     def share(relation: Any, state: State) -> Matrix:
         levels = state.model.sharing
         own, paths = levels.own[: len(state.tasks)], levels.paths[: len(state.tasks)]
@@ -196,7 +211,7 @@ class ByLevels(Nested):
 
     @staticmethod
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, GroupIndex]:
-        return model.with_sharing(model.sharing), GroupIndex(learner.relation, tasks)
+        return model.with_sharing(model.sharing), GroupIndex.restored(learner.relation, tasks, model.sharing)
 
 
 def _fit_levels(learner: Joined, state: State, levels: Levels, new: Sequence[Hashable], features: int) -> None:
@@ -226,6 +241,10 @@ class ByColumns(Columnwise):
         refuse_unknown(learner.relation, state.tasks, new)
         state.model = state.model.fit(learner.hypothesis.tables.fit, 0, len(state.tasks), features, state.dense)
         state.features = features
+
+    @staticmethod
+    def drop_tasks(learner: Joined, state: State, dropped: Dropped) -> None:
+        state.replace_model(state.model.drop_tasks(dropped, NO_GROUPS))
 
     @staticmethod
     def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
@@ -290,6 +309,13 @@ class ByLearning:
         state.model = model.with_sharing(relation)
         state.tasks.add(new)
         state.features = features
+
+    @staticmethod
+    def drop_tasks(learner: Joined, state: State, dropped: Dropped) -> None:
+        model = state.model.drop_tasks(dropped, NO_GROUPS)
+        state.tasks.drop(dropped)
+        left = model.sharing.of(dropped.order)
+        state.model = model.with_sharing(learner.relation.grow(left, state.tasks.labels, state.features))
 
     @staticmethod
     def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:

@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from .numeric.core.arrays import Dropped
 from .numeric.core.whole_numbers import Integers, Table
 
 #: So many whole numbers are numbered by compiled code; of fewer a dictionary is as quick.
@@ -114,6 +115,19 @@ class Index:
             if label not in numbers:
                 numbers[label] = len(known)
                 known.append(label)
+
+    def drop(self, dropped: Dropped) -> None:
+        """Forget labels, the last ones taking their numbers."""
+        if self._table is None or self._labels or self._numbers:  # else nobody has asked for lists of them
+            labels, numbers = self.labels, self.numbers
+            for number in dropped.rows.tolist():
+                del numbers[labels[number]]
+            for place, number in zip(dropped.places.tolist(), dropped.moved.tolist(), strict=True):
+                labels[place] = labels[number]
+                numbers[labels[place]] = place
+            del labels[dropped.left :]
+        if self._table is not None:
+            self._table.drop(dropped)
 
     def _tabled(self) -> Table | None:
         """The table of all labels, made if all of them are whole numbers."""

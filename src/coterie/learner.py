@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from . import spec
 from .bindings import FORMS
 from .index import Index
+from .numeric.core.arrays import Dropped
 from .numeric.core.records import Csr, take
 from .numeric.primal.asking import EVERY, renew, skip_rounds
 from .numeric.primal.calls import BoundCall, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
-from .state import State
+from .numeric.weights.hashed import Hashed, HashedPairs
+from .state import State, holds
 
 Margins = NDArray[np.float64]
 
@@ -41,6 +43,12 @@ class Noted(NamedTuple):
     names: tuple[Hashable, ...] = ()
     ends: Any = None
     lengths: Any = None
+
+
+_HASHED = (
+    "a model with storage='hashed' cannot {}: the weights of all tasks share their places, so that nobody can tell "
+    "whose they are; take storage='sparse'"
+)
 
 
 class StreamLearner(Protocol):
@@ -85,6 +93,28 @@ class StreamLearner(Protocol):
     @abstractmethod
     def check_tasks(self, state: Any, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that the relation does not know: ValueError naming the first."""
+
+    @property
+    def names_tasks(self) -> bool:
+        """True if the relation names all its tasks, so that they are always known and keep their numbers."""
+        return False
+
+    @abstractmethod
+    def check_dropping(self, state: Any) -> None:
+        """Refuse if tasks cannot be dropped: ValueError."""
+
+    def check_bounded(self) -> None:
+        """Refuse to have some tasks at a time only: ValueError, unless the learner can drop tasks and take others."""
+        raise ValueError("max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on")
+
+    @property
+    def comes_unnoticed(self) -> bool:
+        """True if a task that comes or leaves changes nothing of the others."""
+        return False
+
+    @abstractmethod
+    def drop_tasks(self, state: Any, dropped: Dropped) -> None:
+        """Drop what is tasks' own, the last ones taking their numbers; :meth:`check_dropping` has allowed it."""
 
     @abstractmethod
     def update_many(
@@ -180,6 +210,16 @@ class Round(StreamLearner, ABC):
         """Refuse tasks that the relation does not know: ValueError naming the first."""
         self._bound.check(self.relation, state, state.tasks.new_among(tasks))
 
+    @property
+    def names_tasks(self) -> bool:
+        """True if the relation names all its tasks, so that they are always known and keep their numbers."""
+        return bool(self.relation.form == "columns")
+
+    def check_dropping(self, state: State) -> None:
+        """Refuse to drop tasks of which something cannot be told from the others'."""
+        if holds(state.model, (Hashed, HashedPairs)):
+            raise ValueError(_HASHED.format("forget a task"))
+
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
         return np.asarray(self._bound.relation_matrix(self.relation, state, among))
@@ -271,6 +311,30 @@ class Learner(Round):
         new = state.tasks.new_among(tasks)
         if new or features > state.features:
             self._bound.extend(self, state, new, max(features, state.features))
+
+    def drop_tasks(self, state: State, dropped: Dropped) -> None:
+        """Drop what is tasks' own, the last ones taking their numbers: O(what they hold).
+
+        Groups keep what they have learned; one whose last task leaves is dropped, too.
+        """
+        self._one.forget()
+        self._bound.drop_tasks(self, state, dropped)
+
+    def check_bounded(self) -> None:
+        """Refuse to have some tasks at a time only under a relation that names all, or with hashed weights."""
+        if self.names_tasks:
+            raise ValueError(f"max_tasks cannot be given with {self.relation!r}, which names all its tasks")
+        if self.hypothesis.tables.storage == "hashed":
+            raise ValueError(_HASHED.format("have max_tasks"))
+
+    @property
+    def comes_unnoticed(self) -> bool:
+        """True if all tasks are in the same groups, whose weight does not depend on how many they are."""
+        relation = self.relation
+        alike = relation.form != "learned" and relation.alike
+        return bool(
+            alike and all(relation.shared(level, 1) == relation.shared(level, 2) for level in range(relation.depth))
+        )
 
     def _to_saved(self, state: State) -> Any:
         return state.model.to_saved(self._bound.extent(self.relation, state))

@@ -23,7 +23,7 @@ from . import spec
 from .bindings import arrivals
 from .index import Index
 from .learner import Learner, Margins, StreamLearner
-from .numeric.core.arrays import grown
+from .numeric.core.arrays import Dropped, grown
 from .numeric.core.records import Rows, widths_of
 from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.mixture import Layer, Losses, blend, combine, mix, weigh
@@ -151,6 +151,11 @@ class Mixture(StreamLearner):
         losses = Losses(np.zeros(len(self._experts)), np.zeros((len(index), len(self._experts))))
         return MixtureState(members, index, losses, self._layer(), features)
 
+    @property
+    def names_tasks(self) -> bool:
+        """True if the relation of the first learner names all its tasks."""
+        return self.learners[0].names_tasks
+
     def _layer(self) -> Layer:
         """The last step before the first round: the mixture as it is, for good where nothing is unsure."""
         S = len(self._experts)
@@ -170,6 +175,36 @@ class Mixture(StreamLearner):
             learner.fit_tasks(member, tasks, features)
         self._note_tasks(state, tasks)
         state.features = max(features, state.features)
+
+    def check_dropping(self, state: MixtureState) -> None:
+        """Refuse if a learner cannot drop tasks, or if some relations name theirs and others do not: ValueError."""
+        for learner, member in self._members(state):
+            learner.check_dropping(member)
+        if any(learner.names_tasks != self.names_tasks for learner in self.learners):
+            raise ValueError(
+                "a mixture cannot forget a task where the relation of one member names all its tasks, as a graph does, "
+                "and that of another does not"
+            )
+
+    def check_bounded(self) -> None:
+        """Refuse to have some tasks at a time only, if a learner does: ValueError."""
+        for learner in self.learners:
+            learner.check_bounded()
+
+    @property
+    def comes_unnoticed(self) -> bool:
+        """True if a task that comes or leaves changes nothing of the others, for any learner."""
+        return all(learner.comes_unnoticed for learner in self.learners)
+
+    def drop_tasks(self, state: MixtureState, dropped: Dropped) -> None:
+        """Drop what is tasks' own: their losses, and what each learner has; predictions of theirs no longer wait."""
+        for learner, member in self._members(state):
+            learner.drop_tasks(member, dropped)
+        if not self.names_tasks:
+            state.tasks.drop(dropped)
+        dropped.move(state.losses.tasks)
+        codes = dropped.renumbered(state.waiting.codes)
+        state.waiting = Waiting(np.where(codes >= 0, state.waiting.told, 0.0), codes)
 
     def update_many(
         self,
@@ -297,7 +332,8 @@ class Mixture(StreamLearner):
 
     def _predicted_before(self, state: MixtureState, codes: Codes) -> NDArray[np.float64]:
         """The margins that experts predicted of these records, if they are those that wait; else zeros."""
-        known = len(codes) > 0 and np.array_equal(state.waiting.codes, codes)
+        waiting = state.waiting.codes
+        known = len(waiting) == len(codes) > 0 and bool(((waiting == codes) | (waiting < 0)).all())
         return state.waiting.told if known else np.zeros((len(self._experts), len(codes)))
 
     def _predicted(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .index import Index
 from .learner import Margins, StreamLearner
+from .numeric.core.arrays import Dropped
 from .numeric.core.records import Rows
 from .numeric.primal.asking import EVERY
 from .numeric.primal.stream import Moves
@@ -80,6 +81,11 @@ class ManyLearners(StreamLearner):
         """True where the learner of each class counts them."""
         return self.learner.counts_features
 
+    @property
+    def names_tasks(self) -> bool:
+        """True if the learner's relation names all its tasks."""
+        return self.learner.names_tasks
+
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
     ) -> ManyState:
@@ -95,6 +101,24 @@ class ManyLearners(StreamLearner):
         self.check_tasks(state, tasks)
         for each in state.all:
             self.learner.fit_tasks(each, tasks, features)
+
+    def check_dropping(self, state: ManyState) -> None:
+        """Refuse if tasks cannot be dropped: ValueError."""
+        self.learner.check_dropping(state.spare)
+
+    def check_bounded(self) -> None:
+        """Refuse to have some tasks at a time only, if the learner does: ValueError."""
+        self.learner.check_bounded()
+
+    @property
+    def comes_unnoticed(self) -> bool:
+        """True if a task that comes or leaves changes nothing of the others."""
+        return self.learner.comes_unnoticed
+
+    def drop_tasks(self, state: ManyState, dropped: Dropped) -> None:
+        """Drop what is tasks' own, of all classes."""
+        for each in state.all:
+            self.learner.drop_tasks(each, dropped)
 
     def update_many(
         self,

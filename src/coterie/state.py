@@ -73,6 +73,11 @@ def _pieces(model: Any) -> Iterator[tuple[int, int]]:
             yield from _pieces(held)
 
 
+def holds(model: Any, kinds: tuple[type, ...]) -> bool:
+    """Tell whether a model has a part of one of these kinds."""
+    return isinstance(model, kinds) or (isinstance(model, tuple) and any(holds(part, kinds) for part in model))
+
+
 def _is_same(one: Any, other: Any) -> bool:
     """Tell whether two trees are of the same arrays and scalars, not only of equal ones."""
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(_is_same, one, other)))

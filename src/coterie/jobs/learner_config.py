@@ -103,6 +103,14 @@ class LearnerConfig:
         help="Whether a Perceptron or passive-aggressive learner predicts by the mean of all weights so far (the "
         "default), or by the last ones, which follow a world that changes.",
     )
+    max_tasks: int | None = spec.field(
+        default=None,
+        kind="whole",
+        at_least=1,
+        metavar="N",
+        help="Know N tasks at most: when another one comes, that which was not learned from for longest is [forgotten]"
+        "(forgetting.md).",
+    )
     kernel: str | None = spec.field(
         default=None,
         kind="text",
@@ -156,6 +164,7 @@ class LearnerConfig:
         self._check_rule()
         require_one_of("budget", self.budget, tuple(chosen_by("budget")))
         self._check_kernel()
+        self._check_bound()
         self._check_values()
 
     # -- what is meant ------------------------------------------------------------------------------------------------
@@ -268,6 +277,22 @@ class LearnerConfig:
             if (name in self.options) != (self.budget is not None):
                 raise FieldError("{} and {} must be given together", "budget", name)
 
+    def _check_bound(self) -> None:
+        if self.max_tasks is None:
+            return
+        setting = settings_of(LearnerConfig)["max_tasks"]
+        with_names(lambda: setting.check("max_tasks", self.max_tasks), {"max_tasks": "max_tasks"})
+        if self.kernel is not None:
+            raise FieldError("{} cannot be given with a kernel", "max_tasks")
+        if self.options.get("storage") == "hashed":
+            raise FieldError(
+                "{} cannot be given with the {} 'hashed', in which tasks share places", "max_tasks", "storage"
+            )
+        choice = chosen_by("relation").get(self.relation_name)
+        if choice is not None and not is_of_groups(choice) and not is_learned(choice):
+            message = "{} cannot be given with the relation {relation!r}, which names all its tasks"
+            raise FieldError(message, "max_tasks", relation=self.relation_name)
+
     def _check_kernel_options(self) -> None:
         for word, choice in chosen_by("kernel").items():
             for name in self._said(choice.options) if word != self.kernel else ():
@@ -334,16 +359,22 @@ class LearnerConfig:
     def _adaptive(self) -> online.AdaptiveSharingClassifier:
         """Make the mixture over how much is shared, of one of the named sets of members or of the rule's learners."""
         if self.rule_name == FOR_CLASSES[0] and not self._said(options_of(Forgetting)):
-            return online.AdaptiveSharingClassifier(self.members, **_arguments((AdaptiveGradient,), self.options))
+            arguments = _arguments((AdaptiveGradient,), self.options)
+            return online.AdaptiveSharingClassifier(self.members, **arguments, **self._bound)
         from coterie.online.sharing import relation_at
 
         members = [self._of_weights(relation_at(share)) for share in SHARES]
-        return online.AdaptiveSharingClassifier(members, **_arguments((LinearWeights,), self.options))
+        return online.AdaptiveSharingClassifier(members, **_arguments((LinearWeights,), self.options), **self._bound)
+
+    @property
+    def _bound(self) -> dict[str, Any]:
+        """The argument for the most tasks, where there is one."""
+        return {} if self.max_tasks is None else {"max_tasks": self.max_tasks}
 
     def _of_weights(self, relation: Relation) -> OnlineEstimator:
         rule = self.rules[self.rule_name]
         held = _hypothesis_of(rule)
-        arguments = _arguments((held, Forgetting), self.options)
+        arguments = _arguments((held, Forgetting), self.options) | self._bound
         forgets = bool(self._said(options_of(Forgetting)))
         averaged = held is LinearWeights and (not forgets if self.average is None else self.average)
         if self.regression:
@@ -382,7 +413,7 @@ def learner_options() -> dict[str, dict[str, Setting]]:
     rules = chosen_by("rule", "loss").values()
     weights = {name: each for choice in rules for name, each in _always(_hypothesis_of(choice)).items()}
     ends = {"average": own["average"]} | {name: weights.pop(name) for name in options_of(LinearWeights)}
-    outputs = {name: own[name] for name in ("regression", "many_classes", "rule")}
+    outputs = {name: own[name] for name in ("regression", "many_classes", "max_tasks", "rule")}
     kernels = {"kernel": own["kernel"]} | kernel | {"budget": own["budget"]} | budget
     return {
         "sharing": {"relation": own["relation"]} | relation | _always(Primed) | {"members": own["members"]},

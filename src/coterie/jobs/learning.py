@@ -137,6 +137,8 @@ def learn(
         With file and line, for records that cannot be read or learned: no label, a third label, one label only, a task
         that the relation does not know.
     """
+    if delay and any(choice.max_tasks is not None for choice in choices.values()):
+        raise FieldError("{} cannot be given with {}: a task may be gone when its label comes", "max_tasks", "delay")
     with closing(_Stream(reader, stop)) as stream:
         models: dict[str, Any] = {name: choice.make(stream.naming) for name, choice in choices.items()}
         if asking is not None:

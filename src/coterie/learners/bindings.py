@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bindings import Binding, Columnwise, Nested, refuse_unknown, warn_if_outgrown
+from coterie.bindings import NO_GROUPS, Binding, Columnwise, Nested, refuse_unknown, warn_if_outgrown
 from coterie.index import Index
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.dual.expansion import Expansion
 from coterie.numeric.dual.learned_dual import Taught
 from coterie.numeric.primal.asking import renew
@@ -40,6 +41,9 @@ class PairBinding(Binding, Protocol):
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Any:
         """Give the ``sharing`` of tasks that nobody has seen; ValueError where there can be none."""
+
+    def drop_tasks(self, state: State, dropped: Dropped) -> Codes:
+        """Drop tasks of the state and of its ``sharing``; gives the groups that nobody is in any more."""
 
     def to_saved(self, state: State) -> Any:
         """Give the ``sharing`` without what can be made again, and without room that holds nothing."""
@@ -116,13 +120,20 @@ class ByLevels(_Fixed, Nested):
         return levels
 
     @staticmethod
+    def drop_tasks(state: State, dropped: Dropped) -> Codes:
+        tasks = [state.tasks.sequence[i] for i in dropped.rows.tolist()]
+        empty: Codes = state.sharing.drop(state.model.sharing, dropped, tasks, state.rounds)
+        state.tasks.drop(dropped)
+        return empty
+
+    @staticmethod
     def to_saved(state: State) -> Levels:
         levels: Levels = state.model.sharing
         return levels.to_saved(len(state.sharing), len(state.tasks))
 
     @staticmethod
     def from_saved(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
-        return GroupIndex(relation, tasks), sharing
+        return GroupIndex.restored(relation, tasks, sharing), sharing
 
     @staticmethod
     def paths(sharing: Levels) -> Codes | None:
@@ -170,6 +181,11 @@ class ByColumns(_Fixed, Columnwise):
     @staticmethod
     def extend(relation: Any, state: State, new: Sequence[Hashable]) -> Any:
         return state.model.sharing
+
+    @staticmethod
+    def drop_tasks(state: State, dropped: Dropped) -> Codes:
+        """Drop nothing: the relation names its tasks."""
+        return NO_GROUPS
 
     @staticmethod
     def to_saved(state: State) -> Any:
@@ -263,6 +279,19 @@ class ByLearning:
     @staticmethod
     def warn_if_frozen(relation: Any, state: State) -> None:
         warn_if_outgrown(relation, state.model.sharing.relation.status)
+
+    @staticmethod
+    def drop_tasks(state: State, dropped: Dropped) -> Codes:
+        """Refuse: what a relation has learned of support vectors cannot be taken out again.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        raise ValueError(
+            "a kernel model with a learned relation cannot forget a task: its support vectors have taught the relation"
+        )
 
     @staticmethod
     def to_saved(state: State) -> Taught:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.bindings import Stop, arrivals, mean_share
 from coterie.learner import Margins, Round, form_for
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import cut, widths_of
 from coterie.numeric.primal.asking import EVERY, decide_all
 from coterie.numeric.primal.stream import Moves
@@ -214,6 +215,15 @@ class BoundLearner(BlockLearner):
     def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         sharing, given = self._bound.from_saved(self.relation, model.sharing, tasks)
         return model._replace(sharing=given), sharing
+
+    def drop_tasks(self, state: State, dropped: Dropped) -> None:
+        """Take the records of tasks out of the model, the last tasks taking their numbers."""
+        empty = self._bound.drop_tasks(state, dropped)
+        state.model = self._without(state, dropped, empty)
+
+    @abstractmethod
+    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
+        """The model without what is of dropped tasks and of groups that nobody is in any more."""
 
     def _started(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         index, sharing, given = self._bound.start(self.relation, tasks, features, length)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from coterie.hypotheses.heterogeneous import Heterogeneous
 from coterie.index import Index
 from coterie.learner import Margins
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Rows
 from coterie.numeric.dual.heterogeneous import Coupling, Instances, course_through, margin_of
 from coterie.numeric.primal.stream import Moves
@@ -48,6 +49,22 @@ class HeterogeneousLearner(BlockLearner):
         self.check_tasks(state, tasks)
         if features > state.features:
             raise ValueError(f"instances have {features} features in all, and the model learned from {state.features}")
+
+    @property
+    def names_tasks(self) -> bool:
+        """True: the instances of all tasks are in every round."""
+        return True
+
+    def check_dropping(self, state: State) -> None:
+        """Refuse: what was learned of a round is of the instances of all tasks together."""
+        raise ValueError(
+            "tasks with feature spaces of their own cannot be forgotten: every round has an instance of each, and what "
+            "was learned is of them together; learn anew without the task"
+        )
+
+    def drop_tasks(self, state: State, dropped: Dropped) -> None:
+        """Refuse, as :meth:`check_dropping`."""
+        self.check_dropping(state)
 
     def widen(self, state: State, owner: Codes) -> None:
         """Make room for features that are new; ``owner`` has the tasks of all."""

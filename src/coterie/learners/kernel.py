@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from coterie.hypotheses.dual import Dual
 from coterie.learner import Margins, Noted
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points, piece
 from coterie.numeric.core.records import Rows
+from coterie.numeric.dual.eviction import PrintedQueue, Queue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.dual.projections import is_due, refresh
 from coterie.numeric.dual.walk import Turns, predict
@@ -70,6 +72,27 @@ class KernelLearner(BoundLearner):
         if features > state.features:
             state.model = state.model._replace(store=state.model.store.with_features(features))
             state.features = features
+
+    def check_dropping(self, state: State) -> None:
+        """Refuse to drop tasks whose support vectors have taught a relation, or what a queue knows of the others."""
+        super().check_dropping(state)
+        if self.relation.form == "learned" or isinstance(state.model.memory, (Queue, PrintedQueue)):
+            raise ValueError(
+                f"a kernel model with {self.relation!r} and {self.hypothesis.budget!r} cannot forget a task: what its "
+                "support vectors have changed cannot be taken out; learn anew without it"
+            )
+
+    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Expansion:
+        model: Expansion = state.model.drop_tasks(dropped, groups)
+        return model
+
+    def drop_tasks(self, state: State, dropped: Dropped) -> None:
+        """Take the support vectors of tasks out, the last tasks taking their numbers."""
+        super().drop_tasks(state, dropped)
+        gram = self.hypothesis.budget.gram
+        if gram is not None and state.model.support.counts[SIZE]:
+            refresh(state.model, self.hypothesis.kernel, self._shares(state) if gram == "multitask" else None)
+        self._note_top(state)
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """Refuse to show weights of features: there are none in a space of another kind.

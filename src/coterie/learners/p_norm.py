@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.learner import Margins
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Dense, Rows
 from coterie.numeric.primal.p_norm import DONE, UNFIT, WHOLE, learn, predict
 from coterie.numeric.primal.stream import Moves
@@ -31,6 +32,10 @@ class PNormLearner(FixedLearner):
 
     def _grown(self, state: State, changed: bool) -> Any:
         return self.hypothesis.grown(state.model, self.matrix(state), state.features)
+
+    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
+        state.model = state.model._replace(raw=dropped.moved_copy(state.model.raw))
+        return self._grown(state, True)
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense: margins of the unit vectors."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.hypotheses.full import FullCovariance
 from coterie.learner import Margins, known_and_unseen
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points
 from coterie.numeric.core.records import Rows
 from coterie.numeric.dual.second_order import Course, Forecast, Pairs, Shares, course_through
@@ -75,6 +76,10 @@ class SecondOrderLearner(FixedLearner):
     def _grown(self, state: State, changed: bool) -> Any:
         kernel, tasks = self.hypothesis.kernel, len(state.tasks)
         return state.model.with_room(kernel, self._shares(state), tasks, state.features, changed)
+
+    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
+        state.model = state.model.drop_tasks(dropped)
+        return self._grown(state, True)
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense.

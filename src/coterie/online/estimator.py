@@ -93,6 +93,7 @@ class OnlineEstimator(Parameters):
 
     task_column: Hashable | None
     new_task: str
+    max_tasks: int | None = None
     relation: Any
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -129,6 +130,9 @@ class OnlineEstimator(Parameters):
         """Refuse parameters that no part refuses."""
         if self.new_task not in ("grow", "raise"):
             raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
+        whole = isinstance(self.max_tasks, (int, np.integer)) and not isinstance(self.max_tasks, bool)
+        if self.max_tasks is not None and not (whole and self.max_tasks >= 1):
+            raise ValueError(f"max_tasks must be a whole number of 1 or more, or None, got {self.max_tasks!r}")
 
     def _reading(self) -> InputOptions:
         """The parameters that say how records are read."""
@@ -152,7 +156,12 @@ class OnlineEstimator(Parameters):
                 self._check_parameters()
                 learner = self._make_learner()
                 settings = Settings(
-                    learner, self._make_decider(learner), self._label_kind(), self._reading(), self.new_task
+                    learner,
+                    self._make_decider(learner),
+                    self._label_kind(),
+                    self._reading(),
+                    self.new_task,
+                    self.max_tasks,
                 )
                 inner.configure(given, settings)
         return inner
@@ -322,6 +331,42 @@ class OnlineEstimator(Parameters):
     def learn_many(self, X: Any, y: Any, task: Any = None) -> None:
         """Learn a block of records in order: :meth:`partial_fit` under River's name."""
         self.partial_fit(X, y, task)
+
+    def forget_task(self, task: Hashable) -> Self:
+        """Forget a task: its own weights, its name and its counts, as if it had never been seen.
+
+        What others have learned through it stays. The last task of ``tasks_`` takes its place there.
+
+        Parameters
+        ----------
+        task : label
+            One of ``tasks_``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a task that is not known; for a model that cannot tell what is the task's own, such as one with
+            ``storage="hashed"``. Nothing is changed then.
+
+        Examples
+        --------
+        >>> import coterie as ct
+        >>> X, y, users = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ["spam", "ham", "spam"], ["ann", "bob", "eve"]
+        >>> model = ct.MultitaskLogistic().fit(X, y, task=users)
+        >>> model.forget_task("ann").tasks_
+        ['eve', 'bob']
+        """
+        return self.forget_tasks([task])
+
+    def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
+        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`."""
+        self._check_fitted()
+        self._model.forget_tasks(tasks)
+        return self
 
     # -- what was learned -----------------------------------------------------------------------------------------
 

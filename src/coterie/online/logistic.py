@@ -40,7 +40,7 @@ class MultitaskLogistic(OnlineEstimator):
         The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
-    task_column, new_task, half_life
+    task_column, new_task, max_tasks, half_life
         As in :class:`MultitaskPerceptron`.
 
     Notes
@@ -75,6 +75,7 @@ class MultitaskLogistic(OnlineEstimator):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        max_tasks: int | None = None,
         half_life: float | tuple[float, float] | None = None,
     ) -> None:
         self.relation = relation
@@ -84,6 +85,7 @@ class MultitaskLogistic(OnlineEstimator):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.max_tasks = max_tasks
         self.half_life = half_life
 
     def _make_learner(self) -> Learner:
@@ -117,7 +119,7 @@ class MultitaskAROW(OnlineEstimator):
         Perceptron, without probabilities.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
-    task_column, new_task, half_life
+    task_column, new_task, max_tasks, half_life
         As in :class:`MultitaskPerceptron`; the whole covariance forgets nothing.
 
     Notes
@@ -151,6 +153,7 @@ class MultitaskAROW(OnlineEstimator):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        max_tasks: int | None = None,
         half_life: float | tuple[float, float] | None = None,
     ) -> None:
         self.relation = relation
@@ -162,6 +165,7 @@ class MultitaskAROW(OnlineEstimator):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.max_tasks = max_tasks
         self.half_life = half_life
 
     def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:

@@ -66,7 +66,7 @@ class OneVsRest(OnlineEstimator):
     model : online classifier, optional
         Of two classes, unfitted: :class:`coterie.MultitaskLogistic` (without),
         :class:`coterie.AdaptiveSharingClassifier`, :class:`coterie.MultitaskPerceptron`, ... Relation, storage,
-        ``task_column`` and ``new_task`` are its.
+        ``task_column``, ``new_task`` and ``max_tasks`` are its.
 
     Notes
     -----
@@ -98,6 +98,7 @@ class OneVsRest(OnlineEstimator):
 
     binary = property(_binary)
     task_column, new_task, relation = _of_binary("task_column"), _of_binary("new_task"), _of_binary("relation")
+    max_tasks = _of_binary("max_tasks")
     _nested, _check_parameters = _nested_model, _check_parameters
     _make_learner, _reading, with_relation = _make_learner, _reading, _with_relation
 
@@ -136,6 +137,7 @@ class MultiLabel(OnlineEstimator):
 
     binary = property(_binary)
     task_column, new_task, relation = _of_binary("task_column"), _of_binary("new_task"), _of_binary("relation")
+    max_tasks = _of_binary("max_tasks")
     _nested, _check_parameters = _nested_model, _check_parameters
     _make_learner, _reading, with_relation = _make_learner, _reading, _with_relation
 

@@ -25,14 +25,19 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
 from coterie.learner import StreamLearner
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
 
+from .bounded import Recency, Turnover
 from .forks import whole_in_children
 from .labels import Labels
 
 Arrays = dict[str, NDArray[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: The array of a file that has the order in which tasks were last seen.
+RECENCY = "recency"
 
 #: The number of one task that nobody has seen.
 _UNSEEN = np.array([-1])
@@ -72,6 +77,8 @@ class Settings:
         How records are read.
     new_task : {"grow", "raise"}
         Whether a task that was never seen is taken up or refused.
+    max_tasks : int, optional
+        How many tasks may be known; None where any number may be.
     """
 
     learner: StreamLearner
@@ -79,6 +86,7 @@ class Settings:
     labels: Callable[[Any], Labels]
     reading: InputOptions
     new_task: str
+    max_tasks: int | None = None
 
 
 class OnlineModel:
@@ -95,6 +103,8 @@ class OnlineModel:
         The estimator's parameters for which the settings were made, and these.
     state, labels, input
         What was learned (None before), the labels found so far, and the form of records.
+    recency : Recency or None
+        When tasks were last seen, where there may be so many only.
     """
 
     settings: Settings
@@ -107,11 +117,17 @@ class OnlineModel:
         self.state: Any = None
         self.labels: Labels | None = None
         self.input = source
+        self.recency: Recency | None = None
 
     def configure(self, parameters: tuple[Any, ...], settings: Settings) -> None:
         """Go on under these parameters; a learner that cannot go on with what was learned refuses."""
         if self.state is not None:
             settings.learner.adopt(self.state)
+        if settings.max_tasks is None:
+            self.recency = None
+        else:
+            settings.learner.check_bounded()
+            self.recency = self.recency or Recency(range(len(self.known_tasks)))
         self.fast = None
         self.parameters, self.settings = parameters, settings
         self.input.configure(settings.reading)
@@ -139,7 +155,7 @@ class OnlineModel:
         """Become what another model has learned, and forget all else."""
         self.fast = None
         self.parameters, self.settings = other.parameters, other.settings
-        self.state, self.labels, self.input = other.state, other.labels, other.input
+        self.state, self.labels, self.input, self.recency = other.state, other.labels, other.input, other.recency
 
     # -- facts ----------------------------------------------------------------------------------------------------
 
@@ -298,6 +314,8 @@ class OnlineModel:
     ) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
+        if self.recency is not None:
+            return self._learn_bounded(self.recency, records, labels, values, late, length, asking)
         state, codes, new = self._numbered(records, tasks, length)
         self.fast, self.labels = None, labels
         asker = None if asking is None else asking(len(state.tasks) + len(new))
@@ -307,9 +325,68 @@ class OnlineModel:
             state, records.rows, codes, inside.y, last, EVERY if asker is None else asker, new
         )
         asked = np.ones(len(values), bool) if asker is None else asker.answer > 0
-        noted = self.learner.noted(state, moves)
+        return self._rounds(labels, inside, moves, asked)
+
+    def _rounds(self, labels: Labels, inside: Any, moves: Any, asked: NDArray[np.bool_]) -> Rounds:
+        noted = self.learner.noted(self.state, moves)
         weights = None if noted.lengths is None else ViewWeights(noted.names, noted.ends, noted.lengths)
         return Rounds(labels.told(moves.margins, inside), moves.taus > 0, asked, noted.stored, noted.evicted, weights)
+
+    def _learn_bounded(
+        self,
+        recency: Recency,
+        records: Records,
+        labels: Labels,
+        values: NDArray[Any],
+        late: int,
+        length: int | None,
+        asking: Asking | None,
+    ) -> Rounds:
+        """As :meth:`_learn` where there may be so many tasks only, which are known from their first record on."""
+        if late or asking is not None:
+            what = "labels that come late" if late else "selective sampling"
+            raise ValueError(f"max_tasks={self.settings.max_tasks} cannot be had with {what}: leave one of them out")
+        distinct, places = occurring(records.task)
+        state = self._bounded_state(distinct, records, length)
+        self.fast, self.labels = None, labels
+        inside = labels.learn(values, len(values))
+        most = int(self.settings.max_tasks or 0)
+        together = max(most // 4, 1) if self.learner.comes_unnoticed else 1
+        turnover = Turnover(state.tasks.find(distinct), places, recency, most, together)
+        made = []
+        for piece in turnover.pieces(len(state.tasks)):
+            self._turn_over(recency, [distinct[place] for place in piece.coming], piece.leaving, records.width)
+            codes = turnover.numbers[places[piece.first : piece.last]]
+            rows = records.rows.cut(piece.first, piece.last)
+            made.append(self.learner.update_many(state, rows, codes, inside.y[piece.first : piece.last]))
+            recency.see(codes)
+        moves = made[0] if len(made) == 1 else type(made[0])(*map(np.concatenate, zip(*made, strict=True)))
+        return self._rounds(labels, inside, moves, np.ones(len(values), bool))
+
+    def _bounded_state(self, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
+        """The state with no more tasks than there may be, which would take these: ValueError for one refused."""
+        if self.state is None:
+            state = self.input.init_state(self.learner, (), records, length)
+            self.learner.check_tasks(state, tasks)
+            self.state = state
+        self._refuse_unseen(tasks)
+        self.learner.check_tasks(self.state, tasks)
+        self._shed()
+        return self.state
+
+    def _turn_over(self, recency: Recency, coming: Sequence[Hashable], leaving: Sequence[int], width: int) -> None:
+        """Let tasks come, the last of which take the numbers of those that leave."""
+        if coming or not self.input.has_room(self.state, width):
+            self.input.fit_state(self.learner, self.state, coming, width)
+            recency.join(len(coming))
+        if leaving:
+            self._drop(leaving)
+
+    def _shed(self) -> None:
+        """Forget the tasks beyond those that there may be, as after a change of how many that is."""
+        if self.recency is not None and len(self.state.tasks) > int(self.settings.max_tasks or 0):
+            excess = len(self.state.tasks) - int(self.settings.max_tasks or 0)
+            self._drop(self.recency.order[:excess].tolist())
 
     def _numbered(
         self, records: Records, tasks: Sequence[Hashable], length: int | None
@@ -372,6 +449,27 @@ class OnlineModel:
     def inform(self, chance: Any) -> None:
         """Bring what an asker's chance holds of a learned relation up to date."""
         self.learner.inform(self.state, chance)
+
+    # -- forgetting ------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def forget_tasks(self, tasks: Sequence[Hashable]) -> None:
+        """Drop what is tasks' own, and the tasks; nothing is changed where one is not known, or cannot be dropped."""
+        if not self.learner.has_tasks:
+            self.learner.check_dropping(self.state)
+        numbers = self.state.tasks.numbers
+        for task in tasks:
+            if task not in numbers:
+                raise ValueError(f"task {task!r} was never seen: the model knows {len(numbers)} tasks, see tasks_")
+        self.learner.check_dropping(self.state)
+        self._drop([numbers[task] for task in dict.fromkeys(tasks)])
+
+    def _drop(self, numbers: Sequence[int]) -> None:
+        self.fast = None
+        dropped = Dropped.of(numbers, len(self.state.tasks), self.learner.names_tasks)
+        self.learner.drop_tasks(self.state, dropped)
+        if self.recency is not None:
+            self.recency.drop(dropped)
 
     # -- predicting -----------------------------------------------------------------------------------------------
 
@@ -485,18 +583,31 @@ class OnlineModel:
         with all_or_nothing(self.input, self.fitted):
             row, width, task = self.input.read_one(x, task, self.known_tasks, learning=True)
             known = self.state is not None and task in self.state.tasks.numbers
-            if not (known and self.input.has_room(self.state, width)):
+            if self.recency is not None:
+                self._meet(self.recency, task, Records(row, width, np.zeros(0)))
+            elif not (known and self.input.has_room(self.state, width)):
                 self._state_with([task], Records(row, width, np.zeros(0)))
         self.labels = labels
-        self.learner.update_one(self.state, row, self.state.tasks.numbers[task], inside)
+        number = self.state.tasks.numbers[task]
+        self.learner.update_one(self.state, row, number, inside)
+        if self.recency is not None:
+            self.recency.see_one(number)
         self._open_fast_lane()
+
+    def _meet(self, recency: Recency, task: Hashable, records: Records) -> None:
+        """Make room for a record; where there are as many tasks as there may be, another one leaves for a new one."""
+        state = self._bounded_state([task], records, None)
+        known = task in state.tasks.numbers
+        full = len(state.tasks) >= int(self.settings.max_tasks or 0)
+        leaving = [recency.oldest()] if full and not known else []
+        self._turn_over(recency, [] if known else [task], leaving, records.width)
 
     def _open_fast_lane(self) -> None:
         """Prepare rounds of dictionaries in which nothing is new, once the model has stayed the same for some time."""
         numbers = self.input.numbers
         call = None if numbers is None else self.learner.bound_call(self.state, numbers)
         if call is not None:
-            self.fast = FastLane(self.learner, self.state, call)
+            self.fast = FastLane(self.learner, self.state, call, self.recency)
 
     def decide_one(self, x: Any, task: Hashable = None) -> Any:
         """The margin of one record as it is outside; something has been learned."""
@@ -559,14 +670,18 @@ class OnlineModel:
         data = {"state": state, **noted, "labels": self.label_kind.inside}
         if self.learner.has_tasks:
             data["tasks"] = list(self.state.tasks.labels)  # the list goes on growing
+        if self.recency is not None:
+            arrays = arrays | {RECENCY: self.recency.order}
         return data, arrays | more
 
     @exclusive
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays) -> None:
         """Undo :meth:`to_saved`."""
         if data:
-            own = {name: array for name, array in arrays.items() if not name.startswith("encoder.")}
+            own = {name: array for name, array in arrays.items() if not name.startswith("encoder.") and name != RECENCY}
             state = self.input.restore_state(self.learner, data, own)
+            if self.recency is not None:
+                self.recency = Recency.restored(arrays.get(RECENCY, np.zeros(0)), len(state.tasks))
             self.state, self.labels = state, self.settings.labels(data["labels"])
             self.input.from_saved(data, arrays, state)
 
@@ -577,9 +692,13 @@ class FastLane:
     Good while the state keeps its model, and no parameter is set; whatever else may be new is seen here.
     """
 
-    __slots__ = ("_at", "_call", "_learn", "_names", "_predict", "_relation", "_state", "_tasks", "_warn_if_frozen")
+    __slots__ = (
+        *("_at", "_call", "_learn", "_names", "_predict", "_recency", "_relation", "_state", "_tasks"),
+        "_warn_if_frozen",
+    )
 
-    def __init__(self, learner: Any, state: Any, call: BoundCall) -> None:
+    def __init__(self, learner: Any, state: Any, call: BoundCall, recency: Recency | None) -> None:
+        self._recency = recency
         self._state, self._call, self._tasks = state, call, state.tasks.numbers
         self._at, self._predict, self._learn, self._names = call.at, call.predict, call.learn, call.names
         self._warn_if_frozen, self._relation = learner.warn_if_frozen, learner.relation
@@ -608,6 +727,8 @@ class FastLane:
         if self._learn(self._at, x, i, labels.value(y)) < 0.0:
             return None
         state.rounds += 1
+        if self._recency is not None:
+            self._recency.see_one(i)
         self._warn_if_frozen(self._relation, state)
         return labels
 

@@ -45,6 +45,10 @@ class MultitaskPerceptron(OnlineEstimator):
     new_task : {"grow", "raise"}
         Whether a task that was not known at first may come: it is predicted by what the relation says of a task nobody
         has seen (the shared part, its group), and learning on it adds it.
+    max_tasks : int >= 1, optional
+        The most tasks to know: when another one comes, that which has not been learned from for longest is forgotten,
+        as by :meth:`forget_task`. Not with relations that name all their tasks, hashed storage, or late labels. A task
+        named beforehand (``tasks=``) is then known from its first record on, too.
     half_life : float, or two of them, optional
         Forget: what was learned counts half after so many rounds, or what is shared and what is a task's own after so
         many each; see :class:`coterie.Forgetting`.
@@ -81,6 +85,7 @@ class MultitaskPerceptron(OnlineEstimator):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        max_tasks: int | None = None,
         half_life: float | tuple[float, float] | None = None,
     ) -> None:
         self.relation = relation
@@ -91,6 +96,7 @@ class MultitaskPerceptron(OnlineEstimator):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.max_tasks = max_tasks
         self.half_life = half_life
 
     def _make_learner(self) -> Learner:

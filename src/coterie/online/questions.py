@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index, distinct_labels
-from coterie.numeric.core.arrays import grown, roomy
+from coterie.numeric.core.arrays import Dropped, grown, roomy
 from coterie.numeric.primal.asking import Asker, Ever, Sliding, Unlimited
 
 _NO_LIMIT = int(np.iinfo(np.int64).max)
@@ -96,6 +96,20 @@ class Questions:
     def _numbers(self, distinct: Sequence[Hashable]) -> NDArray[np.int64]:
         self.tasks.add(distinct)
         return np.array([self.tasks.numbers[task] for task in distinct], np.int64)
+
+    def forget(self, task: Hashable) -> None:
+        """Forget a task and how many labels of it were asked for; in all as many were asked for as before."""
+        if task not in self.tasks.numbers:
+            return
+        dropped = Dropped.of([self.tasks.numbers[task]], len(self.tasks))
+        self.tasks.drop(dropped)
+        if isinstance(self.limits, (Ever, Sliding)):
+            self.limits = self.limits._replace(held=grown(self.limits.held, dropped.known))
+            dropped.move(self.limits.held)
+        if isinstance(self.limits, Sliding):
+            first, length = (int(end) for end in self.limits.ends)
+            ring = (first + np.arange(length)) % max(len(self.limits.owners), 1)
+            self.limits.owners[ring] = dropped.renumbered(self.limits.owners[ring])
 
     def dump(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The tasks as JSON data, and the arrays."""

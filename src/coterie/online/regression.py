@@ -47,7 +47,7 @@ class MultitaskRegressor(OnlineEstimator):
     targets : {"standardise", "as they are"}
         Whether labels are brought to their mean and standard deviation so far, or learned as they are; then ``epsilon``
         and ``step`` are in their unit.
-    storage, bits, dtype, task_column, new_task, half_life
+    storage, bits, dtype, task_column, new_task, max_tasks, half_life
         As in :class:`MultitaskPerceptron`.
 
     Notes
@@ -90,6 +90,7 @@ class MultitaskRegressor(OnlineEstimator):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        max_tasks: int | None = None,
         half_life: float | tuple[float, float] | None = None,
     ) -> None:
         self.relation = relation
@@ -102,6 +103,7 @@ class MultitaskRegressor(OnlineEstimator):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.max_tasks = max_tasks
         self.half_life = half_life
 
     @property

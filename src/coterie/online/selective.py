@@ -62,7 +62,7 @@ class SelectiveSampling(Parameters):
     Raises
     ------
     ValueError
-        At first use, for a budget, window, per_task or seed out of range.
+        At first use, for a budget, window, per_task or seed out of range, or a model with ``max_tasks``.
     TypeError
         At first use, if the model is no online classifier or ``RelationRow`` meets a model without a learned relation.
 
@@ -211,6 +211,22 @@ class SelectiveSampling(Parameters):
             if held is not None and held[0] == self._key(x, task):
                 self.skip_unlabelled()
 
+    def forget_task(self, task: Hashable) -> Self:
+        """Forget a task as the model does, and the questions about it; a question that is open is ended.
+
+        Labels asked for so far count for the budget as before.
+        """
+        return self.forget_tasks([task])
+
+    def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
+        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`."""
+        with self._lock:
+            self.model.forget_tasks(tasks)
+            self.skip_unlabelled()
+            for task in tasks:
+                self._questions().forget(task)
+            return self
+
     # -- the model's ----------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
@@ -295,6 +311,10 @@ class SelectiveSampling(Parameters):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
         if not hasattr(self._ask, "compiled") or not hasattr(self._ask, "learned"):
             raise TypeError(f"ask must be a part such as Margin(c=0.3), got {self.ask!r}")
+        if self.model.max_tasks is not None:
+            raise ValueError(
+                f"max_tasks={self.model.max_tasks} cannot be had with selective sampling: leave one of them out"
+            )
         relation = getattr(self.model, "relation", None)
         if self._ask.learned and getattr(relation, "form", None) != "learned":
             raise TypeError(

@@ -65,7 +65,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         Of the logistic members of the named sets.
     storage, bits, dtype
         Of the members of the named sets, as in :class:`MultitaskPerceptron`.
-    task_column, new_task
+    task_column, new_task, max_tasks
         As in :class:`MultitaskPerceptron`.
 
     Attributes
@@ -107,6 +107,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        max_tasks: int | None = None,
     ) -> None:
         self.members = members
         self.local = local
@@ -116,6 +117,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.max_tasks = max_tasks
 
     @property
     def members_(self) -> list[str]:
@@ -144,7 +146,10 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         first = None if self.members is None or isinstance(self.members, str) else self.members[0]
         if isinstance(first, OnlineEstimator):
             return first.with_relation(relation)
-        shared = {name: getattr(self, name) for name in ("step", "storage", "bits", "dtype", "task_column", "new_task")}
+        shared = {
+            name: getattr(self, name)
+            for name in ("step", "storage", "bits", "dtype", "task_column", "new_task", "max_tasks")
+        }
         return MultitaskLogistic(relation, **shared)
 
     def _make_learner(self) -> Any:

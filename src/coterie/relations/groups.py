@@ -1,7 +1,8 @@
-"""The arrays that compiled code reads of a relation of nested groups, kept up as tasks arrive."""
+"""The arrays that compiled code reads of a relation of nested groups, kept up as tasks arrive and leave."""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import chain
@@ -9,21 +10,35 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.arrays import Dropped, grown
 from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, no_levels, reweigh
 
 from .levels import Group, LevelRelation
 
 
 class GroupIndex:
-    """Numbers groups in the order in which tasks bring them; rebuilt from the tasks' labels alone."""
+    """Numbers groups in the order in which tasks bring them; one whose last task leaves gives its number back."""
 
-    def __init__(self, relation: LevelRelation, tasks: Sequence[Hashable] = ()) -> None:
+    def __init__(self, relation: LevelRelation) -> None:
         self.relation = relation
         self.numbers: dict[tuple[Group, ...], int] = {}
         self.levels: list[int] = []
-        for task in self._unlike(tasks):
-            self._number(relation.path(task))
+        self._free: list[int] = []  # a heap, so that a new group has the lowest number
+
+    @classmethod
+    def restored(cls, relation: LevelRelation, tasks: Sequence[Hashable], levels: Levels) -> GroupIndex:
+        """The index of the groups that these tasks are in, by the numbers that their levels have."""
+        made = cls(relation)
+        some = made._unlike(tasks)
+        for task, row in zip(some, levels.paths[: len(some)].tolist(), strict=True):
+            route = relation.path(task)
+            for level, number in enumerate(row[: len(route)]):
+                made.numbers[route[: level + 1]] = number
+        made.levels = [0] * (max(made.numbers.values(), default=-1) + 1)
+        for route, number in made.numbers.items():
+            made.levels[number] = len(route) - 1
+        made._free = sorted({*range(len(made.levels))} - {*made.numbers.values()})
+        return made
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -68,6 +83,26 @@ class GroupIndex:
         levels.own[known:last] = [self.relation.own(len(route)) for route in routes]
         return levels, paths
 
+    def drop(self, levels: Levels, dropped: Dropped, tasks: Sequence[Hashable], rounds: int) -> NDArray[np.int64]:
+        """Let tasks leave, weights changing as of round ``rounds``; gives the numbers of groups left without a task."""
+        leaving: Counter[tuple[Group, ...]] = Counter()
+        each = len(tasks) if self.relation.alike else 1
+        for route in map(self.relation.path, self._unlike(tasks)):
+            for level in range(len(route)):
+                leaving[route[: level + 1]] += each
+        empty = []
+        for route, departures in leaving.items():
+            number = self.numbers[route]
+            self._reweigh(levels, number, -departures, rounds)
+            if levels.members[number] == 0:
+                empty.append(number)
+                heapq.heappush(self._free, self.numbers.pop(route))
+        for array in (levels.members, levels.weight, levels.spent, levels.since):
+            array[empty] = 0
+        dropped.move(levels.paths)
+        dropped.move(levels.own)
+        return np.array(empty, np.int64)
+
     def unseen_task_model(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
         """Levels of tasks that nobody has seen: their known groups, and nothing of their own."""
         paths = np.full((len(tasks), self.relation.depth), -1, np.int64)
@@ -84,10 +119,17 @@ class GroupIndex:
         """The numbers of the groups of a task, the widest first, -1 for those that it lacks."""
         for level in range(len(route)):
             if route[: level + 1] not in self.numbers:
-                self.numbers[route[: level + 1]] = len(self.numbers)
-                self.levels.append(level)
+                self._number_group(route[: level + 1], level)
         known = [self.numbers[route[: level + 1]] for level in range(len(route))]
         return known + [-1] * (self.relation.depth - len(route))
+
+    def _number_group(self, route: tuple[Group, ...], level: int) -> None:
+        if self._free:
+            self.numbers[route] = heapq.heappop(self._free)
+            self.levels[self.numbers[route]] = level
+        else:
+            self.numbers[route] = len(self.levels)
+            self.levels.append(level)
 
     def _roomy(self, levels: Levels, tasks: int) -> Levels:
         if tasks <= len(levels.own) and len(self) <= len(levels.weight):
@@ -97,7 +139,8 @@ class GroupIndex:
 
     def _reweigh(self, levels: Levels, group: int, arrivals: int, rounds: int) -> None:
         levels.members[group] += arrivals
-        weight = self.relation.shared(self.levels[group], int(levels.members[group]))
+        members = int(levels.members[group])
+        weight = self.relation.shared(self.levels[group], members) if members else 0.0
         reweigh.py_func(levels, group, weight, rounds)  # type: ignore[attr-defined]
 
 

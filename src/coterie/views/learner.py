@@ -119,6 +119,14 @@ class ViewRound(StreamLearner):
     def check_tasks(self, state: Any, tasks: Sequence[Hashable]) -> None:
         """Accept any task: there is one."""
 
+    def check_dropping(self, state: Any) -> None:
+        """Refuse: there are no tasks."""
+        raise ValueError("records with several views have no tasks that could be forgotten")
+
+    def drop_tasks(self, state: Any, dropped: Any) -> None:
+        """Refuse, as :meth:`check_dropping`."""
+        self.check_dropping(state)
+
     def update_many(
         self,
         state: Any,

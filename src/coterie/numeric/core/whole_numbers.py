@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Dropped
 from .generic import no_refcount
 from .hashing import mix
 
@@ -45,6 +46,29 @@ def add(cells: Any, labels: Any, known: int, numbers: Any, firsts: Any) -> int:
             cells[at, 0], cells[at, 1] = labels[t], count
         numbers[t] = cells[at, 1] - 1
     return count
+
+
+@no_refcount
+def remove(cells: Any, labels: Any) -> None:
+    """Empty the cells of these labels, and move those behind up that a search would not find any more."""
+    last = np.uint64(cells.shape[0] - 1)
+    for t in range(labels.size):
+        hole = np.uint64(_cell(cells, labels[t]))
+        at = (hole + np.uint64(1)) & last
+        while cells[at, 1] != 0:
+            home = mix(np.uint64(cells[at, 0])) & last
+            if ((at - home) & last) >= ((at - hole) & last):
+                cells[hole, 0], cells[hole, 1] = cells[at, 0], cells[at, 1]
+                hole = at
+            at = (at + np.uint64(1)) & last
+        cells[hole, 0], cells[hole, 1] = 0, 0
+
+
+@no_refcount
+def renumber(cells: Any, labels: Any, numbers: Any) -> None:
+    """Give labels that have a number another one."""
+    for t in range(labels.size):
+        cells[_cell(cells, labels[t]), 1] = numbers[t] + 1
 
 
 class Table:
@@ -88,6 +112,13 @@ class Table:
         firsts = self._labels[self._count :]
         self._count = int(add(self._cells, labels, self._count, numbers, firsts))
         return numbers
+
+    def drop(self, dropped: Dropped) -> None:
+        """Forget labels, the last ones taking their numbers."""
+        remove(self._cells, self._labels[dropped.rows])
+        renumber(self._cells, self._labels[dropped.moved], dropped.places)
+        dropped.move(self._labels)
+        self._count = dropped.left
 
     def _provide(self, most: int) -> None:
         """Make twice as many cells as there will be labels, and number those known in them."""

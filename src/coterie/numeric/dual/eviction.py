@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from coterie.numeric.core.arrays import resized
+from coterie.numeric.core.arrays import Dropped, resized
 from coterie.numeric.core.generic import generic_no_refcount, no_refcount, noinline, when
 from coterie.numeric.core.randomness import uniform
 from coterie.numeric.primal.grouped import Levels
@@ -24,12 +24,20 @@ class Everything(NamedTuple):
 
     size: int
 
+    def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
+        """Return this budget: it knows nothing of support vectors."""
+        return self
+
 
 class RandomSlots(NamedTuple):
     """A full support loses the vector in slot floor(u · size); ``seed`` and the number of evictions determine u."""
 
     size: int
     seed: Any
+
+    def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
+        """Return this budget: it knows nothing of support vectors."""
+        return self
 
 
 class Queue(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import resized
+from coterie.numeric.core.arrays import Dropped, resized
 from coterie.numeric.core.generic import generic_no_refcount, no_refcount, when
 from coterie.numeric.core.points import Points
 from coterie.numeric.primal.grouped import Levels
@@ -46,6 +46,12 @@ class Support(NamedTuple):
         """No support vectors, of tasks in groups of so many levels."""
         none = np.zeros(0, np.int64)
         return cls(none, np.zeros((levels, 0), np.int64), none.copy(), np.zeros(0), np.zeros(5, np.int64))
+
+    def of(self, slots: NDArray[np.int64], tasks: NDArray[np.int64]) -> Self:
+        """The support vectors of these slots, in this order, whose tasks have these numbers."""
+        counts, groups = self.counts.copy(), np.ascontiguousarray(self.groups[:, slots])
+        counts[SIZE] = len(slots)
+        return type(self)(tasks, groups, self.births[slots], self.coefficients[slots], counts)
 
     def with_room(self, capacity: int) -> Self:
         """The same support vectors with exactly so many slots, never fewer than there are."""
@@ -82,6 +88,13 @@ class Expansion(NamedTuple):
     def size(self) -> int:
         """The number of support vectors."""
         return int(self.support.counts[SIZE])
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
+        """Drop the support vectors of tasks; what is kept of Gram matrices is for the caller to compute anew."""
+        tasks = dropped.renumbered(self.support.tasks[: self.support.counts[SIZE]])
+        slots = np.flatnonzero(tasks >= 0)
+        memory = self.memory.drop_tasks(dropped, slots, groups, self.sharing)
+        return self._replace(support=self.support.of(slots, tasks[slots]), memory=memory, store=self.store.of(slots))
 
     def points(self, n: int | None = None) -> Points:
         """The records in the first ``n`` slots, of all support vectors without."""

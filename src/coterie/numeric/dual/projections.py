@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import resized, roomy
+from coterie.numeric.core.arrays import Dropped, resized, roomy
 from coterie.numeric.core.generic import generic, noinline, when
 from coterie.numeric.core.points import Kernel
 from coterie.numeric.primal.grouped import Levels
@@ -72,6 +72,11 @@ class Projected(NamedTuple):
         """Leave out room for more than so many support vectors, and what the latest mistake was worked out in."""
         return self._replace(**_saved_inverse(self.inverse, self.waiting, size))
 
+    def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
+        """The budget of the support vectors in these slots, its inverse to be computed anew."""
+        inverse, waiting, spare = _with_room(*_no_inverse(), len(slots))
+        return self._replace(inverse=inverse, waiting=waiting, spare=spare)
+
 
 class Projectron(NamedTuple):
     """The same on margin errors too, y·margin < 1 (Projectron++; Orabona, Keshet and Caputo 2008, FOR09 §2.2)."""
@@ -95,6 +100,11 @@ class Projectron(NamedTuple):
     def to_saved(self, size: int, tasks: int) -> Self:
         """Leave out room for more than so many support vectors, and what the latest mistake was worked out in."""
         return self._replace(**_saved_inverse(self.inverse, self.waiting, size))
+
+    def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
+        """The budget of the support vectors in these slots, its inverse to be computed anew."""
+        inverse, waiting, spare = _with_room(*_no_inverse(), len(slots))
+        return self._replace(inverse=inverse, waiting=waiting, spare=spare)
 
 
 class SharedByGroups(NamedTuple):
@@ -132,6 +142,7 @@ class SharedByGroups(NamedTuple):
     def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
         """The budget with room for so many support vectors and tasks, ``paths`` being the groups of each task."""
         above = _above(paths)
+        above = resized(above, (max(len(above), len(self.sums)),), -1)
         groups = len(above), capacity
         inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
         return self._replace(
@@ -157,6 +168,35 @@ class SharedByGroups(NamedTuple):
             scaled=self.scaled[:groups, :size],
             squares=self.squares[:size],
             **_saved_inverse(self.inverse, self.waiting, size),
+        )
+
+    def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Levels) -> Self:
+        """The budget of the support vectors in these slots, without the rows of tasks; what groups have added up stays.
+
+        ``sharing`` is that of the tasks that remain.
+        """
+        inverse, waiting, spare = _with_room(*_no_inverse(), len(slots))
+        owner = dropped.renumbered(self.owner[: self.taken[0]])
+        held = np.flatnonzero(owner >= 0)
+        raw, owner = self.raw[np.ix_(held, slots)], owner[held]
+        row = np.full(dropped.left, -1)
+        row[owner] = np.arange(len(held))
+        sums = self.sums[:, slots]
+        sums[groups] = 0.0
+        own, scaled = sharing.own[owner][:, None] * raw, np.zeros_like(sums)
+        for level in sharing.paths[owner].T:
+            np.add.at(scaled, level[level >= 0], own[level >= 0])
+        return self._replace(
+            inverse=inverse,
+            waiting=waiting,
+            spare=spare,
+            raw=np.ascontiguousarray(raw),
+            row=row,
+            owner=owner,
+            taken=np.array([len(held)]),
+            sums=np.ascontiguousarray(sums),
+            scaled=scaled,
+            squares=(own * own).sum(axis=0),
         )
 
     def with_more_rows(self) -> Self:
@@ -189,6 +229,13 @@ class SharedByTasks(NamedTuple):
     def to_saved(self, size: int, tasks: int) -> Self:
         """Leave out room for more than so many support vectors and tasks."""
         return self._replace(beta=self.beta[:tasks, :size], **_saved_inverse(self.inverse, self.waiting, size))
+
+    def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
+        """The budget of the support vectors in these slots, without the coefficients of tasks."""
+        inverse, waiting, spare = _with_room(*_no_inverse(), len(slots))
+        beta = np.ascontiguousarray(self.beta[:, slots])
+        beta[dropped.rows[dropped.rows < len(beta)]] = 0.0
+        return self._replace(inverse=inverse, waiting=waiting, spare=spare, beta=beta)
 
 
 def _no_inverse() -> tuple[Matrix, Matrix, Matrix]:

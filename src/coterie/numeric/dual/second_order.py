@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import resized, roomy
+from coterie.numeric.core.arrays import Dropped, resized, roomy
 from coterie.numeric.core.generic import compiled
 from coterie.numeric.core.points import Kernel, Points, as_matrix
 from coterie.numeric.core.records import Rows
@@ -95,6 +95,10 @@ class FullPrimal(NamedTuple):
         sums = resized(self.sums, (tasks, features))
         moments = resized(self.moments, (tasks, features, features))
         return self._replace(sums=sums, moments=moments).refreshed(_between_all(shares, tasks))
+
+    def drop_tasks(self, dropped: Dropped) -> Self:
+        """Drop the moments and sums of tasks; :meth:`with_room` makes the rest of those that remain."""
+        return self._replace(sums=dropped.moved_copy(self.sums), moments=dropped.moved_copy(self.moments))
 
     def refreshed(self, M: Matrix) -> Self:
         """Weights and covariance from the moments: P = (A ⊗ I + S)⁻¹ = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
@@ -218,6 +222,22 @@ class Bordered(NamedTuple):
         if features > self.store.features:
             model = self._replace(store=self.store.with_features(features))
         return model.refreshed(kernel, shares) if changed else model
+
+    def drop_tasks(self, dropped: Dropped) -> Self:
+        """Drop the support vectors of tasks; :meth:`with_room` makes the factor of those that remain."""
+        tasks = dropped.renumbered(self.tasks_of_rows)
+        slots = np.flatnonzero(tasks >= 0)
+        return self._replace(
+            factor=np.zeros((len(slots), len(slots))),
+            alpha=self.alpha[slots],
+            beta=self.beta[slots],
+            labels=self.labels[slots],
+            noise=self.noise[slots],
+            tasks=tasks[slots],
+            births=self.births[slots],
+            count=np.array([len(slots)]),
+            store=self.store.of(slots),
+        )
 
     def refreshed(self, kernel: Kernel, shares: Shares) -> Self:
         """The model under another M, its factor computed anew in place: O(m²) kernel values and O(m³)."""

@@ -36,6 +36,10 @@ class DenseStore(NamedTuple):
         """Leave out the slots behind the first so many, which hold nothing."""
         return type(self)(*(array[:size] for array in self))
 
+    def of(self, slots: Places) -> Self:
+        """The records of these slots, in this order."""
+        return type(self)(*(array[slots] for array in self))
+
     def with_features(self, features: int) -> Self:
         """The store with room for so many features."""
         return self._replace(values=resized(self.values, (len(self.values), features)))
@@ -86,6 +90,11 @@ class SparseStore(NamedTuple):
         end, squares, lengths = int(self.starts[size]), self.squares[:size], self.lengths[:size]
         starts, values, entries = self.starts[: size + 1], self.values[:end], self.entries[:end]
         return type(self)(values, entries, starts, squares, lengths, self.width)
+
+    def of(self, slots: Places) -> Self:
+        """The records of these slots, in this order."""
+        rows = Csr(self.values, self.entries, self.starts).take(slots)
+        return type(self)(*rows, self.squares[slots], self.lengths[slots], self.width)
 
     def with_features(self, features: int) -> Self:
         """The store with room for so many features."""

@@ -197,7 +197,7 @@ class Sliding(NamedTuple):
     """At most ``total`` labels, and ``each`` for a task, in any ``width`` rounds.
 
     A ring of the rounds and tasks asked in the window: ``ends`` are the place of the oldest and how many there are;
-    ``held`` (K,) counts them by task.
+    ``held`` (K,) counts them by task, -1 being one that was forgotten.
     """
 
     total: int
@@ -230,7 +230,8 @@ def _permits_ever(limits: Any, owner: Any, now: Any) -> Any:
 def _permits_sliding(limits: Any, owner: Any, now: Any) -> Any:
     ends, room = limits.ends, limits.rounds.size
     while ends[1] > 0 and limits.rounds[ends[0]] <= now - limits.width:
-        limits.held[limits.owners[ends[0]]] -= 1
+        if limits.owners[ends[0]] >= 0:  # else of a task that was forgotten
+            limits.held[limits.owners[ends[0]]] -= 1
         ends[0] = (ends[0] + 1) % room
         ends[1] -= 1
     if ends[1] >= limits.total or limits.held[owner] >= limits.each:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.generic import compiled, forward, generic, when
 from coterie.numeric.weights.table import beside, claim, held, locate, multiply, prefetch_row, put, reserve, touch
 
@@ -35,6 +36,18 @@ class Faded(NamedTuple):
     def rows(self, rows: int, features: int) -> Weights:
         """Return the first rows as a dense (rows, features) array."""
         return np.asarray(self.scale[0] * self.table.rows(rows, features))
+
+    def has_room(self, rows: int, features: int) -> bool:
+        """Tell whether so many rows of so many features fit in as it is."""
+        return bool(self.table.has_room(rows, features))
+
+    def clear_rows(self, rows: NDArray[np.int64]) -> Faded:
+        """Drop the weights of these rows, whose memory others can have."""
+        return self._replace(table=self.table.clear_rows(rows))
+
+    def drop_rows(self, dropped: Dropped) -> Faded:
+        """Drop rows, others taking their places."""
+        return self._replace(table=self.table.drop_rows(dropped))
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Faded:
         """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""

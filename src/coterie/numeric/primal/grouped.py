@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.generic import compiled, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.weights.table import axpy, dot, prefetch_row, reserve
@@ -137,6 +138,13 @@ class LevelModel(Model):
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
         return self._replace(
             groups=fit_table(self.groups, groups, features, dense), tasks=fit_table(self.tasks, tasks, features, dense)
+        )
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
+        apart = self.tasks.has_room(dropped.known, 1)  # else there is one row, of no task
+        return self._replace(
+            tasks=self.tasks.drop_rows(dropped) if apart else self.tasks,
+            groups=self.groups.clear_rows(groups) if len(groups) else self.groups,
         )
 
     def make_room(self, i: int, entries: int) -> Self:

@@ -37,6 +37,14 @@ class Law:
         """Start at A⁻¹ = first · I after all, nothing having been revised."""
         return self
 
+    def of(self, tasks: NDArray[np.int64]) -> Self:
+        """Return the law of these tasks alone, in their order."""
+        return self
+
+    def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
+        """Return A⁻¹ of these tasks alone: its rows and columns."""
+        return among(inverse, tasks)
+
     def untouched(self, first: float) -> float:
         """Return the diagonal of a revised A⁻¹ at a task without weights; it was ``first`` before."""
         return first
@@ -52,6 +60,19 @@ def bordered(M: Matrix, fresh: int, diagonal: float = 0.0) -> Matrix:
     wider[:K, :K] = M
     wider[range(K, K + fresh), range(K, K + fresh)] = diagonal
     return wider
+
+
+def among(M: Matrix, tasks: NDArray[np.int64]) -> Matrix:
+    """Return the rows and columns of some tasks, in their order."""
+    return np.ascontiguousarray(M[np.ix_(tasks, tasks)])
+
+
+def inverse_among(inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
+    """Return the inverse of the rows and columns of A for some tasks, by Schur's complement in A⁻¹."""
+    others = np.setdiff1d(np.arange(len(inverse)), tasks)
+    across = inverse[np.ix_(others, tasks)]
+    left = among(inverse, tasks) - across.T @ np.linalg.solve(among(inverse, others), across)
+    return np.ascontiguousarray((left + left.T) / 2)
 
 
 def padded(vector: NDArray[Any], fresh: int, value: float = 0.0) -> NDArray[Any]:
@@ -236,6 +257,9 @@ class VonNeumannLaw(_VonNeumannFields, Law):
     def grown(self, fresh: int, features: int, first: float) -> Self:
         return self._replace(exponent=bordered(self.exponent, fresh, np.log(first)), known=padded(self.known, fresh, 1))
 
+    def of(self, tasks: NDArray[np.int64]) -> Self:
+        return self._replace(exponent=among(self.exponent, tasks), known=np.zeros(len(tasks), np.uint8))
+
     def bring_up(self, pace: Any, inverse: Matrix) -> None:
         if pace.reads_all:
             exponential(self.exponent, inverse)
@@ -337,6 +361,14 @@ class PrecisionLaw(_PrecisionFields, Law):
     def grown(self, fresh: int, features: int, first: float) -> Self:
         since = self.since if features == self.features[0] else NEVER_INVERTED.copy()
         return self._replace(features=np.array([float(features)]), last=padded(self.last, fresh), since=since)
+
+    def of(self, tasks: NDArray[np.int64]) -> Self:
+        last = np.ascontiguousarray(self.last[:, tasks])
+        return self._replace(last=last, since=NEVER_INVERTED.copy())
+
+    def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
+        """Return the inverse of A of these tasks alone."""
+        return inverse_among(inverse, tasks)
 
     def untouched(self, first: float) -> float:
         return 1.0 / float(self.ridge)
@@ -442,6 +474,10 @@ class InverseRootLaw(_RidgeFields, Law):
 
     __slots__ = ()
 
+    def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
+        """Return the inverse of A of these tasks alone."""
+        return inverse_among(inverse, tasks)
+
     def untouched(self, first: float) -> float:
         return 1.0 / float(self.ridge)
 
@@ -498,6 +534,9 @@ class FixedLaw(_FixedFields, Law):
     """A⁻¹ <- ``target``, whatever the task vectors are."""
 
     __slots__ = ()
+
+    def of(self, tasks: NDArray[np.int64]) -> Self:
+        return self._replace(target=among(self.target, tasks))
 
 
 @when(revise, FixedLaw)

@@ -10,13 +10,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.generic import compiled, generic_noinline, noinline, when
 from coterie.numeric.core.records import begin, end, value
 from coterie.numeric.weights.dense import weights_of
 from coterie.numeric.weights.table import dot
 
-from .laws import FreeTrace, absorb, bordered, padded, revise, scale, update_row
+from .laws import FreeTrace, absorb, among, bordered, padded, revise, scale, update_row
 from .round import (
     Extent,
     FitTable,
@@ -89,6 +91,23 @@ class Relation(NamedTuple):
             first=first,
             gram=Gram(bordered(self.gram.products, fresh), padded(self.gram.sums, fresh)),
             move=Move(padded(self.move.column, fresh), padded(self.move.along, fresh), self.move.size),
+        )
+        made.law.bring_up(made.pace, made.inverse)
+        return made
+
+    def of(self, tasks: NDArray[np.int64]) -> Self:
+        """Return the relation of these tasks alone, in their order, as their own vectors have taught it.
+
+        What it adds up, A⁻¹, log A⁻¹ or A as the law has it, loses the rows and columns of the others, and stays
+        positive definite.
+        """
+        move = Move(self.move.column[tasks], self.move.along[tasks], self.move.size)
+        made = self._replace(
+            law=self.law.of(tasks),
+            start=self.start.of(tasks),
+            inverse=self.law.inverse_of(self.inverse, tasks),
+            gram=Gram(among(self.gram.products, tasks), self.gram.sums[tasks]),
+            move=move,
         )
         made.law.bring_up(made.pace, made.inverse)
         return made
@@ -166,6 +185,10 @@ class FromRound(NamedTuple):
         """Return this start: it knows nothing of tasks."""
         return self
 
+    def of(self, tasks: NDArray[np.int64]) -> Self:
+        """Return this start: it knows nothing of tasks."""
+        return self
+
 
 class WhenSettled(NamedTuple):
     """M is revised once the correlations of the task vectors change little from one checkpoint to the next.
@@ -192,6 +215,10 @@ class WhenSettled(NamedTuple):
         """Put the first checkpoint, which was after so many moves ``before``, to another number, unless it is over."""
         if self.moves[1] == before:  # each later one is at twice the moves of the one before, or more
             self.moves[1] = moves
+
+    def of(self, tasks: NDArray[np.int64]) -> Self:
+        """Return the start of these tasks alone, in their order."""
+        return self._replace(last=among(self.last, tasks))
 
 
 @generic_noinline
@@ -258,6 +285,9 @@ class Learned(_LearnedFields, Model):
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Learned:
         # not by fit_table, which goes over to another storage: all weights are kept, however many there are
         return self._replace(table=self.table.fit_rows(tasks).fit_features(features))
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Learned:
+        return self._replace(table=self.table.drop_rows(dropped))
 
     def make_room(self, i: int, entries: int) -> Learned:
         return self

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.generic import forward, generic, when
 
 Weights = NDArray[np.floating[Any]]
@@ -144,6 +145,10 @@ class Model(ABC):
         """Make room for so many groups, tasks and features; records may be ``dense``."""
 
     @abstractmethod
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
+        """Drop what is tasks' own, and the rows of groups that nobody is in any more; M is for the caller to change."""
+
+    @abstractmethod
     def make_room(self, i: int, entries: int) -> Self:
         """Make room for a record of so many entries at task i, after ``ready`` has found none."""
 
@@ -184,6 +189,9 @@ class Wrapper(Model):
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
         return self.map_models(lambda model: model.fit(fit_table, groups, tasks, features, dense))
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
+        return self.map_models(lambda model: model.drop_tasks(dropped, groups))
 
     def make_room(self, i: int, entries: int) -> Self:
         return self.map_models(lambda model: model.make_room(i, entries))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.arrays import Dropped, grown
 from coterie.numeric.core.generic import compiled, when
 
 from .round import Extent, FitTable, Weights, Wrapper, add, report, score, tick
@@ -29,6 +30,10 @@ class Signed(_SignedFields, Wrapper):
 
     def to_saved(self, extent: Extent) -> Signed:
         return self._replace(model=self.model.to_saved(extent), votes=self.votes[: extent.tasks])
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Signed:
+        dropped.move(self.votes)
+        return self._replace(model=self.model.drop_tasks(dropped, groups))
 
     def unseen_task_model(self, tasks: int, sharing: Any) -> Signed:
         return self._replace(model=self.model.unseen_task_model(tasks, sharing), votes=np.zeros(tasks))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.generic import generic, when
 from coterie.numeric.core.records import begin, end, value
 from coterie.numeric.weights.dense import FeatureMajor, weights_of
@@ -77,6 +78,9 @@ class Spread(_SpreadFields, Model):
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Spread:
         return self._replace(table=fit_table(self.table, tasks, features, dense))
+
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Spread:
+        return self._replace(table=self.table.drop_rows(dropped))
 
     def map_tables(self, change: Callable[[Any], Any]) -> Spread:
         """Change the table."""

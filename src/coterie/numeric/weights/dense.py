@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import roomy
+from coterie.numeric.core.arrays import Dropped, roomy
 from coterie.numeric.core.generic import compiled, generic_no_refcount, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import Csr, Dense, end, feature
@@ -53,6 +53,16 @@ class _DenseTable(_Fields, Table):
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
         """Return this table: every weight has a place."""
+        return self
+
+    def clear_rows(self, rows: NDArray[np.int64]) -> Self:
+        """Fill rows with zeros."""
+        self.entries()[rows] = 0
+        return self
+
+    def drop_rows(self, dropped: Dropped) -> Self:
+        """Drop rows, others taking their places; their memory is for the next ones."""
+        dropped.move(self.entries())
         return self
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.generic import no_refcount, when
 from coterie.numeric.core.records import Csr
 
@@ -45,6 +46,20 @@ class _HashedTable(_Fields, Table):
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
         """Return this table: every weight has a place."""
         return self
+
+    def clear_rows(self, rows: NDArray[np.int64]) -> Self:
+        """Refuse: rows share places, so that nobody can tell whose a weight is.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        raise ValueError("hashed weights cannot be dropped: tasks share their places")
+
+    def drop_rows(self, dropped: Dropped) -> Self:
+        """Refuse, as :meth:`clear_rows`."""
+        return self.clear_rows(dropped.rows)
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
         """Copy the fields: every place may be that of some row and feature."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arithmetic import trailing_zeros
-from coterie.numeric.core.arrays import aligned, grown
+from coterie.numeric.core.arrays import Dropped, aligned, grown
 from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, no_refcount_noinline, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import begin, end, feature
@@ -96,6 +96,22 @@ class _SparseTable(_Fields, Table):
         if GAPS * self.used[1] > self.used[0]:
             self._close_gaps()
         return self
+
+    def clear_rows(self, rows: NDArray[np.int64]) -> Self:
+        """Give the cells of rows back; the other rows move together when too many are nobody's."""
+        _release(self, rows)
+        if 2 * self.used[1] > self.used[0]:
+            return self._moved(0)
+        if GAPS * self.used[1] > self.used[0]:
+            self._close_gaps()
+        return self
+
+    def drop_rows(self, dropped: Dropped) -> Self:
+        """Give the cells of rows back, others taking their places."""
+        table = self.clear_rows(dropped.rows)
+        for array in (table.start, table.size, table.count):
+            dropped.move(array)
+        return table
 
     def _moved(self, need: int) -> Self:
         """Copy the rows to an arena that has room for so many cells more."""
@@ -399,7 +415,12 @@ def take(table: Any, order: Any) -> Any:
 
 @no_refcount
 def give(table: Any, bucket: Any, order: Any) -> None:
-    """Put a block of 2**order buckets on the list of free blocks of its size."""
+    """Put a block of 2**order buckets, filled with zeros, on the list of free blocks of its size.
+
+    What a row has left behind is in nobody's memory, nor in a file.
+    """
+    for place in range(_line(table) * bucket, _line(table) * (bucket + (np.int64(1) << order))):
+        table.features[place] = 0
     table.features[_line(table) * bucket] = table.free[order]
     table.free[order] = bucket
     table.used[1] += np.int64(4) << order
@@ -427,6 +448,15 @@ def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
             table.values[target] = table.values[source]
     if old_buckets > 0:
         give(table, old, np.int64(trailing_zeros(old_buckets)))
+
+
+@compiled
+def _release(table: Any, rows: Any) -> None:
+    """Let rows give back all of their cells."""
+    for row in rows:
+        if table.size[row] > 0:
+            give(table, table.start[row] >> 2, np.int64(trailing_zeros(np.int64(table.size[row]) >> 2)))
+        table.start[row], table.size[row], table.count[row] = 0, 0, 0
 
 
 @compiled

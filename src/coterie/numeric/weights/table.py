@@ -29,6 +29,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import begin, end, feature, value
@@ -67,6 +68,14 @@ class Table(ABC):
     @abstractmethod
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
         """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""
+
+    @abstractmethod
+    def clear_rows(self, rows: NDArray[np.int64]) -> Self:
+        """Drop the weights of these rows, whose memory others can have."""
+
+    @abstractmethod
+    def drop_rows(self, dropped: Dropped) -> Self:
+        """Drop rows, others taking their places."""
 
     @abstractmethod
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:

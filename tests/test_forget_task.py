@@ -1,0 +1,655 @@
+"""Tasks that are forgotten: their own part is gone, from memory and file, and nothing else is changed."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import re
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from sklearn.exceptions import NotFittedError
+
+import coterie as ct
+import terminal
+from coterie.index import Index
+from coterie.numeric.core.arrays import Dropped
+from reference import adalog, forgotten_tasks, perceptron
+from reference.sharing import AdaptiveSharing
+from slow import slow
+from streams import CASES, FORMS, ROTATED, RULES, linear_stream
+from test_saved import EXPECTED, FOLDER, records
+
+#: Rounds before which a task is forgotten, by its place; the last but one is the only one left in some groups.
+FORGOTTEN = {17: 1, 23: 4, 24: 0, 40: 1, 55: 2, 56: 3}
+
+
+def bytes_of(model):
+    """All that a model would keep in a file."""
+    data, arrays = model.__dump__()
+    return repr(data), {name: (array.shape, array.tobytes()) for name, array in arrays.items()}
+
+
+def saved(model, tmp_path):
+    model.save(tmp_path / "model.coterie")
+    return ct.load(tmp_path / "model.coterie")
+
+
+# -- equality with the definition --------------------------------------------------------------------------------------
+
+
+def reference_of(case, rule):
+    if case.relation.form == "columns":
+        return forgotten_tasks.Named(list(case.tasks), case.M, partial(perceptron.step, rule, 0.3))
+    return forgotten_tasks.Grouped(case.relation, partial(perceptron.step, rule, 0.3))
+
+
+def go(model, stream, case, form, tmp_path):
+    """Learn record by record, forgetting tasks on the way; the margins told, and the model, read from a file midway."""
+    X, told = FORMS[form](stream.X), []
+    for t, (y, i) in enumerate(zip(stream.y, stream.task, strict=True)):
+        if t in FORGOTTEN and case.tasks[FORGOTTEN[t]] in model.tasks_:
+            model.forget_task(case.tasks[FORGOTTEN[t]])
+            model = saved(model, tmp_path) if t == 24 else model
+        rounds = model.__stream_model__().learn_rounds(X[t : t + 1], [y], [case.tasks[i]], classes=[-1.0, 1.0])
+        told.append(rounds.margin[0])
+    return told, model
+
+
+def expected(reference, stream, case, average):
+    told = []
+    for t, (x, y, i) in enumerate(zip(stream.X, stream.y, stream.task, strict=True)):
+        if t in FORGOTTEN and case.tasks[FORGOTTEN[t]] in reference.tasks:
+            reference.forget(case.tasks[FORGOTTEN[t]])
+        told.append(reference.learn(x, y, case.tasks[i])[average])
+    return told
+
+
+FORGETTING = [each for each in ROTATED if each[1] != "hashed"]
+
+
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), FORGETTING)
+def test_a_stream_with_forgotten_tasks_is_the_literal_one(name, storage, form, rule, average, tmp_path):
+    case, stream = CASES[name], linear_stream(21, n=70, zeros=0.0 if form == "dense" else 0.4)
+    model = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage)
+    told, model = go(model, stream, case, form, tmp_path)
+    reference = reference_of(case, rule)
+    literal = expected(reference, stream, case, average)
+    np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
+    assert set(model.tasks_) == set(reference.tasks)
+    if form != "dictionaries":  # columns in the order of the reference's
+        weights = [(reference.mean if average else reference.vector)(task, 6) for task in model.tasks_]
+        np.testing.assert_allclose(model.coef_, weights, rtol=1e-9, atol=1e-9 * np.abs(weights).max())
+
+
+@pytest.mark.parametrize("members", ["shares", "cheap"])
+def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
+    stream = linear_stream(22, n=90)
+    learners = [adalog.AdaLog(adalog.share(s)) for s in ((1.0, 0.0) if members == "cheap" else (0.0, 1.0))]
+    if members == "cheap":
+        literal = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], f[0] + f[1]])
+    else:
+        learners += [adalog.AROW(adalog.share(s), rho) for rho, s in ((30.0, 0.5), (3.0, 1.0))]
+        literal = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], 2 * f[3]])
+    model, told, wanted = ct.AdaptiveSharingClassifier(members), [], []
+    for t, (x, y, i) in enumerate(zip(stream.X, stream.y, stream.task.tolist(), strict=True)):
+        if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
+            model.forget_task(FORGOTTEN[t])
+            model = saved(model, tmp_path) if t == 24 else model
+            literal.L_of.pop(FORGOTTEN[t], None)
+            for learner in learners:
+                forgotten_tasks.forget_row(learner, FORGOTTEN[t])
+        record = dict(enumerate(x))
+        wanted.append(literal.margin(record, i, t))
+        literal.learn(record, i, y, t)
+        told.append(model.__stream_model__().learn_rounds(x[None], [y], [i], classes=[-1.0, 1.0]).margin[0])
+    np.testing.assert_allclose(told, wanted, rtol=1e-8, atol=1e-10)
+
+
+# -- every kind of model ------------------------------------------------------------------------------------------------
+
+#: Models of the files of an earlier version, whose tasks are "fr/a", "fr/b" and "it/c", or numbers; the sentence with
+#: which those that cannot forget refuse.
+REFUSING = {
+    "hashed": "a model with storage='hashed' cannot forget a task: the weights of all tasks share their places",
+    "Forgetron": "cannot forget a task: what its support vectors have changed cannot be taken out",
+    "kernel-log-det": "cannot forget a task: what its support vectors have changed cannot be taken out",
+    "kernel-von-Neumann": "cannot forget a task: what its support vectors have changed cannot be taken out",
+    "kernel-primed": "cannot forget a task: what its support vectors have changed cannot be taken out",
+    "spaces": "tasks with feature spaces of their own cannot be forgotten",
+    "views": "records with several views have no tasks that could be forgotten",
+    "sharing-geometries": "a mixture cannot forget a task where the relation of one member names all its tasks",
+}
+QUICK = {
+    "AROW",
+    "asking-below-budget-window",
+    "classes",
+    "kernel-projection",
+    "kernel-shared-projection",
+    "p-norm-auto",
+    "perceptron-graph",
+    "perceptron-half-life",
+    "perceptron-hashed-mostly-zero",
+    "perceptron-log-det",
+    "perceptron-sparse-average",
+    "perceptron-tree-sparse",
+    "perceptron-tasks-of-all-kinds",
+    "second-order-primal",
+    "second-order-Gaussian",
+    "sharing",
+    "spaces-primal",
+}
+KINDS = [
+    name for name in EXPECTED if hasattr(ct.load(FOLDER / f"{name}.coterie"), "learn_one") and "nothing" not in name
+]
+
+
+def asked(model, form, X, task):
+    return np.asarray(getattr(model, "decision_function", model.predict)(X, task=task))
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in KINDS])
+def test_every_kind_of_model_forgets_or_refuses(name, tmp_path):
+    form, model = EXPECTED[name]["form"], ct.load(FOLDER / f"{name}.coterie")
+    kept, before = copy.deepcopy(model), bytes_of(model)
+    with pytest.raises(ValueError, match=r"task 'nobody at all' was never seen: the model knows|no tasks"):
+        model.forget_task("nobody at all")
+    task = 0 if "views" in name or not hasattr(model, "tasks_") else model.tasks_[0]
+    refused = next((sentence for part, sentence in REFUSING.items() if part in name), None)
+    if refused is not None:
+        with pytest.raises(ValueError, match=re.escape(refused)):
+            model.forget_task(task)
+        assert bytes_of(model) == before
+        return
+    model.forget_task(task)
+    assert bytes_of(kept) == before  # a copy is another model
+    named = model.tasks_ == kept.tasks_
+    assert named == (getattr(getattr(model, "relation", None), "form", None) == "columns" or "graph" in name)
+    assert_gone(model, kept, task, form, named)
+    assert_goes_on(model, saved(model, tmp_path), form)
+
+
+def assert_gone(model, kept, task, form, named):
+    """The task is as one that nobody has seen, the others are in their order but for the last."""
+    X = records(form, "asked").X
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if named:
+        assert not np.any(model.coef_[model.tasks_.index(task)])
+        return
+    order = list(kept.tasks_)
+    order[order.index(task)] = order[-1]
+    assert model.tasks_ == order[:-1]
+    relation = getattr(model, "relation", None)
+    if "column" in str(form) or getattr(relation, "form", "") == "learned":
+        return
+    fresh = "fr/new" if isinstance(task, str) and "/" in task else "somebody new"
+    names = any(isinstance(getattr(relation, name, None), dict) for name in ("groups", "parents"))
+    if getattr(model, "task_column", None) is None and isinstance(task, str) and not names:
+        np.testing.assert_array_equal(asked(model, form, X, [task] * n), asked(model, form, X, [fresh] * n))
+
+
+def assert_goes_on(model, again, form):
+    more = records(form, "more")
+    for each in (model, again):
+        each.partial_fit(more.X, more.y, **more.given)
+    assert json.dumps(bytes_of(model)[0]) == json.dumps(bytes_of(again)[0])
+    assert model.tasks_ == again.tasks_
+
+
+# -- at most so many tasks ----------------------------------------------------------------------------------------------
+
+#: Relations of nested groups, with tasks that share none, one or several of them.
+LEVELS = [name for name, case in CASES.items() if case.relation.form != "columns"]
+
+
+def literal_bound(reference, stream, case, most, average):
+    """The margins of a reference that forgets the task seen least recently, once the one that comes has joined."""
+    told, seen = [], []
+    for x, y, i in zip(stream.X, stream.y, stream.task, strict=True):
+        task = case.tasks[i]
+        if task not in reference.tasks:
+            reference.tasks.append(task)
+            if len(reference.tasks) > most:
+                reference.forget(seen.pop(0))
+        seen = [other for other in seen if other != task] + [task]
+        told.append(reference.learn(x, y, task)[average])
+    return told, seen
+
+
+@pytest.mark.parametrize("most", [1, 2, 4])
+@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_bound_forgets_the_task_seen_least_recently(name, average, most, tmp_path):
+    case, stream = CASES[name], linear_stream(31, n=60)
+    reference = reference_of(case, "perceptron")
+    literal, seen = literal_bound(reference, stream, case, most, average)
+    model = ct.MultitaskPerceptron(case.relation, average=average, storage="dense", max_tasks=most)
+    inner, told = model.__stream_model__(), []
+    told += inner.learn_rounds(stream.X[:40], stream.y[:40], stream.named(case.tasks)[:40]).margin.tolist()
+    model = saved(model, tmp_path)
+    told += (
+        model.__stream_model__()
+        .learn_rounds(stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:])
+        .margin.tolist()
+    )
+    np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
+    assert sorted(model.tasks_) == sorted(seen) == sorted(reference.tasks)
+    order = model.__stream_model__().recency.order
+    assert [model.tasks_[number] for number in order] == seen
+
+
+def cut(n, cuts):
+    """Slices of n records between these cuts."""
+    ends = [0, *sorted({c for c in cuts if 0 < c < n}), n]
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+RELATIONS = {
+    "half": ct.HalfUpdate(),
+    "share": ct.MeanRegularized(share=0.3),
+    "b": ct.MeanRegularized(b=3),
+    "clusters b": ct.Clusters({i: i % 3 for i in range(30)}, b=2),
+    "clusters": ct.Clusters({i: i % 3 for i in range(30)}, share=0.3),
+}
+LEARNERS = {
+    "perceptron": lambda relation, most: ct.MultitaskPerceptron(
+        relation, average=True, storage="dense", max_tasks=most
+    ),
+    "logistic": lambda relation, most: ct.MultitaskLogistic(relation, max_tasks=most),
+}
+
+
+@given(
+    learner=st.sampled_from(list(LEARNERS)),
+    relation=st.sampled_from(list(RELATIONS)),
+    most=st.integers(1, 13),
+    tasks=st.lists(st.integers(0, 29), min_size=2, max_size=80),
+    cuts=st.lists(st.integers(1, 79), max_size=6),
+)
+@example(learner="perceptron", relation="share", most=1, tasks=[0, 1, 0, 2, 2, 1], cuts=[])
+@example(learner="logistic", relation="half", most=12, tasks=[*range(30), *range(10, 30), 3, 4, *range(30)], cuts=[50])
+def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation, most, tasks, cuts):
+    n = len(tasks)
+    rng = np.random.default_rng(n)
+    X, y = rng.standard_normal((n, 3)), np.where(np.arange(n) % 2, 1, -1)
+    made = []
+    for pieces in (cut(n, range(n)), cut(n, cuts), cut(n, [])):
+        model = LEARNERS[learner](RELATIONS[relation], most)
+        for some in pieces:
+            model.partial_fit(X[some], y[some], tasks[some], classes=[-1, 1])
+        made.append(model)
+    one = made[0]
+    last = list(dict.fromkeys(reversed(tasks)))[:most]
+    assert sorted(one.tasks_) == sorted(last)
+    for other in made[1:]:
+        assert one.tasks_ == other.tasks_
+        assert one.coef_.tobytes() == other.coef_.tobytes()
+        assert one.__stream_model__().recency.order.tolist() == other.__stream_model__().recency.order.tolist()
+
+
+def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():
+    stream = linear_stream(32, n=200, n_tasks=12)
+    X, task = stream.X, stream.task
+    for make, y in (
+        (lambda: ct.AdaptiveSharingClassifier(max_tasks=5), stream.y),
+        (lambda: ct.OneVsRest(ct.MultitaskLogistic(max_tasks=5)), np.arange(200) % 3),
+        (lambda: ct.MultitaskRegressor(max_tasks=5), stream.y * 3),
+        (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3, step_norm=True), max_tasks=5), stream.y),
+    ):
+        made = []
+        for pieces in (cut(200, range(200)), cut(200, [33, 34, 120])):
+            model = make()
+            for some in pieces:
+                extra = {} if model.kind == "regressor" else {"classes": sorted(set(y.tolist()))}
+                model.partial_fit(X[some], y[some], task[some], **extra)
+            made.append(model)
+        assert made[0].tasks_ == made[1].tasks_
+        assert len(made[0].tasks_) == 5
+        np.testing.assert_array_equal(made[0].predict(X, task), made[1].predict(X, task))
+        np.testing.assert_array_equal(made[0].coef_, made[1].coef_)
+
+
+def test_dictionaries_one_by_one_are_bounded_too():
+    """Also by the calls that are prepared once a model has stayed the same for some time."""
+    rng, recent = np.random.default_rng(0), ct.MultitaskPerceptron(max_tasks=3)
+    seen = []
+    for t in range(1500):
+        task = int(rng.integers(3)) if t % 300 else 3 + t
+        seen = [*(other for other in seen if other != task), task][-3:]
+        recent.learn_one({"a": float(rng.standard_normal()), "one": 1.0}, bool(t % 2), task=task)
+        assert sorted(recent.tasks_) == sorted(seen)
+    assert recent.__stream_model__().fast is not None
+
+
+def test_a_bound_that_is_set_later_forgets_what_is_too_much():
+    stream = linear_stream(33, n=60)
+    model = ct.MultitaskLogistic().fit(stream.X, stream.y, task=stream.task)
+    assert len(model.tasks_) == 5
+    model.set_params(max_tasks=2).partial_fit(stream.X[:1], stream.y[:1], [7])
+    assert len(model.tasks_) == 2
+    assert 7 in model.tasks_
+    model.set_params(max_tasks=None).partial_fit(stream.X, stream.y, stream.task)
+    assert len(model.tasks_) == 6
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (lambda: ct.MultitaskLogistic(max_tasks=0), "max_tasks must be a whole number of 1 or more, or None, got 0"),
+        (
+            lambda: ct.MultitaskLogistic(max_tasks=True),
+            "max_tasks must be a whole number of 1 or more, or None, got True",
+        ),
+        (
+            lambda: ct.MultitaskLogistic(max_tasks=2.0),
+            "max_tasks must be a whole number of 1 or more, or None, got 2.0",
+        ),
+        (
+            lambda: ct.MultitaskPerceptron(ct.TaskGraph([(0, 1)]), max_tasks=3),
+            r"max_tasks cannot be given with TaskGraph\(.*\), which names all its tasks",
+        ),
+        (
+            lambda: ct.AdaptiveSharingClassifier(storage="hashed", max_tasks=3),
+            "a model with storage='hashed' cannot have max_tasks: the weights of all tasks share their places",
+        ),
+        (
+            lambda: ct.MultitaskAROW(covariance="full", max_tasks=3),
+            "max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
+        ),
+        (
+            lambda: ct.SelectiveSampling(ct.MultitaskLogistic(max_tasks=3)),
+            "max_tasks=3 cannot be had with selective sampling: leave one of them out",
+        ),
+    ],
+)
+def test_bounds_that_cannot_be_are_refused(model, message):
+    with pytest.raises(ValueError, match=message):
+        model().fit([[1.0], [-1.0]], ["a", "b"], task=[0, 1])
+
+
+def test_a_bound_refuses_late_labels_and_changes_nothing():
+    stream = linear_stream(34, n=30)
+    model = ct.MultitaskLogistic(max_tasks=2).fit(stream.X, stream.y, task=stream.task)
+    before = bytes_of(model)
+    with pytest.raises(ValueError, match="max_tasks=2 cannot be had with labels that come late: leave one of them out"):
+        ct.progressive_validation(model, stream.X, stream.y, task=stream.task, delay=3)
+    assert bytes_of(model) == before
+
+
+def test_a_file_whose_order_of_tasks_is_none_is_refused(tmp_path):
+    stream = linear_stream(35, n=30)
+    model = ct.MultitaskLogistic(max_tasks=3).fit(stream.X, stream.y, task=stream.task)
+    data, arrays = model.__dump__()
+    for wrong in ([0, 1, 1], [0, 1], [0, 1, 3], [0.0, 1.0, 2.0]):
+        with pytest.raises(ValueError, match="the file holds no order in which its 3 tasks were seen"):
+            ct.MultitaskLogistic(max_tasks=3).__restore__(data, {**arrays, "recency": np.array(wrong)})
+
+
+# -- what is in memory and in the file ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **options: ct.MultitaskPerceptron(average=True, **options),
+        lambda **options: ct.AdaptiveSharingClassifier(**options),
+        lambda **options: ct.MultitaskLogistic(ct.Hierarchy("/", share=(0.3, 0.3)), half_life=50, **options),
+    ],
+    ids=["perceptron", "sharing", "hierarchy"],
+)
+def test_neither_name_nor_weights_are_in_the_file(make, storage, tmp_path):
+    """A feature that the task alone has leaves no number behind that was not also of its groups."""
+    rng = np.random.default_rng(0)
+    tasks = ["fr/ann-the-forgotten", "it/bob", "it/eve", "fr/joe"]
+    X, task = rng.standard_normal((120, 40)), np.array(tasks)[rng.integers(4, size=120)]
+    model = make(storage=storage).fit(X, rng.choice([-1, 1], 120), task=task)
+    own = own_numbers(model, "fr/ann-the-forgotten")
+    assert own
+    model.forget_task("fr/ann-the-forgotten").save(tmp_path / "model.coterie")
+    held = (tmp_path / "model.coterie").read_bytes()
+    assert b"ann-the-forgotten" not in held
+    assert b"bob" in held
+    assert not [number for number in own if number.tobytes() in held]
+
+
+def own_numbers(model, task):
+    """The weights in the rows of a task, of all tables of all members."""
+    i, state = model.tasks_.index(task), model.state_
+    tables = [each.model for each in getattr(state, "members", [state])]
+    found = []
+    for each in tables:
+        while not hasattr(each, "tasks"):
+            each = each.model
+        if each.levels.own[i]:
+            found += [weight for weight in each.tasks.rows(len(state.tasks), state.features)[i] if weight]
+    return found
+
+
+@pytest.mark.parametrize("n_tasks", [3000, slow(100_000)])
+def test_memory_is_that_of_the_most_tasks_however_many_come(n_tasks):
+    """Tasks of ten records each come and go; the sparse rows of those that leave are used again."""
+    rng, each = np.random.default_rng(1), 10
+    n = n_tasks * each
+    task = np.clip(np.arange(n) // each + rng.integers(-20, 20, n), 0, n_tasks - 1)
+    X = sp.random_array((n, 200), density=0.03, rng=rng, format="csr")
+    y, memory = rng.choice([-1, 1], n), []
+    model = ct.MultitaskLogistic(storage="sparse", max_tasks=100)
+    for first in range(0, n, 3000):
+        some = slice(first, first + 3000)
+        model.partial_fit(X[some], y[some], task[some], classes=[-1, 1])
+        memory.append(model.memory_)
+    assert len(model.tasks_) == 100
+    assert max(memory[3:]) < 1.6 * memory[2]
+    free = ct.MultitaskLogistic(storage="sparse").fit(X[:30_000], y[:30_000], task=task[:30_000])
+    assert max(memory) < free.memory_ / 8
+
+
+def test_memory_falls_when_tasks_are_forgotten():
+    rng = np.random.default_rng(2)
+    X, task = sp.random_array((20_000, 500), density=0.02, rng=rng, format="csr"), np.repeat(np.arange(1000), 20)
+    model = ct.MultitaskPerceptron(storage="sparse").fit(X, rng.choice([-1, 1], 20_000), task=task)
+    before, weights = model.memory_, model.coef_[900:].copy()
+    model.forget_tasks(range(900))
+    assert model.memory_ < 0.25 * before
+    assert sorted(model.tasks_) == list(range(900, 1000))
+    np.testing.assert_array_equal(model.coef_[np.argsort(model.tasks_)], weights)
+
+
+# -- any order of events ------------------------------------------------------------------------------------------------
+
+
+class LearningAndForgetting(RuleBasedStateMachine):
+    """Learn, forget, save and load in any order: the model is the literal one all the while."""
+
+    def __init__(self):
+        super().__init__()
+        self.case = CASES["clusters b"]
+        self.rng = np.random.default_rng(5)
+        self.literal = reference_of(self.case, "perceptron")
+        self.model = ct.MultitaskPerceptron(self.case.relation, storage="sparse")
+        self.folder = tempfile.TemporaryDirectory()
+
+    def teardown(self):
+        self.folder.cleanup()
+
+    @rule(i=st.integers(0, 4), y=st.sampled_from([-1.0, 1.0]))
+    def learn(self, i, y):
+        x, task = self.rng.standard_normal(4), self.case.tasks[i]
+        told = self.model.__stream_model__().learn_rounds(x[None], [y], [task], classes=[-1.0, 1.0]).margin[0]
+        np.testing.assert_allclose(told, self.literal.learn(x, y, task)[0], rtol=1e-9, atol=1e-9)
+
+    @rule(i=st.integers(0, 4))
+    def forget(self, i):
+        task = self.case.tasks[i]
+        if task in self.literal.tasks:
+            self.model.forget_task(task)
+            self.literal.forget(task)
+        elif self.model.fitted:
+            with pytest.raises(ValueError, match="was never seen: the model knows"):
+                self.model.forget_task(task)
+
+    @rule()
+    def save_and_load(self):
+        self.model = saved(self.model, Path(self.folder.name))
+
+    @rule()
+    def copied(self):
+        self.model = copy.deepcopy(self.model)
+
+    @invariant()
+    def knows_the_same_tasks(self):
+        assert not self.model.fitted or set(self.model.tasks_) == set(self.literal.tasks)
+
+
+LearningAndForgetting.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
+TestLearningAndForgetting = LearningAndForgetting.TestCase
+
+
+@given(
+    labels=st.lists(st.one_of(st.integers(-400, 400), st.text(max_size=2)), unique=True, min_size=1, max_size=60),
+    picks=st.lists(st.integers(0, 10**6), max_size=30),
+    whole=st.booleans(),
+    asked=st.booleans(),
+)
+def test_an_index_forgets_labels_and_goes_on(labels, picks, whole, asked):
+    """Whole numbers in a compiled table, and other labels in a dictionary."""
+    if whole:
+        labels = [*range(1000, 1300), *(label for label in labels if isinstance(label, int))]
+    index, literal = Index(np.array(labels) if whole else labels), list(labels)
+    for pick in picks:
+        if not literal:
+            break
+        if asked:
+            assert index.numbers == {label: n for n, label in enumerate(literal)}
+        place = pick % len(literal)
+        label = literal[place]
+        index.drop(Dropped.of([place], len(literal)))
+        literal[place] = literal[-1]
+        literal.pop()
+        assert index.find([label]).tolist() == [-1]
+        if pick % 3 == 0:
+            index.add([label])
+            literal.append(label)
+    assert list(index.sequence) == literal == index.labels
+    assert index.numbers == {label: n for n, label in enumerate(literal)}
+    assert index.find(literal).tolist() == list(range(len(literal)))
+
+
+# -- questions, late labels, commands -----------------------------------------------------------------------------------
+
+
+def test_questions_about_a_task_are_forgotten_and_its_labels_still_count():
+    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.Always(), budget=6, window=100, per_task=2)
+    for t, who in enumerate(["ann", "ann", "ann", "bob", "bob", "eve"]):
+        wanted = model.wants_label({"a": t + 1.0}, task=who)
+        assert wanted == (t != 2)
+        model.learn_one({"a": t + 1.0}, t % 2 == 0, task=who)
+    model.forget_task("ann")
+    questions = model.questions_
+    assert questions.tasks.labels == ["eve", "bob"]
+    assert questions.limits.held[:2].tolist() == [1, 2]
+    assert questions.limits.ends[1] == 5
+    assert model.wants_label({"a": 9.0}, task="ann")  # one that was never seen has its own share
+    model.learn_one({"a": 9.0}, True, task="ann")
+    assert not model.wants_label({"a": 10.0}, task="ann")  # the budget of six is used up
+    for t in range(120):
+        model.wants_label({"a": 11.0 + t}, task="joe")
+    assert questions.limits.held.min() >= 0
+
+
+def test_predictions_that_wait_for_a_label_are_forgotten_with_their_task():
+    stream = linear_stream(41, n=60)
+    model = ct.AdaptiveSharingClassifier()
+    inner = model.__stream_model__()
+    inner.learn_rounds(stream.X, stream.y, stream.task, late=10)
+    waiting = inner.state.waiting
+    gone, last = model.tasks_[1], model.tasks_[-1]
+    assert (waiting.codes == 1).any()
+    model.forget_task(gone)
+    assert model.tasks_[1] == last
+    now = inner.state.waiting
+    np.testing.assert_array_equal(now.codes[waiting.codes == 1], -1)
+    np.testing.assert_array_equal(now.codes[waiting.codes == 4], 1)
+    assert not now.told[:, waiting.codes == 1].any()
+    np.testing.assert_array_equal(now.told[:, waiting.codes != 1], waiting.told[:, waiting.codes != 1])
+    inner.learn_rounds(stream.X[50:], stream.y[50:], stream.task[50:])  # the labels come, that task's as of a new one
+    assert set(model.tasks_) == set(range(5))
+
+
+def test_nothing_fitted_has_nothing_to_forget():
+    with pytest.raises(NotFittedError, match="is not fitted yet: call"):
+        ct.MultitaskLogistic().forget_task("ann")
+
+
+@pytest.fixture
+def clicks(tmp_path):
+    path = terminal.write_csv(tmp_path / "clicks.csv", terminal.rows())
+    terminal.run("learn", path, "--task", "user", "--label", "click", "-q", "--model", tmp_path / "m.coterie")
+    return tmp_path / "m.coterie"
+
+
+def test_a_command_forgets_tasks_of_a_saved_model(clicks, tmp_path):
+    before, tasks = clicks.read_bytes(), ct.load(clicks).tasks_
+    fewer = tmp_path / "fewer.coterie"
+    told = terminal.run("forget", clicks, "--task", tasks[0], "--task", tasks[2], "--output", fewer).stdout
+    assert told.startswith(f"Forgotten: {tasks[0]}, {tasks[2]}\n\nModel: {fewer} (")
+    assert "3 tasks" in told
+    assert clicks.read_bytes() == before
+    assert set(ct.load(fewer).tasks_) == set(tasks) - {tasks[0], tasks[2]}
+    assert terminal.run("forget", clicks, "--task", tasks[1], "--quiet").stdout == ""
+    assert tasks[1] not in ct.load(clicks).tasks_
+    told = terminal.run_json("forget", clicks, "--task", tasks[0])
+    assert told["forgotten"] == [tasks[0]]
+    assert told["tasks"] == 3
+
+
+def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path):
+    before, tasks = clicks.read_bytes(), ct.load(clicks).tasks_
+    told = terminal.refused("forget", clicks, "--task", tasks[0], "--task", "nobody")
+    assert "task 'nobody' was never seen: the model knows 5 tasks" in told
+    told = terminal.refused("forget", clicks, "--task", tasks[0], "--output", tmp_path / "no" / "m.coterie")
+    assert "there is no folder" in told
+    assert clicks.read_bytes() == before
+    ct.MultitaskKernelRidge().fit([[1.0], [2.0]], [1.0, 2.0]).save(tmp_path / "ridge.coterie")
+    told = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
+    assert "holds a batch model (MultitaskKernelRidge), which is fitted anew without the records of a task" in told
+
+
+def test_whole_numbers_are_named_as_they_are_printed(tmp_path):
+    ct.MultitaskLogistic().fit([[1.0], [-1.0]], [0, 1], task=[7, 8]).save(tmp_path / "m.coterie")
+    terminal.run("forget", tmp_path / "m.coterie", "--task", "7")
+    assert ct.load(tmp_path / "m.coterie").tasks_ == [8]
+
+
+def test_a_command_learns_with_a_bound(clicks, tmp_path):
+    path, model = tmp_path / "clicks.csv", tmp_path / "two.coterie"
+    terminal.run("learn", path, "--task", "user", "--label", "click", "-q", "--max-tasks", 2, "--model", model)
+    assert ct.load(model).max_tasks == 2
+    assert len(ct.load(model).tasks_) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--max-tasks", "0"), "--max-tasks must be"),
+        (("--max-tasks", "2", "--kernel", "gaussian"), "--max-tasks cannot be given with a kernel"),
+        (("--max-tasks", "2", "--storage", "hashed"), "--max-tasks cannot be given with the --storage 'hashed'"),
+        (("--max-tasks", "2", "--delay", "3"), "--max-tasks cannot be given with --delay"),
+        (
+            ("--max-tasks", "2", "--relation", "graph", "--graph", "g.csv"),
+            "--max-tasks cannot be given with the relation",
+        ),
+    ],
+)
+def test_a_command_refuses_bounds_that_cannot_be(more, message, clicks, tmp_path):
+    told = terminal.refused("learn", tmp_path / "clicks.csv", "--task", "user", "--label", "click", "-q", *more)
+    assert message in told
