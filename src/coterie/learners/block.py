@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.bindings import Stop, arrivals, mean_share
+from coterie.index import Index
 from coterie.learner import Margins, Round, form_for
 from coterie.numeric.core.records import cut, widths_of
 from coterie.numeric.primal.asking import EVERY, decide_all
@@ -214,6 +215,13 @@ class BoundLearner(BlockLearner):
     def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         sharing, given = self._bound.from_saved(self.relation, model.sharing, tasks)
         return model._replace(sharing=given), sharing
+
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+        return (self._first_model(self._bound.blank(self.relation), 1, dense),)
+
+    def _check(self, state: State) -> None:
+        state.model.sharing.check(self._bound.bounds(state))
+        super()._check(state)
 
     def _started(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         index, sharing, given = self._bound.start(self.relation, tasks, features, length)

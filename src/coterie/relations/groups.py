@@ -25,6 +25,16 @@ class GroupIndex:
         for task in self._unlike(tasks):
             self._number(relation.path(task))
 
+    @classmethod
+    def restored(cls, relation: LevelRelation, tasks: Sequence[Hashable], levels: Levels) -> GroupIndex:
+        """Number the groups of these tasks anew; ValueError if their levels were made of other groups."""
+        made, paths = cls(relation), levels.paths[: len(tasks)]
+        routes = [made._number(relation.path(task)) for task in made._unlike(tasks)]
+        numbers = np.array(routes, np.int64).reshape(len(routes), relation.depth)
+        if paths.shape != (len(tasks), relation.depth) or not (paths == numbers).all():
+            raise ValueError(f"the tasks are in other groups than {type(relation).__name__} has them in")
+        return made
+
     def __len__(self) -> int:
         return len(self.levels)
 
