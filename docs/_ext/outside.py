@@ -15,7 +15,14 @@ DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
 COPIES = {
     ROOT / name: DOCS / "project" / f"{Path(name).parent.name or Path(name).stem.lower()}.md"
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md", "src/coterie/datasets/README.md")
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "bench/README.md",
+        "src/coterie/datasets/README.md",
+    )
 }
 FOLDERS = {ROOT / "examples": DOCS / "gallery" / "index.rst", ROOT / "bench": COPIES[ROOT / "bench/README.md"]}
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)

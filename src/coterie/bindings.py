@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, LearningHypothesis
 from .index import Index
 from .numeric.core.arrays import Dropped
+from .numeric.core.checks import Bounds
 from .numeric.core.records import Rows, widths_of
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels
 from .numeric.primal.round import Extent, Model
+from .numeric.primal.spread import no_columns
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
 from .relations.learned import check_size, matrix_of
@@ -67,6 +69,9 @@ class Binding(Protocol):
     def warn_if_frozen(self, relation: Any, state: State) -> None:
         """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
 
+    def bounds(self, state: State) -> Bounds:
+        """Tell what the arrays of a model must have room for."""
+
 
 class Joined(Protocol):
     """A hypothesis and a relation that can be learned under it, as a learner has them."""
@@ -92,6 +97,9 @@ class ModelBinding(Binding, Protocol):
     def meet(self, learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
         """Make room for tasks that a block brings; gives those that compiled code counts as they come."""
 
+    def blank(self, learner: Joined, dense: bool) -> Model:
+        """Make a model of no task, of the kinds that a model of these parameters is of."""
+
     def ensure_capacity(self, state: State, i: int, entries: int) -> None:
         """Give what ``ready`` found missing for a record of task i: its column of M, or room for so many entries."""
 
@@ -115,6 +123,10 @@ class _Fixed:
     """A relation that is given."""
 
     @staticmethod
+    def bounds(state: State) -> Bounds:
+        return Bounds(len(state.tasks), 0, state.features, state.rounds)
+
+    @staticmethod
     def warn_if_frozen(relation: Any, state: State) -> None:
         """Do nothing: M does not change."""
 
@@ -130,6 +142,11 @@ class Nested(_Fixed):
     @staticmethod
     def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(relation.relation_matrix(state.tasks.labels, among))
+
+    @staticmethod
+    def bounds(state: State) -> Bounds:
+        K = len(state.tasks)
+        return Bounds(K, len(state.sharing), state.features, state.rounds, state.model.sharing.paths[:K])
 
 
 class Columnwise(_Fixed):
@@ -213,6 +230,11 @@ class ByLevels(Nested):
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, GroupIndex]:
         return model.with_sharing(model.sharing), GroupIndex.restored(learner.relation, tasks, model.sharing)
 
+    @staticmethod
+    def blank(learner: Joined, dense: bool) -> Model:
+        hypothesis: Hypothesis = learner.hypothesis
+        return hypothesis.by_levels(GroupIndex(learner.relation).empty(), 0, 0, 1, dense)
+
 
 def _fit_levels(learner: Joined, state: State, levels: Levels, new: Sequence[Hashable], features: int) -> None:
     """Put the model under levels that hold new tasks, and give it room for these and for so many features."""
@@ -273,11 +295,25 @@ class ByColumns(Columnwise):
 
     @staticmethod
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, Any]:
+        refuse_others(learner.relation, tasks)
         cache = column_cache(learner.relation.source())
         return model.with_sharing(cache.columns), cache
 
+    @staticmethod
+    def blank(learner: Joined, dense: bool) -> Model:
+        hypothesis: ColumnHypothesis = learner.hypothesis
+        return hypothesis.by_columns(no_columns(), 0, 1, dense)
 
-class ByLearning:
+
+class Learning:
+    """A relation that is learned, whatever it is bound to."""
+
+    @staticmethod
+    def bounds(state: State) -> Bounds:
+        return Bounds(len(state.tasks), 0, state.features, state.rounds)
+
+
+class ByLearning(Learning):
     """A relation that is learned from the weights, which are all kept."""
 
     @staticmethod
@@ -347,7 +383,13 @@ class ByLearning:
 
     @staticmethod
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, None]:
+        check_size(learner.relation, len(tasks))
         return model.with_sharing(model.sharing), None
+
+    @staticmethod
+    def blank(learner: Joined, dense: bool) -> Model:
+        hypothesis: LearningHypothesis = learner.hypothesis
+        return hypothesis.by_learning(learner.relation.blank(), 0, 1, dense)
 
 
 def mean_share(M: Matrix) -> Matrix:
@@ -365,6 +407,12 @@ def warn_if_outgrown(relation: Any, status: NDArray[np.int64]) -> None:
             RuntimeWarning,
             stacklevel=5,
         )
+
+
+def refuse_others(relation: Any, tasks: Sequence[Hashable]) -> None:
+    """Refuse tasks that are not those of a relation, each with its number: ValueError."""
+    if list(tasks) != list(relation.known_tasks):
+        raise ValueError(f"the tasks are not those of its {type(relation).__name__}")
 
 
 def refuse_unknown(relation: Any, known: Index, tasks: Sequence[Hashable]) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,16 +20,31 @@ from . import spec
 from .bindings import FORMS
 from .index import Index
 from .numeric.core.arrays import Dropped
+from .numeric.core.checks import MOST_FEATURES, MOST_ROUNDS, require
 from .numeric.core.records import Csr, take
 from .numeric.primal.asking import EVERY, renew, skip_rounds
 from .numeric.primal.calls import BoundCall, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
+from .numeric.primal.round import Extent
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
 from .numeric.weights.hashed import Hashed, HashedPairs
 from .state import State, holds
 
 Margins = NDArray[np.float64]
+
+#: Numbers in the document of a model file.
+Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]
+RoundCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROUNDS)]
+
+
+class _Saved(msgspec.Struct):
+    """What :meth:`Round.dump` notes beside the arrays."""
+
+    shape: dict[str, Any]
+    features: Features
+    dense: bool
+    rounds: RoundCount
 
 
 class Noted(NamedTuple):
@@ -165,6 +181,10 @@ class StreamLearner(Protocol):
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> Any:
         """Undo :meth:`dump`."""
 
+    def models(self, state: Any) -> int:
+        """The number of models of two classes that a state is of, each with a label of its own: one without."""
+        return 1
+
     def adopt(self, state: Any) -> None:
         """Refuse to go on with what a learner of other parameters has learned: ValueError, if that cannot be."""
         return
@@ -237,8 +257,21 @@ class Round(StreamLearner, ABC):
         ValueError
             If the data do not fit together.
         """
-        model, sharing = self._from_saved(rebuild(data["shape"], arrays), tasks)
-        return State(model, Index(tasks), sharing, data["features"], data["dense"], data["rounds"])
+        held, index = msgspec.convert(data, _Saved), Index(tasks)
+        require(len(index) == len(tasks), "a task is there twice")
+        model = rebuild(held.shape, arrays, *self._blank(index, held.features, held.dense))
+        model, sharing = self._from_saved(model, index.labels)
+        state = State(model, index, sharing, held.features, held.dense, held.rounds)
+        self._check(state)
+        return state
+
+    @abstractmethod
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+        """Models of no record as they would be saved, in each form that one of these parameters may have."""
+
+    def _check(self, state: State) -> None:
+        """Refuse a state that learning could not have come to, as far as that matters to memory: ValueError."""
+        state.model.check(self._bound.bounds(state))
 
     @abstractmethod
     def _to_saved(self, state: State) -> Any:
@@ -342,6 +375,9 @@ class Learner(Round):
     def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         made: tuple[Any, Any] = self._bound.from_saved(self, model, tasks)
         return made
+
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+        return (self._bound.blank(self, dense).to_saved(Extent(0, 0, 0, 1)),)
 
     def score(self, state: State, rows: Any, codes: NDArray[np.int64]) -> Margins:
         """Margins of records of known tasks: O(nnz · levels) each; nothing is written."""

@@ -16,19 +16,21 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import spec
 from .bindings import arrivals
 from .index import Index
-from .learner import Learner, Margins, StreamLearner
+from .learner import Features, Learner, Margins, RoundCount, StreamLearner
 from .numeric.core.arrays import Dropped, grown
+from .numeric.core.checks import require, require_shape, require_within
 from .numeric.core.records import Rows, widths_of
 from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.mixture import Layer, Losses, blend, combine, mix, weigh
 from .numeric.primal.stream import Moves
-from .numeric.trees import Arrays, below, flatten, numbered
+from .numeric.trees import Arrays, array_of, below, flatten, numbered
 from .numeric.weights.table import Weights
 from .state import LearnedState
 
@@ -77,6 +79,14 @@ class Waiting(NamedTuple):
 T = TypeVar("T", Losses, Layer, Waiting)
 
 NOBODY = Waiting(np.zeros((0, 0)), np.zeros(0, np.int64))
+
+
+class _Saved(msgspec.Struct):
+    """What :meth:`Mixture.dump` notes beside the arrays."""
+
+    members: list[dict[str, Any]]
+    features: Features
+    rounds: RoundCount
 
 
 @dataclass
@@ -418,24 +428,31 @@ class Mixture(StreamLearner):
         ValueError
             If the data do not fit together.
         """
-        kept = list(data["members"])
-        if len(kept) != len(self.learners):
-            raise ValueError(f"the file holds {len(kept)} members, and the parameters name {len(self.learners)}")
+        held = msgspec.convert(data, _Saved)
+        if len(held.members) != len(self.learners):
+            raise ValueError(
+                f"the file holds {len(held.members)} members, and the parameters name {len(self.learners)}"
+            )
         members = [
             learner.restore(each, below(arrays, f"members.{n}."), tasks)
-            for n, (learner, each) in enumerate(zip(self.learners, kept, strict=True))
+            for n, (learner, each) in enumerate(zip(self.learners, held.members, strict=True))
         ]
+        index, S = _same_tasks(members), len(self._experts)
+        require(all(member.features == held.features for member in members), "the members are of different widths")
+        losses = _rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
+        losses.check(S, len(index))
         layer, waiting = below(arrays, "layer."), below(arrays, "waiting.")
-        losses = _copied(Losses, below(arrays, "losses."))
-        return MixtureState(
-            *(members, Index(tasks), losses, _copied(Layer, layer) if layer else self._layer()),
-            *(data["features"], data["rounds"], _copied(Waiting, waiting) if waiting else NOBODY),
-        )
+        last = _rebuilt(self._layer(), layer) if layer else self._layer()
+        last.check(S)
+        late = _rebuilt(NOBODY, waiting) if waiting else NOBODY
+        require_shape("margins that wait", late.told, S if waiting else 0, len(late.codes))
+        require_within("tasks that wait", late.codes, 0, len(index) - 1)
+        return MixtureState(members, index, losses, last, held.features, held.rounds, late)
 
 
-def _copied(kind: type[T], arrays: Arrays) -> T:
-    """A named tuple of copies of the arrays of its fields."""
-    return kind(*(arrays[name].copy() for name in kind._fields))
+def _rebuilt(like: T, arrays: Arrays) -> T:
+    """A named tuple of the arrays of its fields, each of the same type as in another."""
+    return type(like)(*(array_of(arrays, name, each) for name, each in zip(like._fields, like, strict=True)))
 
 
 def _same_tasks(members: Sequence[LearnedState]) -> Index:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import math
 import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+import types
+import typing
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -49,6 +52,12 @@ _LONGEST_HEADER = 100_000_000
 
 #: Bytes with which a place to write is tried: a block of a disk.
 _TRIAL = 4096
+#: Arrays have few dimensions.
+MOST_DIMENSIONS = 8
+
+#: A refusal tells so much of what is wrong, in letters.
+MOST_TOLD = 500
+
 
 _ESTIMATORS: dict[str, type] = {}
 _DOCUMENT, _SPEC = "document", "spec"
@@ -117,10 +126,15 @@ def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> Non
 def load(path: str | PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote; going on equals never having stopped, bit for bit.
 
+    Whoever can write a file can give it a checksum that fits, so nothing in it is trusted: what is no state that a
+    model of its parameters could be in is refused before anything is computed with it (docs/model-file.md). O(its
+    bytes).
+
     Raises
     ------
     ValueError
-        If the file is no model, is truncated or altered, or is of a newer format; the message says which.
+        If the file is no model, is truncated or altered, is of a newer format, or holds what no model can be; the
+        message says which.
     FileNotFoundError
         If there is no such file.
 
@@ -141,13 +155,71 @@ def load(path: str | PathLike[str]) -> Any:
         raise ValueError(f"{path} has format {version}, and this version of coterie reads up to {VERSION}")
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
-    tensors = _filled(tensors)
-    described = msgspec.json.decode(tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata["spec"])
-    kind = spec.registered(_ESTIMATORS, described["class"])
+    with _refusing(path):
+        tensors = _filled(tensors)
+        text = tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata.get("spec", "")
+        described = msgspec.json.decode(text, type=_Described)
+        kind = spec.registered(_ESTIMATORS, described.name)
     if kind is None:
-        raise ValueError(f"{path} holds a {described['class']}, which this version of coterie does not know")
-    model = kind(**spec.from_json(described["parameters"]))
-    return model.__restore__(spec.from_json(msgspec.json.decode(tensors.pop(_DOCUMENT).tobytes())), tensors)
+        raise ValueError(f"{path} holds a {described.name}, which this version of coterie does not know")
+    with _refusing(path):
+        model = kind(**_fitting(kind, msgspec.convert(spec.from_json(described.parameters), dict[str, Any])))
+        document = tensors.pop(_DOCUMENT, np.zeros(0, np.uint8)).tobytes()
+        return model.__restore__(
+            msgspec.convert(spec.from_json(msgspec.json.decode(document)), dict[str, Any]), tensors
+        )
+
+
+class _Described(msgspec.Struct, rename={"name": "class"}):
+    """The class of a model and its parameters, as a file has them."""
+
+    name: str
+    parameters: Any
+
+
+def _fitting(kind: type, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a class; ValueError for one that is of another type than the constructor says it takes."""
+    hints = typing.get_type_hints(kind.__init__)  # type: ignore[misc]
+    for name, value in parameters.items():
+        if name not in hints or not _is_like(value, hints[name]):
+            raise ValueError(f"{name}={value!r} is no parameter of {kind.__name__}")
+    return parameters
+
+
+def _is_like(value: Any, hint: Any) -> bool:
+    """Tell whether a value is of a plain type; of a part or a kernel the estimator says itself what it can be."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_is_like(value, each) for each in typing.get_args(hint))
+    if hint is Hashable:
+        try:
+            hash(value)
+        except TypeError:
+            return False
+        return True
+    if origin in (Sequence, tuple):
+        return isinstance(value, (list, tuple))
+    plain = str if origin is typing.Literal else hint
+    return isinstance(value, _PLAIN[plain]) if plain in _PLAIN else True
+
+
+#: Types of parameters and the values that they stand for.
+_PLAIN: dict[Any, Any] = {str: str, int: (int, float), float: (int, float), bool: (int, float), type(None): type(None)}
+
+
+@contextlib.contextmanager
+def _refusing(path: str | PathLike[str]) -> Iterator[None]:
+    """Refuse a file of which something does not fit, in one sentence.
+
+    Everything that learning or predicting rests on is checked for what it is, and refused as ValueError. What remains
+    is data of another kind than any that was ever written, on which the code that reads them stumbles.
+    """
+    try:
+        yield
+    except (Exception, RecursionError) as error:
+        known = isinstance(error, (ValueError, msgspec.DecodeError))
+        reason = " ".join(str(error).split()) if known else f"{type(error).__name__}, {' '.join(str(error).split())}"
+        raise ValueError(f"{path} is not a model that this version can read: {reason[:MOST_TOLD]}") from None
 
 
 def _read(path: Path) -> tuple[dict[str, str], Arrays]:
@@ -160,6 +232,8 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in list(file.keys())}
     except SafetensorError as error:
         raise ValueError(f"{path} is not a whole coterie model: {error}") from None
+    except (TypeError, AttributeError, KeyError) as error:  # numbers that NumPy has no type for
+        raise ValueError(f"{path} is not a model that this version can read: {error}") from None
 
 
 def begins_as_model(path: str | PathLike[str]) -> bool:
@@ -220,14 +294,38 @@ def _bytes(array: NDArray[Any]) -> memoryview:
 
 
 def _filled(tensors: Arrays) -> Arrays:
-    """The arrays as they were before they were thinned."""
+    """The arrays as they were before they were thinned.
+
+    Raises
+    ------
+    ValueError
+        If what is left of one does not fit in its shape, or all of them in the memory of this machine.
+    """
     whole = {name: array for name, array in tensors.items() if "|" not in name}
+    taken = 0
     for name in (each.removesuffix("|shape") for each in tensors if each.endswith("|shape")):
-        values = tensors[f"{name}|values"]
-        array = np.zeros(tuple(tensors[f"{name}|shape"]), values.dtype)
-        array.reshape(-1)[tensors[f"{name}|at"]] = values
+        shape = [int(length) for length in tensors[f"{name}|shape"].reshape(-1)[:MOST_DIMENSIONS]]
+        at, values = (tensors.get(f"{name}|{part}", np.zeros((0, 0))) for part in ("at", "values"))
+        size = math.prod(shape)
+        if min(shape, default=0) < 0 or at.dtype.kind != "u" or not at.shape == values.shape == (len(at),):
+            raise ValueError(f"array {name!r} is not stored by entries other than zero")
+        taken += size * values.itemsize
+        if taken > _memory():
+            raise ValueError(f"array {name!r} of shape {tuple(shape)} has no room in the memory of this machine")
+        if len(at) and int(at.max()) >= size:
+            raise ValueError(f"array {name!r} has entries beyond its shape")
+        array = np.zeros(shape, values.dtype)
+        array.reshape(-1)[at] = values
         whole[name] = array
     return whole
+
+
+def _memory() -> float:
+    """The bytes of memory there are; no limit where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:

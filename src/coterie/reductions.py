@@ -10,14 +10,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from .index import Index
 from .learner import Margins, StreamLearner
 from .numeric.core.arrays import Dropped
+from .numeric.core.checks import require
 from .numeric.core.records import Rows
 from .numeric.primal.asking import EVERY
 from .numeric.primal.stream import Moves
@@ -25,6 +27,12 @@ from .numeric.trees import Arrays, below, numbered
 from .state import LearnedState
 
 Codes = NDArray[np.int64]
+
+
+class _Saved(msgspec.Struct):
+    """What :meth:`ManyLearners.dump` notes beside the arrays."""
+
+    classes: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
 
 
 @dataclass
@@ -197,14 +205,26 @@ class ManyLearners(StreamLearner):
         """The mean of the A⁻¹ of all classes, which are one where the relation is fixed."""
         return np.asarray(np.mean([self.learner.relation_matrix(each, among) for each in state.members], axis=0))
 
+    def models(self, state: ManyState) -> int:
+        """The number of classes."""
+        return len(state.members)
+
     def dump(self, state: ManyState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = zip(*(self.learner.dump(each) for each in state.all), strict=True)
         return {"classes": list(data)}, numbered("classes", arrays)
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> ManyState:
-        """Undo :meth:`dump`."""
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        held = msgspec.convert(data, _Saved).classes
         *members, spare = [
-            self.learner.restore(each, below(arrays, f"classes.{c}."), tasks) for c, each in enumerate(data["classes"])
+            self.learner.restore(each, below(arrays, f"classes.{c}."), tasks) for c, each in enumerate(held)
         ]
+        require(all(each.features == spare.features for each in members), "the classes are of different widths")
         return ManyState(members, spare)

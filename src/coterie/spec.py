@@ -34,7 +34,7 @@ from .settings import (
 
 __all__ = [
     "Choice", "Setting", "check_count", "check_not_negative", "check_positive", "choice", "choices", "field",
-    "fields_of", "from_json", "is_number", "model", "options_of", "part", "registered", "require_instance",
+    "fields_of", "from_json", "is_number", "labels_of", "model", "options_of", "part", "registered", "require_instance",
     "require_part", "settings_of", "to_json",
 ]  # fmt: skip
 
@@ -45,6 +45,9 @@ _PARTS: dict[str, type] = {}
 _RENAMED = {"Linear": "LinearWeights"}
 _MODELS: dict[str, type] = {}
 _CHOICES = "_coterie_choices"
+
+#: Data are nested so deep at most; mixtures of mixtures of wrapped parts come to a dozen.
+DEEPEST = 100
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -246,27 +249,49 @@ def to_json(value: object) -> Any:
     return _tagged(value)
 
 
-def from_json(data: Any) -> Any:
+def from_json(data: Any, deepest: int = DEEPEST) -> Any:
     """Undo :func:`to_json`; nothing in the data is ever executed.
 
     Raises
     ------
     ValueError
-        If the data name a part or a tag that this version does not know.
+        If the data name a part or a tag that this version does not know, or are nested deeper than ``deepest``.
     """
-    if isinstance(data, list):
-        return [from_json(item) for item in data]
-    if not isinstance(data, dict):
+    if not isinstance(data, (list, dict)):
         return data
+    if deepest == 0:
+        raise ValueError(f"JSON data are nested more than {DEEPEST} deep")
+    if isinstance(data, list):
+        return [from_json(item, deepest - 1) if isinstance(item, (list, dict)) else item for item in data]
     tag = next((key for key in data if key.startswith("$")), None)
     if tag not in _READERS:
         raise ValueError(f"unknown JSON tag {tag!r}: expected one of {', '.join(map(str, _READERS))}")
-    return _READERS[tag](data)
+    return _READERS[tag](data, lambda held: from_json(held, deepest - 1) if isinstance(held, (list, dict)) else held)
 
 
 def fields_of(value: Any) -> dict[str, Any]:
     """The fields of a part by name, in the order of its constructor."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+#: The types of labels, of records and of tasks, that files have a form for.
+LABELS = (str, bool, int, float, bytes, tuple, datetime.date)
+
+
+def labels_of(given: Any) -> list[Any]:
+    """A list of labels from a file as it is.
+
+    Raises
+    ------
+    ValueError
+        If it is no list, or holds what can be no label: one that is missing, a part, anything that cannot be hashed.
+    """
+    if not isinstance(given, list):
+        raise ValueError(f"{given!r} is no list of labels")
+    for label in given:
+        if not isinstance(label, LABELS) or label != label:
+            raise ValueError(f"{label!r} can be no label")
+    return given
 
 
 def _tagged(value: object) -> Any:
@@ -307,44 +332,49 @@ _WRITERS: list[tuple[type, Callable[[Any], Any]]] = [
 ]
 
 
-def _read_array(data: dict[str, Any]) -> np.ndarray[Any, Any]:
-    raw = base64.b64decode(data["$array"])
-    return np.frombuffer(raw, dtype=np.dtype(data["dtype"])).reshape(data["shape"]).copy()
+def _read_array(data: dict[str, Any], read: Reader) -> np.ndarray[Any, Any]:
+    dtype = np.dtype(data["dtype"])
+    if dtype.kind not in "biuf":
+        raise ValueError(f"an array of {dtype} is none of numbers")
+    return np.frombuffer(base64.b64decode(data["$array"]), dtype=dtype).reshape(data["shape"]).copy()
 
 
-def _read_objects(data: dict[str, Any]) -> np.ndarray[Any, Any]:
+def _read_objects(data: dict[str, Any], read: Reader) -> np.ndarray[Any, Any]:
     objects = np.empty(len(data["$list"]), dtype=object)
-    objects[:] = [from_json(item) for item in data["$list"]]
+    objects[:] = [read(item) for item in data["$list"]]
     return objects
 
 
-def _read_part(data: dict[str, Any]) -> Any:
+def _read_part(data: dict[str, Any], read: Reader) -> Any:
     name = _RENAMED.get(data["$part"], data["$part"])
     found = registered(_PARTS, name)
     if found is None:
         raise ValueError(f"unknown part {name!r}: this version knows {', '.join(sorted(_PARTS))}")
-    return found(**{key: from_json(value) for key, value in data["fields"].items()})
+    return found(**{key: read(value) for key, value in data["fields"].items()})
 
 
-def _read_model(data: dict[str, Any]) -> Any:
+def _read_model(data: dict[str, Any], read: Reader) -> Any:
     name = data["$model"]
     found = registered(_MODELS, name)
     if found is None:
         raise ValueError(f"unknown model {name!r}: this version knows {', '.join(sorted(_MODELS))}")
-    return found(**{key: from_json(value) for key, value in data["parameters"].items()})
+    return found(**{key: read(value) for key, value in data["parameters"].items()})
 
 
-_READERS: dict[str | None, Callable[[dict[str, Any]], Any]] = {
+#: Reads what is nested in tagged data.
+Reader = Callable[[Any], Any]
+
+_READERS: dict[str | None, Callable[[dict[str, Any], Reader], Any]] = {
     "$part": _read_part,
     "$model": _read_model,
     "$array": _read_array,
-    "$float": lambda data: float(data["$float"]),
-    "$tuple": lambda data: tuple(from_json(item) for item in data["$tuple"]),
+    "$float": lambda data, read: float(data["$float"]),
+    "$tuple": lambda data, read: tuple(read(item) for item in data["$tuple"]),
     "$list": _read_objects,
-    "$dict": lambda data: {from_json(key): from_json(value) for key, value in data["$dict"]},
-    "$bytes": lambda data: base64.b64decode(data["$bytes"]),
-    "$datetime": lambda data: datetime.datetime.fromisoformat(data["$datetime"]),
-    "$date": lambda data: datetime.date.fromisoformat(data["$date"]),
+    "$dict": lambda data, read: {read(key): read(value) for key, value in data["$dict"]},
+    "$bytes": lambda data, read: base64.b64decode(data["$bytes"]),
+    "$datetime": lambda data, read: datetime.datetime.fromisoformat(data["$datetime"]),
+    "$date": lambda data, read: datetime.date.fromisoformat(data["$date"]),
 }
 
 

@@ -17,6 +17,7 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import Input, InputOptions
 from coterie.kernels import Gaussian, Kernel, KernelLike, Precomputed, as_kernel
+from coterie.numeric.core.checks import require
 from coterie.numeric.core.points import Points, points
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, labels_of, square
@@ -69,6 +70,8 @@ class BatchEstimator(Parameters):
     _functions: ClassVar[type[Learned]] = Expansion
     #: Names of fitted attributes that a model file holds beside ``expansion_``.
     _saved: ClassVar[tuple[str, ...]] = ()
+    #: Those that are there for some parameters only.
+    _optional: ClassVar[tuple[str, ...]] = ("calibrated_", "objective_")
     _several_outputs: ClassVar[bool] = True
 
     kernel: KernelLike | None
@@ -274,15 +277,44 @@ class BatchEstimator(Parameters):
         return data | noted | described, arrays | more | coded
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
-        """Undo :meth:`__dump__`."""
+        """Undo :meth:`__dump__`.
+
+        Raises
+        ------
+        ValueError
+            If the data and the arrays are nothing that a model of these parameters can have learned.
+        """
+        kernel = self._kernel()
+        relation_of(self.relation)
         if data:
-            self.expansion_ = self._functions.restored(self._kernel(), self.relation, data, arrays)
-            self.__dict__.update({name: data["kept"][name] for name in self._saved if name in data["kept"]})
+            held = self._functions.restored(kernel, self.relation, data, arrays)
             self.input_ = Input()
-            self.input_.from_saved(data, arrays)
+            self.input_.restore_form(data, arrays, held.features)
+            kept = {name: data["kept"][name] for name in self._saved if name in data["kept"]}
+            for name, value in kept.items():
+                _check_kept(name, value, held.outputs)
+            missing = [name for name in self._saved if name not in kept and name not in self._optional]
+            require(not missing, f"{missing} is missing")
+            require(("labels" in data) == (self.kind == "classifier"), "labels are those of classifiers")
             if "labels" in data:
-                self.labels_ = Classes.restored(data, arrays)
+                self.labels_ = Classes.restored(data, arrays, held.outputs)
+            self.__dict__.update(kept)
+            self.expansion_ = held
         return self
+
+
+def _check_kept(name: str, value: Any, outputs: int) -> None:
+    """Refuse a fitted attribute that is no number, or not one an output where it should be: ValueError."""
+    if isinstance(value, np.ndarray):
+        require(value.ndim == 1 and value.dtype.kind in "if" and np.isfinite(value).all(), f"{name} holds no numbers")
+        fits = len(value) == outputs if name in _OF_OUTPUTS else len(value)
+        require(fits, f"{name} has {len(value)} numbers for {outputs} outputs")
+    else:
+        require(type(value) is int and value >= 0 and name == "n_iter_", f"{name} is {value!r}")
+
+
+#: Fitted attributes with a number for each output.
+_OF_OUTPUTS = ("intercept_", "center_", "duality_gap_")
 
 
 def check_gram(rows: tabular.Rows) -> None:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Annotated, Any, NamedTuple, Protocol, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.index import Index
 from coterie.kernels import Kernel
+from coterie.numeric.core.checks import (
+    MOST_FEATURES,
+    MOST_ROUNDS,
+    require,
+    require_finite,
+    require_shape,
+    require_within,
+)
 from coterie.numeric.core.points import Points, points
 from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.trees import array_of
 
 from .output_kernels import Relation, prior_rows
 from .products import by_tasks, gram_product, joint_product, quadratic
@@ -35,6 +46,14 @@ class Learned(Protocol):
     @property
     def tasks(self) -> Index:
         """The tasks learned from."""
+
+    @property
+    def features(self) -> int:
+        """The width of the records learned from."""
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs, or of tasks where every row held those of all."""
 
     @property
     def relation_matrix(self) -> Array:
@@ -89,6 +108,16 @@ class Expansion:
     C: Array
     M: Array
     flat: bool
+
+    @property
+    def features(self) -> int:
+        """The width of the rows."""
+        return int(self.points.features)
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs, or of tasks where every row held those of all."""
+        return int(self.C.shape[1])
 
     @property
     def has_shared_rows(self) -> bool:
@@ -167,10 +196,61 @@ class Expansion:
     def restored(
         cls, kernel: Kernel, relation: Relation | None, data: dict[str, Any], arrays: dict[str, Array]
     ) -> Expansion:
-        """Undo :meth:`dump`."""
-        held = {name.removeprefix("rows."): array for name, array in arrays.items() if name.startswith("rows.")}
-        rows = Csr(**held) if "starts" in held else Dense(**held)
-        made = points(rows, arrays["rounds"], int(data["features"]))
-        return cls(
-            kernel, relation, made, Index(data["tasks"]), arrays.get("codes"), arrays["C"], arrays["M"], data["flat"]
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        held, sparse = msgspec.convert(data, _Saved), "rows.starts" in arrays
+        like: Any = (
+            Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int64)) if sparse else Dense(np.zeros((0, 0)))
         )
+        rows = type(like)(*(_array(arrays, f"rows.{name}", each) for name, each in like._asdict().items()))
+        tasks = Index(spec.labels_of(held.tasks))
+        require(len(tasks) == len(held.tasks), "a task is there twice")
+        T, n = len(tasks), rows.n_records
+        _check_rows(rows, held.features)
+        C, M = _array(arrays, "C", np.zeros((0, 0))), _array(arrays, "M", np.zeros((0, 0)))
+        rounds = _array(arrays, "rounds", np.zeros(0, np.int64))
+        codes = _array(arrays, "codes", np.zeros(0, np.int64)) if "codes" in arrays else None
+        require(n >= 1, "there is no row")
+        require_shape("C", C, n, T if codes is None else None)
+        require(C.shape[1] >= 1 and (not held.flat or C.shape[1] == 1 or codes is None), f"C has {C.shape[1]} outputs")
+        require_shape("M", M, T, T)
+        require_shape("rounds", rounds, n)
+        require_within("rounds", rounds, 0, MOST_ROUNDS)
+        if codes is not None:
+            require_shape("codes", codes, n)
+            require_within("codes", codes, 0, T - 1)
+        for name, array in (("rows", rows.values), ("C", C), ("M", M)):
+            require_finite(name, array)
+        return cls(kernel, relation, points(rows, rounds, held.features), tasks, codes, C, M, held.flat)
+
+
+class _Saved(msgspec.Struct):
+    """What :meth:`Expansion.dump` notes beside the arrays."""
+
+    tasks: list[Any]
+    features: Annotated[int, msgspec.Meta(ge=1, le=MOST_FEATURES)]
+    flat: bool
+
+
+def _array(arrays: dict[str, Array], name: str, like: Array) -> Array:
+    """An array of a file by its name; numbers may be of single precision."""
+    given = arrays.get(name)
+    single = given is not None and like.dtype == np.float64 and given.dtype == np.float32
+    return array_of(arrays, name, like.astype(np.float32) if single else like)
+
+
+def _check_rows(rows: Csr | Dense, features: int) -> None:
+    """Refuse rows of another width, and rows whose entries lie elsewhere: ValueError."""
+    if rows.dense:
+        require_shape("rows", rows.values, None, features)
+        return
+    starts = rows.starts  # type: ignore[union-attr]
+    require(len(starts) and starts[0] == 0 and starts[-1] == len(rows.values), "the entries are not those of rows")
+    require((starts[1:] >= starts[:-1]).all(), "the entries of rows are not one behind another")
+    require_shape("features", rows.features, len(rows.values))  # type: ignore[union-attr]
+    require_within("features", rows.features, 0, features - 1)  # type: ignore[union-attr]

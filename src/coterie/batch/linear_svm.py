@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from coterie import persistence, spec
 from coterie.index import Index
 from coterie.kernels import Kernel
+from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.points import Points, as_matrix
 from coterie.relations.levels import LevelRelation
 from coterie.types import Labels, Records, Tasks
@@ -57,6 +58,16 @@ class SlotWeights:
     has_shared_rows: ClassVar[bool] = False
 
     @property
+    def features(self) -> int:
+        """The width of the records learned from."""
+        return int(self.W.shape[2])
+
+    @property
+    def outputs(self) -> int:
+        """The number of machines."""
+        return len(self.W)
+
+    @property
     def relation_matrix(self) -> Array:
         """The output kernel M of the tasks learned from."""
         return output_kernel(self.relation, self.tasks.labels)
@@ -87,8 +98,22 @@ class SlotWeights:
     def restored(
         cls, kernel: Kernel, relation: Relation | None, data: dict[str, Any], arrays: dict[str, Array]
     ) -> SlotWeights:
-        """Undo :meth:`dump`."""
-        return cls(relation, Index(data["tasks"]), arrays["W"])
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        held, W = spec.labels_of(data["tasks"]), arrays.get("W", np.zeros(0))
+        tasks = Index(held)
+        require(len(tasks) == len(held), "a task is there twice")
+        require(W.dtype in (np.float32, np.float64), f"W holds {W.dtype}")
+        slots = factor_of(relation, tasks.labels)[1]
+        require_shape("W", W, None, int(slots.max(initial=0)) + 1, None)
+        require(len(W) and W.shape[2], f"W has shape {W.shape}")
+        require_finite("W", W)
+        return cls(relation, tasks, W)
 
 
 @dataclass
@@ -288,7 +313,7 @@ class MultitaskLinearSVR(BatchEstimator):
     _functions = SlotWeights
     expansion_: SlotWeights
     n_iter_: int
-    _saved = ("n_iter_", "intercept_")
+    _saved = ("n_iter_",)
     _several_outputs = False
 
     @property

@@ -7,6 +7,7 @@ probability is the one that is predicted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie import spec
+from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.types import Labels
 
 Array = NDArray[Any]
@@ -133,10 +136,25 @@ class Classes:
         return {"labels": self.classes, "middle": self.middle}, arrays
 
     @classmethod
-    def restored(cls, data: dict[str, Any], arrays: dict[str, Array]) -> Classes:
-        """Undo :meth:`dump`."""
-        classes = data["labels"] if data["labels"].dtype != object else np.array(data["labels"].tolist())
-        return cls(classes, arrays.get("codes of classes"), data["middle"])
+    def restored(cls, data: dict[str, Any], arrays: dict[str, Array], outputs: int) -> Classes:
+        """Undo :meth:`dump` for functions of so many outputs.
+
+        Raises
+        ------
+        ValueError
+            If there is not one code a class, or not one number of each code an output.
+        """
+        classes, codes, middle = data["labels"], arrays.get("codes of classes"), data["middle"]
+        require(isinstance(classes, np.ndarray), "the classes are no array")
+        classes = classes if classes.dtype != object else np.array(spec.labels_of(classes.tolist()))
+        require_shape("classes", classes, outputs if codes is None else None)
+        require(type(middle) in (int, float) and math.isfinite(middle), f"the middle of outputs is {middle!r}")
+        if codes is not None:
+            require(codes.dtype in (np.float32, np.float64), f"codes of classes are {codes.dtype}")
+            require_shape("codes of classes", codes, len(classes), outputs)
+            require_finite("codes of classes", codes)
+            require(len(classes) >= 2 and (outputs > 1 or len(classes) == 2), f"{len(classes)} classes have one output")
+        return cls(classes, codes, middle)
 
 
 def plain(y: Labels) -> ArrayLike:

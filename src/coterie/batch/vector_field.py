@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import persistence, spec
 from coterie.inputs import tabular
 from coterie.inputs.input import Input, InputOptions
+from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, square
 from coterie.types import Labels, Records
@@ -322,11 +323,25 @@ class VectorFieldRidge(Parameters):
         return data, {name: self.__dict__[name] for name in names}
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:
-        """Undo :meth:`__dump__`."""
-        self.__dict__.update(arrays)
+        """Undo :meth:`__dump__`.
+
+        Raises
+        ------
+        ValueError
+            If the points and their coefficients do not fit together, or not the kernel.
+        """
+        kernel = self._kernel()
         if data:
+            X, C = (arrays.get(name, np.zeros(0)) for name in ("X_fit_", "dual_coef_"))
+            require(X.dtype == C.dtype == np.float64 and C.ndim in (1, 2), "a field has points and coefficients")
+            require_shape("X_fit_", X, len(C), None)
+            require(X.size and C.size, "a field has no points")
+            for name, array in (("X_fit_", X), ("dual_coef_", C)):
+                require_finite(name, array)
+            kernel.blocks(X[:1], X[:1], C.size // len(C))
             self.input_ = Input()
-            self.input_.from_saved({"kept": data, "view": None}, {})
+            self.input_.restore_form({"kept": data, "view": None}, {}, X.shape[1])
+            self.X_fit_, self.dual_coef_ = X, C
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -6,6 +6,7 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from coterie.numeric.core.hashing import feature_hash
@@ -34,6 +35,18 @@ _MOST_BITS = 30
 def _require(name: str, value: object, allowed: Sequence[object]) -> None:
     if value not in allowed:
         raise FieldError("{} is {value!r}; expected one of {all}", name, value=value, all=", ".join(map(repr, allowed)))
+
+
+class _State(msgspec.Struct, forbid_unknown_fields=True):
+    """What :meth:`Encoder.to_state` gives."""
+
+    columns: list[tuple[str, str]]
+    label: str | None
+    task: str | None
+    bits: int
+    constant: bool
+    scale: str
+    source: str
 
 
 class Encoder:
@@ -162,11 +175,19 @@ class Encoder:
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
-        """Build the encoder that `to_state` described, with what it had learned."""
-        encoder = cls(**{**spec, "columns": [(name, kind) for name, kind in spec["columns"]]})
+        """Build the encoder that `to_state` described, with what it had learned.
+
+        Raises
+        ------
+        ValueError
+            If it described none, or the moments are none of its columns.
+        """
+        encoder = cls(**msgspec.structs.asdict(msgspec.convert(spec, _State)))
         moments = np.array(arrays["moments"], dtype=np.float64)
         if moments.shape != encoder.moments.shape:
             raise ValueError(f"moments has the shape {moments.shape}; expected {encoder.moments.shape}")
+        if not np.isfinite(moments).all() or (moments[:, ::2] < 0).any():
+            raise ValueError("moments are not finite, or counts or squares among them negative")
         encoder.moments = moments
         return encoder
 

@@ -12,12 +12,16 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
+from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import below
-from coterie.views import HashedVocabulary, View, Vocabulary, view_from_json
+from coterie.views import HashedVocabulary, View, Vocabulary
+from coterie.views.vocabularies import vocabulary_from_json
 
 from . import tabular
 from .block import Block
@@ -384,14 +388,40 @@ class Input:
 
     def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
         """The state that a learner has kept in a file."""
-        return learner.restore(data["state"], arrays, data["tasks"])
+        return learner.restore(data["state"], arrays, spec.labels_of(data["tasks"]))
 
-    def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any = None) -> None:
-        """Undo :meth:`to_saved`."""
-        self.width, self.names = data["kept"].get("n_features_in_"), data["kept"].get("feature_names_in_")
-        self.vocabulary = None if data["view"] is None else view_from_json(data["view"])
+    def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
+        """Undo :meth:`to_saved`.
+
+        Raises
+        ------
+        ValueError
+            If the data are of records that the state has no room for, or not those of any.
+        """
+        self.restore_form(data, arrays, state.features)
+
+    def restore_form(self, data: Mapping[str, Any], arrays: Arrays, features: int) -> None:
+        """As :meth:`from_saved`, of a model with so many features."""
+        kept, view = msgspec.convert(data["kept"], dict[str, Any]), data.get("view")
+        self.width, self.names = kept.get("n_features_in_"), kept.get("feature_names_in_")
+        self.vocabulary = None if view is None else vocabulary_from_json(view)
         if "encoder" in data:
             self.encoder = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
+        self._require_room(features)
+
+    def _require_room(self, features: int) -> None:
+        """Refuse a form of records that are wider than so many features, or of other width than they: ValueError."""
+        if self.names is not None:
+            texts = isinstance(self.names, np.ndarray) and all(isinstance(name, str) for name in self.names.tolist())
+            require(texts and self.width == len(self.names), "the names of columns are not one a column")
+        if self.width is not None:
+            fits = type(self.width) is int and self.width == features
+            require(fits, f"records of {self.width!r} features do not fit")
+        named = None if self.vocabulary is None else len(self.vocabulary)
+        encoded = None if self.encoder is None else self.encoder.n_features
+        require((self.width, named, encoded) != (None, None, None), "nothing says how records are read")
+        most = max(named or 0, encoded or 0)
+        require(most <= features, f"records of {most} features do not fit")
 
 
 class all_or_nothing:  # noqa: N801 - used as a statement

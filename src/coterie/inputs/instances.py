@@ -8,6 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.checks import require
+
 from . import tabular
 from .block import Block
 from .input import Arrays, Input, InputOptions, Labels, Records, Undo
@@ -205,8 +207,24 @@ class InstancesInput:
         return self._rows.restore_state(learner, data, arrays)
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
-        """Undo :meth:`to_saved`."""
-        self._rows.from_saved(data, arrays)
+        """Undo :meth:`to_saved`.
+
+        Raises
+        ------
+        ValueError
+            If a feature is named that belongs to another task than the state has it in, or to none.
+        """
+        self._rows.from_saved(data, arrays, state)
+        named = self._rows.vocabulary
+        if named is not None:
+            tasks, names = state.tasks.labels, named.to_json().get("names", ())
+            require(len(names) == state.features, f"{len(names)} features have a name, of {state.features}")
+            require(
+                all(isinstance(name, tuple) and len(name) == 2 and name[0] in tasks for name in names),
+                "a feature has no task",
+            )
+            owner = self._owner(tasks, state.features)
+            require(np.array_equal(owner, state.model.owner), "a feature belongs to another task than its name says")
         self._learned(state)
 
 

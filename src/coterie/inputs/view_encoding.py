@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from coterie.numeric.core.records import Csr
@@ -42,6 +43,13 @@ class ViewColumns(NamedTuple):
         columns = [batch.column(name) for name in self.own]
         kind = pa.Table if hasattr(batch, "combine_chunks") else pa.RecordBatch
         return kind.from_arrays(columns, names=list(self.called))
+
+
+class _State(msgspec.Struct):
+    """What :meth:`ViewEncoder.to_state` gives."""
+
+    views: list[tuple[str, tuple[str, ...], tuple[str, ...], dict[str, Any]]]
+    label: str | None
 
 
 class ViewEncoder:
@@ -120,11 +128,16 @@ class ViewEncoder:
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ViewEncoder:
         """Build the encoder that `to_state` described, with what it had learned."""
+        state = msgspec.convert(spec, _State)
         parts = [
-            ViewColumns(name, tuple(own), Encoder.from_state(held, below(dict(arrays), f"{k}.")), tuple(called))
-            for k, (name, own, called, held) in enumerate(spec["views"])
+            ViewColumns(name, own, Encoder.from_state(held, below(dict(arrays), f"{k}.")), called)
+            for k, (name, own, called, held) in enumerate(state.views)
         ]
-        return cls(parts, label=spec["label"])
+        for each in parts:
+            kinds = [name for name, _ in each.encoder.columns]
+            if len(each.own) != len(each.called) or (kinds and list(each.called) != kinds):
+                raise ValueError(f"the columns of view {each.name!r} are not those of its encoder")
+        return cls(parts, label=state.label)
 
     def copy(self) -> ViewEncoder:
         """Another encoder with the same state, which learns on its own."""

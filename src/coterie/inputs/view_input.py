@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
 from coterie.numeric.views.forms import emptied, side_by_side
-from coterie.views import ViewRecords, Views, Vocabulary, view_from_json
+from coterie.views import ViewRecords, Views, Vocabulary
+from coterie.views.records import views_from_json
 
 from . import tabular
 from .block import Block
@@ -237,13 +239,24 @@ class ViewInput:
 
     def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
         """The state that a learner has kept in a file."""
-        return learner.restore(data["state"], arrays, view_from_json(data["view"]).names)
+        return learner.restore(data["state"], arrays, views_from_json(data["view"]).names)
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
-        """Undo :meth:`to_saved`."""
-        self.views = view_from_json(data["view"])
+        """Undo :meth:`to_saved`.
+
+        Raises
+        ------
+        ValueError
+            If the views are not those of the state, or an encoder's not these.
+        """
+        self.views = views_from_json(data["view"])
+        widths = tuple(self.views.widths)
+        require(widths == tuple(state.widths), f"the views are {widths} wide, and the model {tuple(state.widths)}")
         if "encoder" in data:
             self.encoder = ViewEncoder.from_state(data["encoder"], below(arrays, "encoder."))
+            encoded = self.encoder.views
+            same = (encoded.names, tuple(encoded.widths)) == (self.views.names, widths)
+            require(same, "the views of the encoder are not those of the model")
 
 
 def read_views(

@@ -11,10 +11,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bindings import NO_GROUPS, Binding, Columnwise, Nested, refuse_unknown, warn_if_outgrown
+from coterie.bindings import (
+    NO_GROUPS,
+    Binding,
+    Columnwise,
+    Learning,
+    Nested,
+    refuse_others,
+    refuse_unknown,
+    warn_if_outgrown,
+)
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.dual.expansion import Expansion
+from coterie.numeric.dual.expansion import SIZE, Expansion
 from coterie.numeric.dual.learned_dual import Taught
 from coterie.numeric.primal.asking import renew
 from coterie.numeric.primal.grouped import Levels
@@ -51,6 +60,12 @@ class PairBinding(Binding, Protocol):
     def from_saved(self, relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         """Undo :meth:`to_saved`: what the state keeps of the relation, and ``sharing``."""
 
+    def blank(self, relation: Any) -> Any:
+        """Give the ``sharing`` of no task as it would be saved, of the kinds that one of these parameters is of."""
+
+    def check_slots(self, model: Expansion, evicts: bool) -> None:
+        """Refuse a ``sharing`` for other support vectors than the model has: ValueError."""
+
     def with_room(self, model: Expansion, evicts: bool) -> Expansion:
         """Make room in the ``sharing`` for as many support vectors as the model has room for."""
 
@@ -85,6 +100,10 @@ class FixedPairBinding(PairBinding, Protocol):
 
 class _Fixed:
     """A relation that is given, which needs no care."""
+
+    @staticmethod
+    def check_slots(model: Expansion, evicts: bool) -> None:
+        """Accept any: nothing is kept of support vectors."""
 
     @staticmethod
     def with_room(model: Expansion, evicts: bool) -> Expansion:
@@ -134,6 +153,10 @@ class ByLevels(_Fixed, Nested):
     @staticmethod
     def from_saved(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
         return GroupIndex.restored(relation, tasks, sharing), sharing
+
+    @staticmethod
+    def blank(relation: Any) -> Levels:
+        return GroupIndex(relation).empty()
 
     @staticmethod
     def paths(sharing: Levels) -> Codes | None:
@@ -193,8 +216,13 @@ class ByColumns(_Fixed, Columnwise):
 
     @staticmethod
     def from_saved(relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+        refuse_others(relation, tasks)
         cache = column_cache(relation.source())
         return cache, cache.columns
+
+    @staticmethod
+    def blank(relation: Any) -> Any:
+        return no_columns()
 
     @staticmethod
     def paths(sharing: Any) -> Codes | None:
@@ -233,7 +261,7 @@ class ByColumns(_Fixed, Columnwise):
         return float(state.sharing.source.max_diagonal())
 
 
-class ByLearning:
+class ByLearning(Learning):
     """A relation that is learned from the support vectors of the tasks."""
 
     @staticmethod
@@ -300,7 +328,17 @@ class ByLearning:
 
     @staticmethod
     def from_saved(relation: Any, sharing: Taught, tasks: Sequence[Hashable]) -> tuple[None, Taught]:
+        check_size(relation, len(tasks))
         return None, sharing
+
+    @staticmethod
+    def blank(relation: Any) -> Taught:
+        return Taught.empty(relation.blank(), 0)
+
+    @staticmethod
+    def check_slots(model: Expansion, evicts: bool) -> None:
+        slots, n = len(model.support.tasks), int(model.support.counts[SIZE])
+        model.sharing.check_slots(slots, n, evicts)
 
     @staticmethod
     def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:

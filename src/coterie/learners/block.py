@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.bindings import Stop, arrivals, mean_share
+from coterie.index import Index
 from coterie.learner import Margins, Round, form_for
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import cut, widths_of
@@ -224,6 +225,13 @@ class BoundLearner(BlockLearner):
     @abstractmethod
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
         """The model without what is of dropped tasks and of groups that nobody is in any more."""
+
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+        return (self._first_model(self._bound.blank(self.relation), 1, dense),)
+
+    def _check(self, state: State) -> None:
+        state.model.sharing.check(self._bound.bounds(state))
+        super()._check(state)
 
     def _started(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         index, sharing, given = self._bound.start(self.relation, tasks, features, length)

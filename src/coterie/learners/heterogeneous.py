@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from coterie.hypotheses.heterogeneous import Heterogeneous
 from coterie.index import Index
 from coterie.learner import Margins
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import Bounds
 from coterie.numeric.core.records import Rows
 from coterie.numeric.dual.heterogeneous import Coupling, Instances, course_through, margin_of
 from coterie.numeric.primal.stream import Moves
@@ -36,6 +38,16 @@ class HeterogeneousLearner(BlockLearner):
         """The state before the first round: all tasks, and which of them each feature belongs to."""
         self.hypothesis.coupling(tasks)
         return State(self.hypothesis.start(owner), Index(tasks), None, len(owner), True)
+
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+        nothing = np.zeros(0, np.int64)
+        linear = self.hypothesis.kernels is None
+        forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if linear else ("dual",)
+        return [replace(self.hypothesis, solver=solver).start(nothing) for solver in forms]
+
+    def _check(self, state: State) -> None:
+        self.hypothesis.coupling(state.tasks.labels)
+        state.model.check(Bounds(len(state.tasks), 0, state.features, state.rounds))
 
     def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that there are no instances of: ValueError naming the first."""

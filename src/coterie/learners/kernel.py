@@ -108,6 +108,10 @@ class KernelLearner(BoundLearner):
         paths: Codes | None = self._bound.paths(sharing)
         return self.hypothesis.start(sharing, paths, features, dense)
 
+    def _check(self, state: State) -> None:
+        super()._check(state)
+        self._bound.check_slots(state.model, self.hypothesis.budget.size is not None)
+
     def _note_top(self, state: State) -> None:
         """Let a budget that uses it know max_i M_ii."""
         if self.hypothesis.budget.uses_diagonal:

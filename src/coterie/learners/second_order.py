@@ -8,13 +8,15 @@ weights are those of records learned one at a time.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.hypotheses.full import FullCovariance
+from coterie.index import Index
 from coterie.learner import Margins, known_and_unseen
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points
@@ -92,6 +94,11 @@ class SecondOrderLearner(FixedLearner):
         if not self.hypothesis.linear:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")
         return np.asarray(state.model.weights(self._shares(state), len(state.tasks), state.features))
+
+    def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
+        sharing = self._bound.blank(self.relation)
+        forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if self.hypothesis.linear else ("dual",)
+        return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
     # -- predictions --------------------------------------------------------------------------------------------------
 

@@ -106,29 +106,90 @@ def _parts(model: Any) -> tuple[type, dict[str, Any]]:
     return type(model), model.to_saved() if isinstance(model, Table) else model._asdict()
 
 
-def rebuild(shape: Any, arrays: Arrays, prefix: str = "") -> Any:
-    """Undo :func:`flatten`.
+def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
+    """Undo :func:`flatten` for a model that is made of the same kinds as another.
+
+    That settles which bodies compiled code has for it: the kinds of named tuples, but for tables that go over to
+    another storage, the types and dimensions of arrays, and the numbers that stand for choices. What numbers in arrays
+    may be is for the ``check`` of each kind.
+
+    Parameters
+    ----------
+    shape, arrays
+        What :func:`flatten` gave, or what somebody says that it gave; the arrays are the model's from now on.
+    *likes : named tuple
+        Models of no record, of the same parameters, as they would be saved: in each form that there is.
 
     Raises
     ------
     ValueError
-        If the shape names a kind of model, or the arrays lack one, that this version needs.
+        If the shape names a kind of model that this version does not know, or another than these, if an array is
+        missing or of another type, or if a table of weights has no arena.
     """
-    kind = kind_named(shape["kind"])
-    is_table = issubclass(kind, Table)
-    names = kind.saved_fields if is_table else kind._fields
-    held = {name: _field(shape["fields"], arrays, prefix, name) for name in names}
-    return kind.from_saved(held) if is_table else kind(**held)
+    named = shape.get("kind") if isinstance(shape, dict) else None
+    fields = shape.get("fields") if isinstance(shape, dict) else None
+    if not isinstance(named, str) or not isinstance(fields, dict):
+        raise ValueError(f"{prefix or 'the state'} is of no kind")
+    kind, likes = kind_named(named), tuple(like.table if isinstance(like, Part) else like for like in likes)
+    found = [like for like in likes if type(like) is kind or _may_become(type(like).__name__, named)]
+    if not found:
+        wanted = " or ".join(type(like).__name__ for like in likes)
+        raise ValueError(f"{prefix or 'the state'} is a {named}, and the parameters make it a {wanted}")
+    if issubclass(kind, Table):
+        known = kind.blank(found[0].values.dtype.str).to_saved()
+        return kind.from_saved({name: _field(fields, arrays, prefix, name, known[name]) for name in known})
+    known = found[0]._asdict()
+    return kind(**{name: _field(fields, arrays, prefix, name, known[name]) for name in kind._fields})
 
 
-def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str) -> Any:
-    if isinstance(fields.get(name), dict):
-        return rebuild(fields[name], arrays, f"{prefix}{name}.")
-    if name in fields:
-        return fields[name]
-    if prefix + name not in arrays:
-        raise ValueError(f"array {prefix + name!r} is missing")
-    return arrays[prefix + name].copy()
+#: Kinds that a model may be of whatever it was at first: storages that a table goes over to as it grows, and the
+#: weights by which views report, which is a parameter.
+_BECOMING = (
+    {"RowMajor", "Sparse", "Hashed"},
+    {"FeatureMajor", "Sparse", "Hashed"},
+    {"RowMajorPairs", "SparsePairs", "HashedPairs"},
+    {"Latest", "Mean"},
+)
+
+#: Fields of numbers that choose what compiled code does, or that its arrays have room for: as the parameters have them.
+_CHOICES = {"size", "seed", "power", "exponent", "lag", "p", "inner"}
+
+#: Weights and records may be of another precision than the parameters ask for by now; they are brought to that.
+_FLOATS = {np.dtype(np.float32), np.dtype(np.float64)}
+
+
+def _may_become(first: str, later: str) -> bool:
+    return any(first in kinds and later in kinds for kinds in _BECOMING)
+
+
+def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like: Any) -> Any:
+    """The value of a field, which is like another."""
+    path, held = prefix + name, fields.get(name)
+    if isinstance(like, tuple):
+        return rebuild(held, arrays, like, prefix=f"{path}.")
+    if isinstance(like, np.ndarray):
+        return _array(path, None if name in fields else arrays.get(path), like)
+    if like is None and held is None and name in fields:
+        return None
+    numeric = type(held) is int or (type(held) is float and type(like) is not int)
+    if not numeric or like is None or (name in _CHOICES and held != like):
+        raise ValueError(f"{path} is {held!r}, and the parameters make it {like!r}")
+    return held if type(held) is type(like) else float(held)  # type: ignore[arg-type]
+
+
+def array_of(arrays: Arrays, name: str, like: NDArray[Any]) -> NDArray[Any]:
+    """An array by its name, with the type and the dimensions of another: ValueError if there is none such."""
+    return _array(name, arrays.get(name), like)
+
+
+def _array(path: str, array: NDArray[Any] | None, like: NDArray[Any]) -> NDArray[Any]:
+    if array is None:
+        raise ValueError(f"array {path!r} is missing")
+    if array.ndim != like.ndim or {array.dtype, like.dtype} not in ({like.dtype}, _FLOATS):
+        raise ValueError(f"array {path!r} is of type {array.dtype} in {array.ndim} dimensions")
+    with np.errstate(over="ignore"):
+        held = array.astype(like.dtype, copy=False)
+    return held if held.flags.writeable and held.flags.c_contiguous else held.copy()
 
 
 def numbered(name: str, parts: Sequence[Arrays]) -> Arrays:

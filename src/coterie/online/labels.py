@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.evaluation.amounts import AmountTrace
 from coterie.evaluation.many import ManyClassTrace, SetTrace
 from coterie.evaluation.trace import Trace
@@ -67,6 +68,9 @@ class Labels(Protocol):
 
     def require_whole(self) -> None:
         """Refuse a stream that is over and had too few labels."""
+
+    def require_sound(self, models: int) -> None:
+        """Refuse labels from a file that no stream leads to, of so many models of two classes: ValueError."""
 
     def values(self, y: Any) -> NDArray[Any]:
         """The labels as learners take them, new ones noted; ValueError, nothing noted, for what can be none."""
@@ -187,6 +191,13 @@ class TwoLabels:
         """Refuse a stream that is over and had one label only."""
         if len(self.inside) < 2:
             raise ValueError(f"y must hold two classes, got one class only: {self.ordered[0]!r}")
+
+    def require_sound(self, models: int) -> None:
+        """Refuse labels from a file that are not one or two of different signs: ValueError."""
+        spec.labels_of(list(self.inside))
+        signs = list(self.inside.values())
+        if sorted(signs) not in ([-1.0], [1.0], [-1.0, 1.0]):
+            raise ValueError(f"the labels are {self.inside!r}, not two of different signs")
 
     def with_one(self, y: Hashable) -> TwoLabels:
         """These labels and one more; themselves where it is known."""
@@ -380,6 +391,12 @@ class ManyLabels:
         if len(self.inside) < 2:
             raise ValueError(f"y must hold two classes or more, got one class only: {self.ordered[0]!r}")
 
+    def require_sound(self, models: int) -> None:
+        """Refuse labels from a file that are not numbered in their order, or not one a model: ValueError."""
+        spec.labels_of(list(self.inside))
+        if list(self.inside.values()) != list(range(models)):
+            raise ValueError(f"{len(self.inside)} labels are not those of {models} models, in their order")
+
     def with_one(self, y: Hashable) -> ManyLabels:
         """These labels and one more; themselves where it is known."""
         if y in self.inside:
@@ -564,6 +581,12 @@ class LabelSets:
     def check(self, y: Any) -> None:
         """Refuse what can be no sets of labels."""
         self.array(y)
+
+    def require_sound(self, models: int) -> None:
+        """Refuse labels from a file that are not one a model, or some twice: ValueError."""
+        spec.labels_of(self.seen)
+        if len(set(self.seen)) != models or len(self.seen) != models:
+            raise ValueError(f"{len(self.seen)} labels are not those of {models} models")
 
     def require_whole(self) -> None:
         """Refuse a stream that is over and had no label at all."""
@@ -807,6 +830,16 @@ class Targets:
 
     def require_whole(self) -> None:
         """Any number of different labels will do."""
+
+    def require_sound(self, models: int) -> None:
+        """Refuse moments from a file that no numbers have: ValueError."""
+        if len(self.inside) != 3 or not all(type(each) in (int, float) for each in self.inside):
+            raise ValueError(f"the moments of numbers are {self.inside!r}")
+        count, mean, squares = self.inside
+        if not (0 <= count < math.inf and abs(mean) <= LARGEST_VALUE and 0 <= squares < math.inf):
+            raise ValueError(f"the moments of numbers are {self.inside!r}")
+        if squares > 0 and not count:
+            raise ValueError(f"the moments of numbers are {self.inside!r}")
 
     def values(self, y: Any) -> Floats:
         """The labels as numbers.

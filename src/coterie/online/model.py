@@ -676,14 +676,21 @@ class OnlineModel:
 
     @exclusive
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays) -> None:
-        """Undo :meth:`to_saved`."""
+        """Undo :meth:`to_saved`.
+
+        Raises
+        ------
+        ValueError
+            If the data and the arrays are nothing that a model of these parameters can have learned.
+        """
         if data:
             own = {name: array for name, array in arrays.items() if not name.startswith("encoder.") and name != RECENCY}
-            state = self.input.restore_state(self.learner, data, own)
+            state, labels = self.input.restore_state(self.learner, data, own), self.settings.labels(data["labels"])
+            labels.require_sound(self.learner.models(state))
             if self.recency is not None:
                 self.recency = Recency.restored(arrays.get(RECENCY, np.zeros(0)), len(state.tasks))
-            self.state, self.labels = state, self.settings.labels(data["labels"])
             self.input.from_saved(data, arrays, state)
+            self.state, self.labels = state, labels
 
 
 class FastLane:

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.index import Index, distinct_labels
 from coterie.numeric.core.arrays import Dropped, grown, roomy
+from coterie.numeric.core.checks import require, require_counts
 from coterie.numeric.primal.asking import Asker, Ever, Sliding, Unlimited
+from coterie.numeric.trees import array_of
 
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 
@@ -118,11 +121,22 @@ class Questions:
         return {"tasks": list(self.tasks.labels)}, {"clock": self.clock.copy(), **held}
 
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Undo :meth:`dump`."""
-        self.tasks = Index(data["tasks"])
-        self.clock = arrays["clock"].copy()
-        held = {name: arrays[name].copy() for name in self.limits._fields if name in arrays}
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If no questions lead to that.
+        """
+        tasks = spec.labels_of(data["tasks"])
+        self.tasks = Index(tasks)
+        require(len(self.tasks) == len(tasks), "a task is there twice among those asked about")
+        self.clock = array_of(arrays, "clock", self.clock)
+        require_counts("the clock of questions", self.clock, 1)
+        own = [name for name, like in self.limits._asdict().items() if isinstance(like, np.ndarray)]
+        held = {name: array_of(arrays, name, getattr(self.limits, name)) for name in own}
         self.limits = self.limits._replace(**held)
+        self.limits.check(len(self.tasks))
 
 
 def _make_room(limits: Any, tasks: int, rounds: int) -> Any:

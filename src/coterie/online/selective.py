@@ -26,6 +26,14 @@ from .questions import Budget, Questions
 Flags = NDArray[np.bool_]
 
 
+class _Saved(msgspec.Struct):
+    """What :meth:`SelectiveSampling.__dump__` gives."""
+
+    model: dict[str, Any]
+    questions: dict[str, Any]
+    open: tuple[str, bool] | None
+
+
 @persistence.register
 class SelectiveSampling(Parameters):
     """An online classifier that says which labels it wants, and learns from these alone.
@@ -287,11 +295,19 @@ class SelectiveSampling(Parameters):
         return {"model": model, "questions": questions, "open": self.__dict__.get("_open")}, held
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Undo :meth:`__dump__`."""
-        self.model.__restore__(data["model"], below(arrays, "model."))
-        self._questions().restore(data["questions"], below(arrays, "questions."))
-        if data["open"] is not None:
-            self._open = data["open"]
+        """Undo :meth:`__dump__`.
+
+        Raises
+        ------
+        ValueError
+            If the data and the arrays are nothing that a model of these parameters can have learned.
+        """
+        self.check()
+        held = msgspec.convert(data, _Saved)
+        self.model.__restore__(held.model, below(arrays, "model."))
+        self._questions().restore(held.questions, below(arrays, "questions."))
+        if held.open is not None:
+            self._open = held.open
         return self
 
     # -- inside ---------------------------------------------------------------------------------------------------

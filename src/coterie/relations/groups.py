@@ -27,13 +27,22 @@ class GroupIndex:
 
     @classmethod
     def restored(cls, relation: LevelRelation, tasks: Sequence[Hashable], levels: Levels) -> GroupIndex:
-        """The index of the groups that these tasks are in, by the numbers that their levels have."""
-        made = cls(relation)
-        some = made._unlike(tasks)
-        for task, row in zip(some, levels.paths[: len(some)].tolist(), strict=True):
+        """The index of the groups that these tasks are in, by the numbers that their levels have.
+
+        Raises
+        ------
+        ValueError
+            If the levels are of other groups than the relation has the tasks in.
+        """
+        made, paths = cls(relation), levels.paths[: len(tasks)]
+        some, most = made._unlike(tasks), len(levels.weight)
+        sound = paths.shape == (len(tasks), relation.depth) and not (relation.alike and (paths != paths[:1]).any())
+        for task, row in zip(some, paths[: len(some)].tolist() if sound else (), strict=sound):
             route = relation.path(task)
-            for level, number in enumerate(row[: len(route)]):
-                made.numbers[route[: level + 1]] = number
+            known = [made.numbers.setdefault(route[: n + 1], number) for n, number in enumerate(row[: len(route)])]
+            sound = sound and row == known + [-1] * (relation.depth - len(route)) and all(0 <= n < most for n in known)
+        if not sound or len({*made.numbers.values()}) < len(made.numbers):
+            raise ValueError(f"the tasks are in other groups than {type(relation).__name__} has them in")
         made.levels = [0] * (max(made.numbers.values(), default=-1) + 1)
         for route, number in made.numbers.items():
             made.levels[number] = len(route) - 1

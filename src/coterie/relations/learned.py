@@ -65,6 +65,10 @@ class LearnedRelation(ABC):
         tell_many(self, 0, len(tasks))
         return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))
 
+    def blank(self) -> compiled.Relation:
+        """The state of no task, of the kinds that every state of these parameters is of."""
+        return self.begin_at((), 1, compiled.FromRound.begin(1.0))
+
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
         """The state before the first round, with what decides when A is revised."""
         order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)

@@ -81,6 +81,11 @@ class Primed:
         state: compiled.Relation = self._inner.begin_at(tasks, features, self._start(len(tasks), length))
         return state
 
+    def blank(self) -> compiled.Relation:
+        """The state of no task, of the kinds that every state of these parameters is of."""
+        start = self._start(0, None) if isinstance(self.epoch, str) else compiled.FromRound.begin(1.0)
+        return LearnedRelation.begin_at(self._inner, (), 1, start)
+
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
         grown: compiled.Relation = self._inner.grow(state, tasks, features)

@@ -7,18 +7,20 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.budgets import Projectron
 from coterie.hypotheses.dual import Dual
 from coterie.index import Index
-from coterie.learner import Margins
+from coterie.learner import Margins, RoundCount
 from coterie.learners.kernel import KernelLearner
+from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
 from coterie.numeric.primal.rules import HingeStep
 from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays, below
+from coterie.numeric.trees import Arrays, array_of, below
 from coterie.numeric.views.forms import as_form, plain_rows
 from coterie.relations import Independent
 from coterie.rules import PassiveAggressive
@@ -51,6 +53,14 @@ class CueState:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return sum(member.nbytes for member in self.members) + self.weights.nbytes
+
+
+class _Saved(msgspec.Struct):
+    """What :meth:`CueLearner.dump` notes beside the arrays."""
+
+    members: list[dict[str, Any]]
+    dense: bool
+    rounds: RoundCount
 
 
 class CueLearner(ViewRound):
@@ -154,8 +164,15 @@ class CueLearner(ViewRound):
 
     def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> CueState:
         """Undo :meth:`dump`."""
-        learners = self._learners(names)
+        self.check(names)
+        learners, held = self._learners(names), msgspec.convert(data, _Saved)
+        require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(names)} views")
         members = [
-            learner.restore(data["members"][k], below(arrays, f"view{k}."), [0]) for k, learner in enumerate(learners)
+            learner.restore(own, below(arrays, f"view{k}."), [0])
+            for k, (learner, own) in enumerate(zip(learners, held.members, strict=True))
         ]
-        return CueState(learners, members, arrays["weights"].copy(), list(names), data["dense"], data["rounds"])
+        require(all(member.dense == held.dense for member in members), "views are kept in several forms")
+        weights = array_of(arrays, "weights", np.zeros(0))
+        require_shape("weights of views", weights, len(learners))
+        require_finite("weights of views", weights)
+        return CueState(learners, members, weights, list(names), held.dense, held.rounds)

@@ -12,12 +12,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
-from coterie.learner import Noted, StreamLearner
+from coterie.learner import Features, Noted, RoundCount, StreamLearner
+from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.points import Kernel
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.rules import HingeStep, MistakeStep
@@ -59,6 +61,15 @@ class ViewState:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return nbytes_of(self.model)
+
+
+class _Saved(msgspec.Struct):
+    """What :meth:`_NormLearner.dump` notes beside the arrays."""
+
+    shape: dict[str, Any]
+    widths: list[Features]
+    dense: bool
+    rounds: RoundCount
 
 
 class ViewMoves(NamedTuple):
@@ -203,6 +214,26 @@ class _NormLearner(ViewRound):
         held = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
         return held | {"rounds": state.rounds}, arrays
 
+    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> ViewState:
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        held = msgspec.convert(data, _Saved)
+        widths = tuple(held.widths)
+        require(len(widths) == len(names), f"{len(widths)} widths are given for {len(names)} views")
+        require(sum(widths) <= MOST_FEATURES, "the views have more features than there can be")
+        self.check(names)
+        narrow = [min(width, len(names)) for width in widths]  # whether there are more views than features counts
+        state: ViewState = self.init_views(names, narrow, held.dense)
+        state.model = rebuild(held.shape, arrays, state.model)
+        state.widths, state.rounds = widths, held.rounds
+        state.model.check(widths)
+        return state
+
 
 class ViewLearner(_NormLearner):
     """A norm over views, weights and a rule joined into one round.
@@ -268,11 +299,6 @@ class ViewLearner(_NormLearner):
     def weights(self, state: ViewState) -> list[NDArray[np.float64]]:
         """The weights that learn, view by view."""
         return list(state.model.store.by_view(state.model.potential, state.widths))
-
-    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> ViewState:
-        """Undo :meth:`dump`."""
-        model = rebuild(data["shape"], arrays)
-        return ViewState(model, list(names), tuple(data["widths"]), data["dense"], rounds=data["rounds"])
 
 
 class KernelViewLearner(_NormLearner):
@@ -383,11 +409,6 @@ class KernelViewLearner(_NormLearner):
             some = margins[first : first + size]
             dual.predict(state.model.potential, self._teller, supports.coefficients, supports.pasts, values, some)
         return margins
-
-    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> ViewState:
-        """Undo :meth:`dump`."""
-        model, kernels = rebuild(data["shape"], arrays), by_view(self.kernels, names)
-        return ViewState(model, list(names), tuple(data["widths"]), data["dense"], kernels, data["rounds"])
 
 
 def by_view(kernels: Any, names: Sequence[Hashable]) -> list[Any]:

@@ -6,12 +6,14 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.numeric.core.records import Csr
 
-from .vocabularies import HashedVocabulary, Vocabulary, concatenated
+from .vocabularies import Vocabulary, concatenated, vocabulary_from_json
 
 
 @dataclass(frozen=True)
@@ -137,15 +139,38 @@ class Views:
 
 def view_from_json(data: Mapping[str, Any]) -> Any:
     """The vocabulary, or the views, that gave these data."""
-    if "views" in data:
-        return _views_from_json(data)
-    return Vocabulary(data["names"]) if "names" in data else HashedVocabulary(data["bits"])
+    return views_from_json(data) if "views" in data else vocabulary_from_json(data)
 
 
-def _views_from_json(data: Mapping[str, Any]) -> Views:
-    words = [Vocabulary(names) for names in data["words"]]
-    words = words * len(data["views"]) if data["shared"] else words
-    return Views(data["views"], data["widths"], words or None)
+class _Saved(msgspec.Struct):
+    """What :meth:`Views.to_json` gives."""
+
+    views: list[Any]
+    widths: list[int]
+    words: list[list[str]]
+    shared: bool
+
+
+def views_from_json(data: Mapping[str, Any]) -> Views:
+    """The views that gave these data.
+
+    Raises
+    ------
+    ValueError
+        If none did: there is not one width a view, or not one name a feature.
+    """
+    held = msgspec.convert(data, _Saved)
+    spec.labels_of(held.views)
+    words = [Vocabulary(names) for names in held.words]
+    words = words * len(held.views) if held.shared else words
+    if len(held.widths) != len(held.views) or len(words) not in (0, len(held.views)):
+        raise ValueError(
+            f"{len(held.widths)} widths are given for {len(held.views)} views, and {len(words)} lists of names"
+        )
+    for names, width in zip(words, held.widths, strict=False):
+        if len(names) != width:
+            raise ValueError(f"{len(names)} features have a name, in a view of {width}")
+    return Views(held.views, held.widths, words or None)
 
 
 _NOTHING = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))

@@ -7,8 +7,9 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -115,6 +116,31 @@ class HashedVocabulary:
 
 
 View = Vocabulary | HashedVocabulary
+
+
+class _Named(msgspec.Struct, forbid_unknown_fields=True):
+    names: list[str | tuple[Any, ...]]
+
+
+class _Hashed(msgspec.Struct, forbid_unknown_fields=True):
+    bits: Annotated[int, msgspec.Meta(ge=1, le=40)]
+
+
+def vocabulary_from_json(data: Mapping[str, Any]) -> View:
+    """The vocabulary that gave these data.
+
+    Raises
+    ------
+    ValueError
+        If none did: a name is there twice, or no text.
+    """
+    if "names" not in data:
+        return HashedVocabulary(msgspec.convert(data, _Hashed).bits)
+    names = msgspec.convert(data, _Named).names
+    made = Vocabulary(names)  # type: ignore[arg-type]
+    if len(made) != len(names):
+        raise ValueError("the name of a feature is there twice")
+    return made
 
 
 def concatenated(parts: Sequence[Csr]) -> Csr:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from coterie.numeric.core.arrays import Dropped, resized
+from coterie.numeric.core.checks import Bounds, require, require_finite, require_rate, require_shape
 from coterie.numeric.core.generic import generic_no_refcount, no_refcount, noinline, when
 from coterie.numeric.core.randomness import uniform
 from coterie.numeric.primal.grouped import Levels
@@ -19,6 +20,11 @@ SPENT, MISTAKES, FACTOR, TOP = range(4)
 TINY = 1e-100
 
 
+def require_budget(support: Any, size: int) -> None:
+    """Refuse more support vectors than a budget holds: ValueError."""
+    require(support.counts[SIZE] <= size, f"{support.counts[SIZE]} support vectors are more than the budget of {size}")
+
+
 class Everything(NamedTuple):
     """All mistakes are kept."""
 
@@ -27,6 +33,9 @@ class Everything(NamedTuple):
     def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
         """Return this budget: it knows nothing of support vectors."""
         return self
+
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Accept any number of support vectors."""
 
 
 class RandomSlots(NamedTuple):
@@ -38,6 +47,10 @@ class RandomSlots(NamedTuple):
     def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
         """Return this budget: it knows nothing of support vectors."""
         return self
+
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Refuse more support vectors than there may be: ValueError."""
+        require_budget(support, self.size)
 
 
 class Queue(NamedTuple):
@@ -66,6 +79,10 @@ class Queue(NamedTuple):
         """Leave out room for more than so many support vectors."""
         return self._replace(later=self.later[:, :size])
 
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Refuse what no queue of these support vectors can be: ValueError."""
+        _check_queue(self, support, bounds)
+
 
 class PrintedQueue(NamedTuple):
     """The same with (3) as CC12 prints it."""
@@ -87,6 +104,23 @@ class PrintedQueue(NamedTuple):
     def to_saved(self, size: int, tasks: int) -> Self:
         """Leave out room for more than so many support vectors."""
         return self._replace(later=self.later[:, :size])
+
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Refuse what no queue of these support vectors can be: ValueError."""
+        _check_queue(self, support, bounds)
+
+
+def _check_queue(queue: Any, support: Any, bounds: Bounds) -> None:
+    """Refuse what no queue of these support vectors can be: ValueError."""
+    require_budget(support, queue.size)
+    require_shape("sums", queue.sums, 4)
+    require_finite("sums", queue.sums)
+    require_rate("the factor of all coefficients", float(queue.sums[FACTOR]))
+    require_shape("top", queue.top, 1)
+    require_finite("top", queue.top)
+    slots = len(support.tasks)
+    if slots:
+        require_shape("later", queue.later, 1 + bounds.paths.shape[1], slots)
 
 
 def _no_mistakes() -> tuple[Any, Any, Any]:

@@ -12,6 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, resized
+from coterie.numeric.core.checks import (
+    MOST_ROUNDS,
+    Bounds,
+    require,
+    require_counts,
+    require_finite,
+    require_shape,
+    require_within,
+)
 from coterie.numeric.core.generic import generic_no_refcount, no_refcount, when
 from coterie.numeric.core.points import Points
 from coterie.numeric.primal.grouped import Levels
@@ -52,6 +61,22 @@ class Support(NamedTuple):
         counts, groups = self.counts.copy(), np.ascontiguousarray(self.groups[:, slots])
         counts[SIZE] = len(slots)
         return type(self)(tasks, groups, self.births[slots], self.coefficients[slots], counts)
+
+    def check(self, bounds: Bounds) -> None:
+        """Refuse more support vectors than slots, and tasks or groups that are not there: ValueError."""
+        require_counts("counts", self.counts, 5)
+        slots, n = len(self.tasks), int(self.counts[SIZE])
+        require(n <= slots, f"{n} support vectors do not go into {slots} slots")
+        for name, array in (("births", self.births), ("coefficients", self.coefficients)):
+            require_shape(name, array, slots)
+        levels = bounds.paths.shape[1]
+        require_shape("groups", self.groups, levels, slots)
+        require_within("tasks of support vectors", self.tasks[:n], 0, bounds.tasks - 1)
+        require_within("births", self.births, 0, MOST_ROUNDS)
+        require_finite("coefficients", self.coefficients[:n])
+        if levels:
+            same = bounds.paths[self.tasks[:n]] == self.groups[:, :n].T
+            require(same.all(), "support vectors are in other groups than their tasks")
 
     def with_room(self, capacity: int) -> Self:
         """The same support vectors with exactly so many slots, never fewer than there are."""
@@ -105,6 +130,12 @@ class Expansion(NamedTuple):
         size = self.size
         memory = self.memory.to_saved(size, tasks) if isinstance(self.memory, SlotMemory) else self.memory
         return self._replace(support=self.support.to_saved(size), memory=memory, store=self.store.to_saved(size))
+
+    def check(self, bounds: Bounds) -> None:
+        """Refuse arrays that compiled code could be led out of, or that are no such state: ValueError."""
+        self.support.check(bounds)
+        self.memory.check(self.support, bounds)
+        self.store.check(len(self.support.tasks), bounds.features)
 
 
 @runtime_checkable

@@ -16,6 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import resized, roomy
+from coterie.numeric.core.checks import (
+    MOST_ROUNDS,
+    Bounds,
+    require,
+    require_counts,
+    require_finite,
+    require_shape,
+    require_within,
+)
 from coterie.numeric.core.generic import compiled
 from coterie.numeric.core.points import Kernel, Points, points
 from coterie.numeric.core.records import Dense
@@ -122,6 +131,17 @@ class Joined(NamedTuple):
         D = len(owner)
         return cls(np.eye(D), np.zeros(D), np.zeros(D), owner, np.zeros(1, np.int64))
 
+    def check(self, bounds: Bounds) -> None:
+        """Refuse arrays of other features, or that are not finite: ValueError."""
+        D = bounds.features
+        require_shape("P", self.P, D, D)
+        for name in ("w", "v", "owner"):
+            require_shape(name, getattr(self, name), D)
+        for name in ("P", "w", "v"):
+            require_finite(name, getattr(self, name))
+        require_within("owner", self.owner, 0, bounds.tasks - 1)
+        require_counts("count", self.count, 1)
+
     @property
     def solver(self) -> Literal["primal", "dual"]:
         """The form of the model, by its name."""
@@ -181,6 +201,25 @@ class Rounds(NamedTuple):
         (half, gamma, labels), (tasks, births) = np.zeros((3, 0)), np.zeros((2, 0), np.int64)
         rows, count = np.zeros((0, len(owner))), np.zeros(1, np.int64)
         return cls(np.zeros((0, 0)), half, gamma, labels, tasks, births, rows, owner, count)
+
+    def check(self, bounds: Bounds) -> None:
+        """Refuse more rounds than there is room for, of tasks or features that are not there: ValueError."""
+        require_counts("count", self.count, 1)
+        slots, n = len(self.labels), int(self.count[0])
+        require(n <= slots, f"{n} rounds do not go into {slots} slots")
+        require_shape("factor", self.factor, slots, slots)
+        require_shape("rows", self.rows, slots, bounds.features)
+        for name in ("half", "gamma", "tasks", "births"):
+            require_shape(name, getattr(self, name), slots)
+        for name, array in (("factor", self.factor[:n, :n]), ("rows", self.rows[:n])):
+            require_finite(name, array)
+        for name in ("half", "gamma", "labels"):
+            require_finite(name, getattr(self, name)[:n])
+        require((self.factor.diagonal()[:n] > 0).all(), "the factor is none of a positive definite matrix")
+        require_shape("owner", self.owner, bounds.features)
+        require_within("owner", self.owner, 0, bounds.tasks - 1)
+        require_within("tasks of rounds", self.tasks[:n], 0, bounds.tasks - 1)
+        require_within("births", self.births, 0, MOST_ROUNDS)
 
     @property
     def solver(self) -> Literal["primal", "dual"]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from coterie.numeric.core.arrays import resized
+from coterie.numeric.core.checks import Bounds, require, require_shape
 from coterie.numeric.core.generic import noinline, when
 from coterie.numeric.primal.asking import relation_in
 from coterie.numeric.primal.laws import absorb, scale, update_row
@@ -51,6 +52,19 @@ class Taught(NamedTuple):
         """Leave out room for more than so many support vectors."""
         among = self.among[:size, :size]
         return self._replace(columns=self.columns[:size], taken=self.taken[:size], among=among)
+
+    def check(self, bounds: Bounds) -> None:
+        """Refuse columns of other tasks, and kernel values between other slots: ValueError."""
+        slots = len(self.taken)
+        require_shape("columns of M", self.columns, slots, bounds.tasks)
+        require(self.among.shape in ((0, 0), (slots, slots)), f"kernel values between slots have {self.among.shape}")
+        self.relation.check(bounds.tasks)
+
+    def check_slots(self, slots: int, n: int, evicts: bool) -> None:
+        """Refuse other slots than those of support vectors, or such as hold none of the first ``n``: ValueError."""
+        require(len(self.taken) == slots, f"{len(self.taken)} columns of M are kept for {slots} slots")
+        require(not self.taken[n:].any(), "a slot without a support vector has a column of M")
+        require(len(self.among) == (slots if evicts else 0), "kernel values between slots do not go with the budget")
 
     def with_tasks(self, relation: Any, tasks: int) -> Self:
         """The same for so many tasks, with the state that the relation has for them."""

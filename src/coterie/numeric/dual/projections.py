@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, resized, roomy
+from coterie.numeric.core.checks import Bounds, require, require_rate, require_rows, require_shape, require_within
 from coterie.numeric.core.generic import generic, noinline, when
 from coterie.numeric.core.points import Kernel
 from coterie.numeric.primal.grouped import Levels
 
+from .eviction import require_budget
 from .expansion import (
     EVICTED,
     PROJECTED,
@@ -63,6 +65,10 @@ class Projected(NamedTuple):
         """The budget before the first mistake."""
         return cls(size, limit, *_no_inverse())
 
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Refuse an inverse of other slots: ValueError."""
+        _check_inverse(self, support)
+
     def with_room(self, capacity: int) -> Self:
         """The budget with room for so many support vectors."""
         inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
@@ -91,6 +97,10 @@ class Projectron(NamedTuple):
     def empty(cls, size: int, limit: float) -> Self:
         """The budget before the first mistake."""
         return cls(size, limit, *_no_inverse())
+
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Refuse an inverse of other slots: ValueError."""
+        _check_inverse(self, support)
 
     def with_room(self, capacity: int) -> Self:
         """The budget with room for so many support vectors."""
@@ -138,6 +148,23 @@ class SharedByGroups(NamedTuple):
             *(size, limit, *_no_inverse()),
             *(raw, none, none.copy(), np.zeros(1, np.int64), sums, scaled, np.zeros(0), none.copy()),
         )
+
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Refuse coefficients of other slots, tasks or groups: ValueError."""
+        _check_inverse(self, support)
+        slots, taken = len(support.tasks), int(self.taken[0]) if len(self.taken) == 1 else -1
+        groups, above = len(self.above), _above(bounds.paths)
+        require_shape("raw", self.raw, len(self.owner), slots)
+        require(0 <= taken <= len(self.owner), f"{taken} rows of coefficients are taken of {len(self.owner)}")
+        require_shape("sums", self.sums, groups, slots)
+        require_shape("scaled", self.scaled, groups, slots)
+        require_shape("squares", self.squares, slots)
+        require(not slots or np.array_equal(self.above, above), "the groups of coefficients are not those of tasks")
+        require(len(self.row) <= bounds.tasks, "there are coefficients of more tasks than there are")
+        require_within("row", self.row, -1, taken - 1)
+        owners = np.flatnonzero(self.row >= 0)
+        fits = len(owners) == taken and np.array_equal(self.owner[self.row[owners]], owners)
+        require(fits and len(np.unique(self.row[owners])) == taken, "rows of coefficients are not one a task")
 
     def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
         """The budget with room for so many support vectors and tasks, ``paths`` being the groups of each task."""
@@ -220,6 +247,13 @@ class SharedByTasks(NamedTuple):
         """The budget before the first mistake."""
         return cls(size, limit, *_no_inverse(), np.zeros((0, 0)))
 
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Refuse coefficients of other slots or tasks: ValueError."""
+        _check_inverse(self, support)
+        slots = len(support.tasks)
+        require_shape("beta", self.beta, bounds.tasks if slots else len(self.beta), slots)
+        require_rows("tasks", self.beta[: bounds.tasks], len(self.beta))
+
     def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
         """The budget with room for so many support vectors and tasks; there are no groups."""
         inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
@@ -236,6 +270,16 @@ class SharedByTasks(NamedTuple):
         beta = np.ascontiguousarray(self.beta[:, slots])
         beta[dropped.rows[dropped.rows < len(beta)]] = 0.0
         return self._replace(inverse=inverse, waiting=waiting, spare=spare, beta=beta)
+
+
+def _check_inverse(memory: Any, support: Any) -> None:
+    """Refuse more support vectors than the budget holds, and an inverse of other slots: ValueError."""
+    require_budget(support, memory.size)
+    slots = len(support.tasks)
+    require_rate("the limit of what projecting leaves", memory.limit)
+    require_shape("inverse", memory.inverse, slots, slots)
+    require_shape("waiting", memory.waiting, 2, slots)
+    require_shape("spare", memory.spare, 4, slots)
 
 
 def _no_inverse() -> tuple[Matrix, Matrix, Matrix]:

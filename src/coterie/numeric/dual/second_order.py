@@ -18,6 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, resized, roomy
+from coterie.numeric.core.checks import (
+    MOST_ROUNDS,
+    Bounds,
+    require,
+    require_counts,
+    require_finite,
+    require_shape,
+    require_within,
+)
 from coterie.numeric.core.generic import compiled
 from coterie.numeric.core.points import Kernel, Points, as_matrix
 from coterie.numeric.core.records import Rows
@@ -70,6 +79,17 @@ class FullPrimal(NamedTuple):
         """A model of no task and no record."""
         none, moments = np.zeros((0, features)), np.zeros((0, features, features))
         return cls(none, np.zeros((0, 0)), moments, none.copy(), np.zeros(1, np.int64), sharing)
+
+    def check(self, bounds: Bounds) -> None:
+        """Refuse arrays of other tasks or features, or that are not finite: ValueError."""
+        K, d = bounds.tasks, bounds.features
+        require_shape("W", self.W, K, d)
+        require_shape("P", self.P, K * d, K * d)
+        require_shape("moments", self.moments, K, d, d)
+        require_shape("sums", self.sums, K, d)
+        require_counts("count", self.count, 1)
+        for name in ("W", "P", "moments", "sums"):
+            require_finite(name, getattr(self, name))
 
     @property
     def solver(self) -> Literal["primal", "dual"]:
@@ -190,6 +210,23 @@ class Bordered(NamedTuple):
         (alpha, beta, labels, noise), (tasks, births) = np.zeros((4, 0)), np.zeros((2, 0), np.int64)
         count = np.zeros(1, np.int64)
         return cls(np.zeros((0, 0)), alpha, beta, labels, noise, tasks, births, count, sharing, store)
+
+    def check(self, bounds: Bounds) -> None:
+        """Refuse more support vectors than slots, of tasks that are not there, or not finite: ValueError."""
+        require_counts("count", self.count, 1)
+        slots, n = len(self.alpha), int(self.count[0])
+        require(n <= slots, f"{n} support vectors do not go into {slots} slots")
+        require_shape("factor", self.factor, slots, slots)
+        require_finite("factor", self.factor[:n, :n])
+        for name in ("alpha", "beta", "labels", "noise"):
+            require_shape(name, getattr(self, name), slots)
+            require_finite(name, getattr(self, name)[:n])
+        for name in ("tasks", "births"):
+            require_shape(name, getattr(self, name), slots)
+        require((self.noise[:n] > 0).all() and (self.factor.diagonal()[:n] > 0).all(), "the noise is not positive")
+        require_within("tasks of support vectors", self.tasks[:n], 0, bounds.tasks - 1)
+        require_within("births", self.births, 0, MOST_ROUNDS)
+        self.store.check(slots, bounds.features)
 
     @property
     def solver(self) -> Literal["primal", "dual"]:

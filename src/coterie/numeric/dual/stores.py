@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from coterie.numeric.core.arrays import resized
+from coterie.numeric.core.checks import require, require_shape, require_within
 from coterie.numeric.core.generic import compiled
 from coterie.numeric.core.points import Points, points
 from coterie.numeric.core.records import Csr, Dense, Rows
@@ -27,6 +28,12 @@ class DenseStore(NamedTuple):
     def empty(cls, features: int, dtype: str) -> Self:
         """Room for none."""
         return cls(np.zeros((0, features), dtype), np.zeros(0), np.zeros(0))
+
+    def check(self, slots: int, features: int) -> None:
+        """Refuse records of other slots or another width: ValueError."""
+        require_shape("records", self.values, slots, features)
+        require_shape("squares", self.squares, slots)
+        require_shape("lengths", self.lengths, slots)
 
     def with_room(self, capacity: int) -> Self:
         """The store with exactly so many slots."""
@@ -78,6 +85,18 @@ class SparseStore(NamedTuple):
         """Room for none."""
         entries = np.zeros(0, np.int32), np.zeros(1, np.int64)
         return cls(np.zeros(0, dtype), *entries, np.zeros(0), np.zeros(0), np.array([features]))
+
+    def check(self, slots: int, features: int) -> None:
+        """Refuse records of other slots or another width, and slots whose entries lie elsewhere: ValueError."""
+        require_shape("starts", self.starts, slots + 1)
+        require_shape("entries", self.entries, len(self.values))
+        require_shape("squares", self.squares, slots)
+        require_shape("lengths", self.lengths, slots)
+        require_shape("width", self.width, 1)
+        require(self.width[0] == features, f"records are {self.width[0]} wide, and the model {features}")
+        require_within("entries", self.entries, 0, features - 1)
+        ends = self.starts[0] == 0 and self.starts[-1] == len(self.values)
+        require(ends and (self.starts[1:] >= self.starts[:-1]).all(), "the entries of records are not one by one")
 
     def with_room(self, capacity: int) -> Self:
         """The store with exactly so many slots."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from coterie.numeric.core.checks import Bounds, require_rate
 from coterie.numeric.core.generic import no_refcount, when
 from coterie.numeric.core.records import begin, end, feature, value
 from coterie.numeric.weights.table import beside, claim, held, put
@@ -31,6 +32,11 @@ class Adaptive(_AdaptiveFields, LevelModel):
     """Pairs (w, Q) for every group and for every task."""
 
     __slots__ = ()
+
+    def check(self, bounds: Bounds) -> None:
+        super().check(bounds)
+        require_rate("step", self.step)
+        require_rate("start", self.start)
 
 
 @no_refcount

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from coterie.numeric.core.checks import Bounds, require_rate
 from coterie.numeric.core.generic import compiled, forward, generic, no_refcount, when
 from coterie.numeric.core.records import begin, end, feature, sqnorm, value
 from coterie.numeric.weights.table import beside, claim, held, locate, put
@@ -31,6 +32,10 @@ class Confident(_ConfidentFields, LevelModel):
     """Pairs (mean, gained precision) for every group and for every task; ``noise`` is relative to the record."""
 
     __slots__ = ()
+
+    def check(self, bounds: Bounds) -> None:
+        super().check(bounds)
+        require_rate("noise", self.noise)
 
 
 @no_refcount

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.numeric.core.checks import require, require_counts, require_shape, require_within
 from coterie.numeric.core.generic import compiled, forward, generic, when
 from coterie.numeric.core.randomness import uniform
 
@@ -183,6 +184,9 @@ class Unlimited(NamedTuple):
 
     most: int
 
+    def check(self, tasks: int) -> None:
+        """Accept any number of labels."""
+
 
 class Ever(NamedTuple):
     """At most ``total`` labels and ``each`` for a task; ``count[0]`` and ``held`` (K,) were asked for."""
@@ -191,6 +195,11 @@ class Ever(NamedTuple):
     each: int
     count: Any
     held: Any
+
+    def check(self, tasks: int) -> None:
+        """Refuse counts that are none of labels asked for: ValueError."""
+        require_counts("labels asked for", self.count, 1)
+        require_counts("labels asked for of tasks", self.held, len(self.held))
 
 
 class Sliding(NamedTuple):
@@ -207,6 +216,21 @@ class Sliding(NamedTuple):
     owners: Any
     ends: Any
     held: Any
+
+    def check(self, tasks: int) -> None:
+        """Refuse a ring that leads out of itself, and counts that are none of the labels in it: ValueError."""
+        room = len(self.rounds)
+        require_counts("rounds with a question", self.rounds, room)
+        require_shape("tasks of questions", self.owners, room)
+        require_counts("the ends of the ring of questions", self.ends, 2)
+        first, length = (int(end) for end in self.ends)
+        require(first < max(room, 1) and length <= room, f"{length} questions from {first} on do not go into {room}")
+        owners = self.owners[(first + np.arange(length)) % max(room, 1)]
+        require_within("tasks of questions", self.owners, 0, max(len(self.held) - 1, 0))
+        require(
+            np.array_equal(np.bincount(owners, minlength=len(self.held)), self.held),
+            "labels asked for of tasks are not those in the window",
+        )
 
 
 @generic

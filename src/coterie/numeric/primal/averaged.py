@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.checks import MOST_ROUNDS, Bounds, require_shape, require_within
 from coterie.numeric.core.generic import when
 from coterie.numeric.weights.table import second
 
@@ -46,6 +47,11 @@ class AveragedModel(_AveragedFields, Wrapper):
         total = self.model.summed_weights(self.twin, rounds, tasks, features)
         return np.asarray(total / max(rounds, 1.0))
 
+    def check(self, bounds: Bounds) -> None:
+        super().check(bounds)
+        require_shape("the clock of averages", self.clock, 1)
+        require_within("the clock of averages", self.clock, 0, MOST_ROUNDS)
+
 
 class Averaged(AveragedModel):
     """A model and a twin that have tables of their own."""
@@ -57,6 +63,10 @@ class Averaged(AveragedModel):
 
     def to_saved(self, extent: Extent) -> Averaged:
         return self._replace(model=self.model.to_saved(extent), twin=self.twin.to_saved(extent).without_sharing())
+
+    def check(self, bounds: Bounds) -> None:
+        super().check(bounds)
+        self.twin.check(bounds)
 
 
 class AveragedPairs(AveragedModel):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import Bounds, require_rate, require_shape
 from coterie.numeric.core.generic import compiled, forward, generic, when
 from coterie.numeric.weights.table import beside, claim, held, locate, multiply, prefetch_row, put, reserve, touch
 
@@ -57,6 +58,12 @@ class Faded(NamedTuple):
         """Name so many rows and features as the part to be saved."""
         return self._replace(table=self.table.part(rows, features))
 
+    def check(self, rows: int, features: int) -> None:
+        """Refuse a table that does not hold together, and a scale that no forgetting leads to: ValueError."""
+        self.table.check(rows, features)
+        require_shape("scale", self.scale, 1)
+        require_rate("scale", float(self.scale[0]), most=1.0)
+
 
 forward(Faded, locate, claim, reserve, beside, touch, prefetch_row)
 when(held, Faded)(lambda table, place: table.scale[0] * held(table.table, place))
@@ -84,6 +91,11 @@ class Forgetful(_ForgetfulFields, Wrapper):
             return table._replace(table=fit_table(table.table, rows, features, dense))
 
         return self._replace(model=self.model.fit(fit_faded, groups, tasks, features, dense))
+
+    def check(self, bounds: Bounds) -> None:
+        super().check(bounds)
+        require_rate("what is left of what is shared", self.shared, most=1.0)
+        require_rate("what is left of what is a task's own", self.own, most=1.0)
 
 
 @when(tick, Forgetful)

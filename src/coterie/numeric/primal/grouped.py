@@ -13,6 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import (
+    Bounds,
+    require,
+    require_finite,
+    require_rows,
+    require_shape,
+    require_within,
+)
 from coterie.numeric.core.generic import compiled, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.weights.table import axpy, dot, prefetch_row, reserve
@@ -54,6 +62,24 @@ class Levels(NamedTuple):
         """Leave out room for further groups and tasks."""
         of_tasks, of_groups = (each[:tasks] for each in self[:2]), (each[:groups] for each in self[2:])
         return Levels(*of_tasks, *of_groups)
+
+    def check(self, bounds: Bounds) -> None:
+        """Refuse paths to groups that are not there, members that are not those of the paths, and absurd clocks."""
+        K, G, depth = bounds.tasks, bounds.groups, self.paths.shape[1]
+        require_shape("paths", self.paths, len(self.own), depth)
+        require_shape("weight", self.weight, len(self.weight))
+        require_rows("paths", self.paths, K)
+        require_rows("weight", self.weight, G)
+        for array in (self.members, self.spent, self.since):
+            require_shape("what is kept of groups", array, len(self.weight))
+        paths = self.paths[:K]
+        require_within("paths", paths, -1, G - 1)
+        require(
+            (np.bincount(paths[paths >= 0], minlength=G) == self.members[:G]).all(), "members are not those of paths"
+        )
+        for array in (self.own, self.weight, self.spent):
+            require_finite("what tasks share", array)
+        require_within("since", self.since, 0, bounds.rounds)
 
 
 class Arrivals(NamedTuple):
@@ -163,6 +189,12 @@ class LevelModel(Model):
 
     def unseen_task_model(self, tasks: int, sharing: Levels) -> Self:
         return self.with_sharing(sharing)
+
+    def check(self, bounds: Bounds) -> None:
+        self.levels.check(bounds)
+        specific = np.flatnonzero(self.levels.own[: bounds.tasks])  # the others have no row that is looked at
+        self.groups.check(bounds.groups, bounds.features)
+        self.tasks.check(int(specific.max(initial=-1)) + 1, bounds.features)
 
     def weights(self, tasks: int, features: int) -> Weights:
         return self.summed_rows(tasks, features)

@@ -12,6 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import copy_matrix, symmetrise
+from coterie.numeric.core.checks import (
+    MOST_FEATURES,
+    require_counts,
+    require_finite,
+    require_rate,
+    require_shape,
+    require_within,
+)
 from coterie.numeric.core.generic import generic_noinline, noinline, when
 
 from .exponential import exponential, exponential_column, log_trace_exponential, outgrows
@@ -51,6 +59,9 @@ class Law:
 
     def bring_up(self, pace: Any, inverse: Matrix) -> None:
         """Bring A⁻¹ up to date with a law that has grown, where every move needs all of it."""
+
+    def check(self, tasks: int) -> None:
+        """Refuse numbers and arrays that are none of such a law for so many tasks: ValueError."""
 
 
 def bordered(M: Matrix, fresh: int, diagonal: float = 0.0) -> Matrix:
@@ -209,6 +220,9 @@ class LogDetLaw(_LogDetFields, Law):
 
     __slots__ = ()
 
+    def check(self, tasks: int) -> None:
+        require_rate("eta", self.eta)
+
 
 @when(revise, LogDetLaw)
 def _revise_logdet(law: Any, relation: Any) -> Any:
@@ -263,6 +277,13 @@ class VonNeumannLaw(_VonNeumannFields, Law):
     def bring_up(self, pace: Any, inverse: Matrix) -> None:
         if pace.reads_all:
             exponential(self.exponent, inverse)
+
+    def check(self, tasks: int) -> None:
+        require_rate("eta", self.eta)
+        require_shape("exponent", self.exponent, tasks, tasks)
+        require_finite("exponent", self.exponent)
+        require_shape("known", self.known, tasks)
+        require_within("known", self.known, 0, 1)
 
 
 @generic_noinline
@@ -336,6 +357,11 @@ class CovarianceLaw(_CovarianceFields, Law):
     def untouched(self, first: float) -> float:
         return float(self.ridge)
 
+    def check(self, tasks: int) -> None:
+        require_rate("ridge", self.ridge)
+        require_shape("features", self.features, 1)
+        require_within("features", self.features, 0, MOST_FEATURES)
+
 
 class _PrecisionFields(NamedTuple):
     ridge: float
@@ -372,6 +398,13 @@ class PrecisionLaw(_PrecisionFields, Law):
 
     def untouched(self, first: float) -> float:
         return 1.0 / float(self.ridge)
+
+    def check(self, tasks: int) -> None:
+        require_rate("ridge", self.ridge)
+        require_shape("features", self.features, 1)
+        require_within("features", self.features, 0, MOST_FEATURES)
+        require_shape("last", self.last, 2, tasks)
+        require_counts("since", self.since, 2)
 
 
 @noinline
@@ -460,7 +493,16 @@ class _RidgeFields(NamedTuple):
     ridge: float
 
 
-class RootLaw(_RidgeFields, Law):
+class _RidgeLaw(_RidgeFields, Law):
+    """A law of the square root of W'W, to which a ridge is added."""
+
+    __slots__ = ()
+
+    def check(self, tasks: int) -> None:
+        require_rate("ridge", self.ridge)
+
+
+class RootLaw(_RidgeLaw):
     """A⁻¹ <- (W'W)^(1/2) / tr + ridge I."""
 
     __slots__ = ()
@@ -469,7 +511,7 @@ class RootLaw(_RidgeFields, Law):
         return float(self.ridge)
 
 
-class InverseRootLaw(_RidgeFields, Law):
+class InverseRootLaw(_RidgeLaw):
     """A <- (W'W)^(1/2) / tr + ridge I."""
 
     __slots__ = ()
@@ -537,6 +579,10 @@ class FixedLaw(_FixedFields, Law):
 
     def of(self, tasks: NDArray[np.int64]) -> Self:
         return self._replace(target=among(self.target, tasks))
+
+    def check(self, tasks: int) -> None:
+        require_shape("target", self.target, tasks, tasks)
+        require_finite("target", self.target)
 
 
 @when(revise, FixedLaw)

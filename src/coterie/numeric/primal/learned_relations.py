@@ -13,9 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import (
+    Bounds,
+    require,
+    require_counts,
+    require_finite,
+    require_rate,
+    require_shape,
+    require_within,
+)
 from coterie.numeric.core.generic import compiled, generic_noinline, noinline, when
 from coterie.numeric.core.records import begin, end, value
-from coterie.numeric.weights.dense import weights_of
+from coterie.numeric.weights.dense import FeatureMajor, weights_of
 from coterie.numeric.weights.table import dot
 
 from .laws import FreeTrace, absorb, among, bordered, padded, revise, scale, update_row
@@ -112,6 +121,23 @@ class Relation(NamedTuple):
         made.law.bring_up(made.pace, made.inverse)
         return made
 
+    def check(self, tasks: int) -> None:
+        """Refuse matrices that are not of so many tasks or, while M is revised, not finite: ValueError."""
+        for name, matrix in (("inverse", self.inverse), ("products", self.gram.products)):
+            require_shape(name, matrix, tasks, tasks)
+        for name, vector in (("sums", self.gram.sums), ("column", self.move.column), ("along", self.move.along)):
+            require_shape(name, vector, tasks)
+        require_shape("size", self.move.size, 2)
+        require_counts("status", self.status, 3)
+        require_within("status", self.status[:1], 0, 2)
+        require_finite("inverse", self.inverse)
+        if self.status[0] == 0:
+            require_finite("products", self.gram.products)
+            require_finite("sums", self.gram.sums)
+        require_rate("the number of tasks at the start", self.first)
+        self.law.check(tasks)
+        self.start.check(tasks)
+
 
 @noinline  # whatever the records, the rule and the weights are
 def learn_relation(relation: Any) -> None:
@@ -189,6 +215,11 @@ class FromRound(NamedTuple):
         """Return this start: it knows nothing of tasks."""
         return self
 
+    def check(self, tasks: int) -> None:
+        """Refuse a clock that never ran: ValueError."""
+        require_counts("the clock of the relation", self.clock, 1)
+        require(np.isfinite(self.first), f"the first round is {self.first!r}")
+
 
 class WhenSettled(NamedTuple):
     """M is revised once the correlations of the task vectors change little from one checkpoint to the next.
@@ -219,6 +250,13 @@ class WhenSettled(NamedTuple):
     def of(self, tasks: NDArray[np.int64]) -> Self:
         """Return the start of these tasks alone, in their order."""
         return self._replace(last=among(self.last, tasks))
+
+    def check(self, tasks: int) -> None:
+        """Refuse a clock that never ran, and correlations of other tasks: ValueError."""
+        require_counts("the clock of the relation", self.clock, 1)
+        require_counts("moves", self.moves, 3)
+        require_shape("last", self.last, tasks, tasks)
+        require(np.isfinite(self.tolerance), f"tolerance is {self.tolerance!r}")
 
 
 @generic_noinline
@@ -306,6 +344,11 @@ class Learned(_LearnedFields, Model):
     def summed_weights(self, twin: Learned, rounds: float, tasks: int, features: int) -> Weights:
         """Sum over so many rounds the weights before each."""
         return rounds * self.weights(tasks, features) - twin.weights(tasks, features)
+
+    def check(self, bounds: Bounds) -> None:
+        require(type(self.table) is FeatureMajor, f"a {type(self.table).__name__} lacks weights of a feature")
+        self.table.check(bounds.tasks, bounds.features)
+        self.relation.check(bounds.tasks)
 
     def without_sharing(self) -> Learned:
         """Leave out the relation, which is saved with the model that this one is a twin of."""

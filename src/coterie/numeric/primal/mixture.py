@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.numeric.core.checks import MOST_ROUNDS, require_finite, require_rows, require_shape, require_within
 from coterie.numeric.core.generic import compiled, no_refcount
 
 
@@ -25,6 +26,14 @@ class Losses(NamedTuple):
 
     overall: Any
     tasks: Any
+
+    def check(self, experts: int, tasks: int) -> None:
+        """Refuse losses of other experts, of fewer tasks, or that are none: ValueError."""
+        require_shape("losses of experts", self.overall, experts)
+        require_shape("losses of tasks", self.tasks, len(self.tasks), experts)
+        require_rows("losses of tasks", self.tasks, tasks)
+        for losses in self:
+            require_within("losses", losses, 0, MOST_ROUNDS)
 
 
 class Layer(NamedTuple):
@@ -35,6 +44,13 @@ class Layer(NamedTuple):
 
     mean: Any
     covariance: Any
+
+    def check(self, experts: int) -> None:
+        """Refuse factors of other experts, or that are not finite: ValueError."""
+        require_shape("mean of the last step", self.mean, experts + 1)
+        require_shape("covariance of the last step", self.covariance, experts + 1, experts + 1)
+        for numbers in self:
+            require_finite("the last step", numbers)
 
 
 class Work(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.checks import Bounds, require, require_finite, require_shape
 from coterie.numeric.core.generic import compiled
 from coterie.numeric.core.records import begin, end, feature, value
 
@@ -50,6 +51,16 @@ class PNorm(NamedTuple):
     def to_saved(self, tasks: int) -> Self:
         """Return the model: it has room for nothing more."""
         return self
+
+    def check(self, bounds: Bounds) -> None:
+        """Refuse arrays of other tasks or features, and a norm that is none: ValueError."""
+        K = bounds.tasks
+        for name in ("raw", "values", "powers", "weights"):
+            require_shape(name, getattr(self, name), K, bounds.features)
+        require_shape("transform", self.transform, K, K)
+        require_finite("transform", self.transform)
+        require_shape("scalars", self.scalars, 4)
+        require(np.isfinite(self.scalars[3]) and self.scalars[3] >= 2.0, f"p is {self.scalars[3]!r}")
 
     def grown(self, T: Matrix, p: float, features: int) -> Self:
         """Make the model of the same moves for another T, as many tasks as it has, and so many features: O(K² d)."""

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import Bounds
 from coterie.numeric.core.generic import forward, generic, when
 
 Weights = NDArray[np.floating[Any]]
@@ -167,6 +168,10 @@ class Model(ABC):
         Tables become :class:`coterie.numeric.weights.table.Part`, and nothing is copied yet.
         """
 
+    @abstractmethod
+    def check(self, bounds: Bounds) -> None:
+        """Refuse arrays that compiled code could be led out of, or that are no state of such a model: ValueError."""
+
 
 class Wrapper(Model):
     """A model that wraps another, its first field: whatever it has no answer of its own to, that answers."""
@@ -204,6 +209,9 @@ class Wrapper(Model):
 
     def to_saved(self, extent: Extent) -> Self:
         return self.map_models(lambda model: model.to_saved(extent))
+
+    def check(self, bounds: Bounds) -> None:
+        self.model.check(bounds)
 
 
 forward(Wrapper, score, report, ready, add, adapt, tick, skip)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.checks import Bounds, require, require_finite, require_rows, require_shape
 from coterie.numeric.core.generic import compiled, when
 
 from .round import Extent, FitTable, Weights, Wrapper, add, report, score, tick
@@ -41,6 +42,13 @@ class Signed(_SignedFields, Wrapper):
     def weights(self, tasks: int, features: int) -> Weights:
         signs = np.where(self.prior + self.votes[:tasks] >= 0.0, 1.0, -1.0)
         return np.asarray(signs[:, None] * self.model.weights(tasks, features))
+
+    def check(self, bounds: Bounds) -> None:
+        super().check(bounds)
+        require_shape("votes", self.votes, len(self.votes))
+        require_rows("votes", self.votes, bounds.tasks)
+        require_finite("votes", self.votes)
+        require(np.isfinite(self.prior), f"prior is {self.prior!r}")
 
 
 @compiled

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import Bounds
 from coterie.numeric.core.generic import generic, when
 from coterie.numeric.core.records import begin, end, value
 from coterie.numeric.weights.dense import FeatureMajor, weights_of
@@ -35,6 +36,9 @@ class Columns(NamedTuple):
     values: Any
     slot: Any
 
+    def check(self, bounds: Bounds) -> None:
+        """Accept columns as they are: they are not saved, the relation gives them again."""
+
     def reached(self, i: int) -> NDArray[np.int64]:
         """Find the tasks at which column i, which is at hand, is not zero."""
         return np.flatnonzero(self.values[self.slot[i]])
@@ -47,6 +51,9 @@ class SparseColumns(NamedTuple):
     values: Any
     starts: Any
     slot: Any
+
+    def check(self, bounds: Bounds) -> None:
+        """Accept columns as they are: they are not saved, the relation gives them again."""
 
     def reached(self, i: int) -> NDArray[np.int64]:
         """Find the tasks at which column i, which is at hand, is not zero."""
@@ -102,6 +109,9 @@ class Spread(_SpreadFields, Model):
 
     def to_saved(self, extent: Extent) -> Spread:
         return self._replace(table=self.table.part(extent.tasks, extent.features), columns=no_columns())
+
+    def check(self, bounds: Bounds) -> None:
+        self.table.check(bounds.tasks, bounds.features)
 
     def without_sharing(self) -> Spread:
         """Leave out the columns, which the relation gives again."""

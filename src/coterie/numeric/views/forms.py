@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.checks import require, require_shape, require_within
 from coterie.numeric.core.generic import when
 from coterie.numeric.core.points import Points, points
 from coterie.numeric.core.records import Csr, Dense, Rows, begin, end, feature, value
@@ -51,6 +52,22 @@ ViewRows = DenseViews | Csr
 def edges_of(widths: Widths) -> NDArray[np.int64]:
     """The beginning of each view where they stand side by side, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(np.asarray(widths, np.int64))]).astype(np.int64)
+
+
+def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
+    """Refuse the rows of other than n records, or of views that are wider: ValueError."""
+    if isinstance(rows, DenseViews):
+        require(np.array_equal(rows.edges, edges_of(widths)), "views lie elsewhere than their widths say")
+        require_shape("records of views", rows.values, n, int(rows.edges[-1]))
+        return
+    K, starts = len(widths), rows.starts
+    require_shape("starts of views", starts, n * K + 1)
+    require_shape("features of views", rows.features, len(rows.values))
+    ends = starts[0] == 0 and starts[-1] == len(rows.values)
+    require(ends and (starts[1:] >= starts[:-1]).all(), "the entries of views are not one behind another")
+    most = np.repeat(np.tile(np.asarray(widths, np.int64), n), np.diff(starts))
+    require_within("features of views", rows.features, 0, np.inf)
+    require((rows.features < most).all(), "a view has features beyond its width")
 
 
 def cut(rows: ViewRows, K: int, first: int, last: int) -> ViewRows:

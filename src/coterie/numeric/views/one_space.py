@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.checks import require, require_rows, require_shape
 from coterie.numeric.core.generic import compiled, noinline, when
 from coterie.numeric.core.points import ROUNDING
 from coterie.numeric.core.records import begin, end, feature, value
@@ -28,6 +29,12 @@ class DenseMatrix(NamedTuple):
     def empty(cls, widths: Widths) -> Self:
         """Weights before the first move."""
         return cls(*(np.zeros((len(widths), max(widths))) for _ in range(3)))
+
+    def check(self, widths: Widths) -> None:
+        """Refuse weights of other views, or views that are not of one width: ValueError."""
+        require(len(set(widths)) == 1, f"views of one space have the widths {tuple(widths)}")
+        for array in self:
+            require_shape("weights of views", array, len(widths), max(widths))
 
     @property
     def order(self) -> int:
@@ -63,6 +70,12 @@ class WideMatrix(NamedTuple):
         """Weights before the first move."""
         return cls(*(np.zeros((len(widths), max(widths))) for _ in range(3)))
 
+    def check(self, widths: Widths) -> None:
+        """Refuse weights of other views, or views that are not of one width: ValueError."""
+        require(len(set(widths)) == 1, f"views of one space have the widths {tuple(widths)}")
+        for array in self:
+            require_shape("weights of views", array, len(widths), max(widths))
+
     @property
     def order(self) -> int:
         """The number of rows and columns of the products that shape the weights: that of features."""
@@ -95,6 +108,12 @@ class SparseMatrix(NamedTuple):
     def empty(cls, widths: Widths) -> Self:
         """Weights before the first move."""
         return cls(*(np.zeros((max(widths), len(widths))) for _ in range(2)))
+
+    def check(self, widths: Widths) -> None:
+        """Refuse weights of other views, or of too few features: ValueError."""
+        for array in self:
+            require_shape("weights of views", array, len(self.weights), len(widths))
+            require_rows("weights of views", array, max(widths))
 
     @property
     def order(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import roomy
+from coterie.numeric.core.checks import require, require_shape, require_within
 from coterie.numeric.core.generic import compiled, generic, when
 from coterie.numeric.core.points import ROUNDING
 from coterie.numeric.core.records import begin, end, feature, value
@@ -30,6 +31,19 @@ class Flat(NamedTuple):
         """Weights before the first move."""
         edges = edges_of(widths)
         return cls(np.zeros(edges[-1]), np.zeros(edges[-1]), edges[:-1].copy())
+
+    def check(self, widths: Widths) -> None:
+        """Refuse views whose weights lie in those of others, or behind all: ValueError."""
+        require_shape("twin of views", self.twin, len(self.weights))
+        require_shape("offsets of views", self.offsets, len(widths))
+        require_within("offsets of views", self.offsets, 0, len(self.weights))
+        held = np.diff(np.append(self.offsets, len(self.weights)))
+        require(self.offsets[0] == 0 and (held >= np.asarray(widths)).all(), "the weights of a view lie in another's")
+
+    @property
+    def order(self) -> int:
+        """The number of products that shape the weights: that of views."""
+        return len(self.offsets)
 
     def with_widths(self, widths: Widths) -> Self:
         """The weights with room for views so wide; what grows gets half as much again."""

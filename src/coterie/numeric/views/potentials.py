@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.numeric.core.checks import MOST_ROUNDS, require_finite, require_shape, require_within
 from coterie.numeric.core.generic import compiled, generic, noinline, when
 from coterie.numeric.core.points import Kernel
 
@@ -42,6 +43,12 @@ class Schatten(NamedTuple):
     def empty(cls, n: int, p: float) -> Self:
         """No moves, of n views, or of n features where those are fewer."""
         return cls(np.zeros((n, n)), np.zeros(n * n), np.zeros(n * n), np.zeros(2), p)
+
+    def check(self, n: int) -> None:
+        """Refuse products of other than n views or features, and clocks that never ran: ValueError."""
+        require_shape("gram", self.gram, n, n)
+        require_finite("gram", self.gram)
+        _check_factors(self, n * n)
 
     def lengths(self) -> NDArray[np.float64]:
         """‖w_k‖ for every view, (diag FGF)^(1/2)."""
@@ -78,6 +85,12 @@ class Group(NamedTuple):
         """No moves, of K views."""
         return cls(np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(2), p, inner)
 
+    def check(self, n: int) -> None:
+        """Refuse products of other than n views, and clocks that never ran: ValueError."""
+        require_shape("sums", self.sums, n)
+        require_finite("sums", self.sums)
+        _check_factors(self, n)
+
     def lengths(self) -> NDArray[np.float64]:
         """F_k ‖v_k‖_r^(r - 1) for every view: the length of its weights in the norm dual to r, so ‖w_k‖ for r = 2."""
         sums = np.maximum(self.sums, 0.0)
@@ -95,6 +108,15 @@ class Group(NamedTuple):
 
 
 Potential = Schatten | Group
+
+
+def _check_factors(potential: Potential, n: int) -> None:
+    """Refuse other than n factors, and clocks that never ran: ValueError."""
+    for name in ("factor", "past"):
+        require_shape(name, getattr(potential, name), n)
+        require_finite(name, getattr(potential, name))
+    require_shape("the clock of views", potential.clock, 2)
+    require_within("the clock of views", potential.clock, 0, MOST_ROUNDS)
 
 
 @generic

@@ -36,6 +36,11 @@ class Primal(NamedTuple):
         """Leave out room for more features than there are."""
         return self._replace(store=self.store.to_saved(widths))
 
+    def check(self, widths: Any) -> None:
+        """Refuse weights of other views, or of such as are wider: ValueError."""
+        self.store.check(widths)
+        self.potential.check(self.store.order)
+
 
 @generic
 def current(store: Any, potential: Any, rows: Any, t: Any) -> Any:

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import copy_vector
+from coterie.numeric.core.checks import MOST_ROUNDS, require_finite, require_shape, require_within
 from coterie.numeric.core.generic import compiled, generic, when
 from coterie.numeric.core.points import ROUNDING
 from coterie.numeric.primal.rules import HingeStep, MistakeStep, calls
 
-from .forms import Widths, as_form, empty, pick, stack
+from .forms import Widths, as_form, check_rows, empty, pick, stack
 from .potentials import Seen, absorb, elapse, refresh, squared, summed
 from .rounds import Latest, Mean, reach
 
@@ -74,6 +75,19 @@ class Expanded(NamedTuple):
     def to_saved(self, widths: Widths) -> Expanded:
         """Return the model: it has room for nothing more."""
         return self
+
+    def check(self, widths: Widths) -> None:
+        """Refuse supports of other views, or of such as are wider: ValueError."""
+        K, supports = len(widths), self.supports
+        n, own = len(supports.coefficients), len(self.potential.factor)
+        require_shape("present", supports.present, n, K)
+        require_shape("births", supports.births, n)
+        require_shape("pasts", supports.pasts, n, own)
+        require_within("births", supports.births, 0, MOST_ROUNDS)
+        require_finite("coefficients", supports.coefficients)
+        require_finite("pasts", supports.pasts)
+        check_rows(supports.rows, n, widths)
+        self.potential.check(K)
 
 
 @generic

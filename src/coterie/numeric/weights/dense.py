@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, roomy
+from coterie.numeric.core.checks import require
 from coterie.numeric.core.generic import compiled, generic_no_refcount, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import Csr, Dense, end, feature
@@ -36,6 +37,11 @@ class _DenseTable(_Fields, Table):
     @abstractmethod
     def empty(cls, rows: int, features: int, dtype: str) -> Self:
         """Make a table of zeros."""
+
+    @classmethod
+    def blank(cls, dtype: str) -> Self:
+        """Make a table without rows, for the types of what is saved of one."""
+        return cls.empty(0, 0, dtype)
 
     @abstractmethod
     def entries(self) -> Weights:
@@ -80,6 +86,14 @@ class _DenseTable(_Fields, Table):
     def from_saved(cls, saved: dict[str, Any]) -> Self:
         """Restore a table from its fields."""
         return cls(**saved)
+
+    def check(self, rows: int, features: int) -> None:
+        """Refuse weights that are not in whole pieces, too few of them, and pieces that are much too long."""
+        size, stride = self.values.size, self.stride
+        most = max(size, 4 * self.numbers * max(features, 1))  # a table without rows knows how long they will be
+        require(0 < stride <= most, f"a table of {size} weights has pieces of {stride}")
+        require(size % stride == 0 and stride % self.numbers == 0, f"{size} weights are not in pieces of {stride}")
+        require(self.has_room(rows, features), f"a table of {size} weights is too small")
 
     @property
     def nbytes(self) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import require
 from coterie.numeric.core.generic import no_refcount, when
 from coterie.numeric.core.records import Csr
 
@@ -30,6 +31,11 @@ class _HashedTable(_Fields, Table):
     def empty(cls, bits: int, dtype: str) -> Self:
         """Make a table of 2**bits weights."""
         return cls(np.zeros(cls.numbers * 2**bits, dtype), 64 - bits)
+
+    @classmethod
+    def blank(cls, dtype: str) -> Self:
+        """Make the smallest table there is, for the types of what is saved of one."""
+        return cls.empty(1, dtype)
 
     def has_room(self, rows: int, features: int) -> bool:
         """Tell that any number of rows and features fits in."""
@@ -69,6 +75,11 @@ class _HashedTable(_Fields, Table):
     def from_saved(cls, saved: dict[str, Any]) -> Self:
         """Restore a table from its fields."""
         return cls(**saved)
+
+    def check(self, rows: int, features: int) -> None:
+        """Refuse any number of places but that which the shift makes of a hash."""
+        fits = 0 < self.shift < 64 and self.values.size == self.numbers << (64 - self.shift)
+        require(fits, f"a hashed table of {self.values.size} weights shifts by {self.shift}")
 
     @property
     def nbytes(self) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.arithmetic import trailing_zeros
 from coterie.numeric.core.arrays import Dropped, aligned, grown
+from coterie.numeric.core.checks import MOST_FEATURES, require, require_rows, require_shape
 from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, no_refcount_noinline, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import begin, end, feature
@@ -33,6 +34,9 @@ GAPS = 5
 #: Arenas for more cells than a few come from the system as pages that take no memory before they are written to; up to
 #: many, 256 MiB of doubles, there are so many to begin with that a table is copied once on the way.
 FEW_CELLS, MANY_CELLS = 2**16, 2**24
+
+#: A file's table is given room for at most so many times the cells that it takes, or that a small one has.
+MOST_ROOM, FEW_ROOM = 64, 512
 
 
 class _Fields(NamedTuple):
@@ -73,6 +77,11 @@ class _SparseTable(_Fields, Table):
         table = cls.empty(len(count), np.dtype(dtype).str, cells)
         _make_rows(table, count)
         return table
+
+    @classmethod
+    def blank(cls, dtype: str) -> Self:
+        """Make a table without rows, for the types of what is saved of one."""
+        return cls.empty(0, dtype, 4)
 
     # -- how it grows
 
@@ -192,13 +201,38 @@ class _SparseTable(_Fields, Table):
         """Restore a table from what :meth:`to_saved` returned.
 
         Files of version 0.1 before lists by size have one number in ``used``: free blocks are counted then, on no list.
+        How much of the arena is taken, and how much of that is no row's, is counted here, whatever the file says.
         """
-        rows, used, free = (saved["start"], saved["size"], saved["count"]), saved["used"], saved["free"]
-        arena = cls._restored(saved["features"], saved["values"].dtype, saved["room"])
-        if len(used) == 1:
-            nobodys = int(used[0]) - 4 - int(saved["size"].sum(dtype=np.int64))
-            used, free = np.array([int(used[0]), nobodys]), _no_blocks()
-        return cls(*arena, *rows, used, free)
+        rows, taken, free = (saved["start"], saved["size"], saved["count"]), saved["features"], saved["free"]
+        require(taken.size >= cls.line and taken.size % cls.line == 0, f"an arena of {taken.size} numbers has no cells")
+        cells = 4 * (taken.size // cls.line)
+        arena = cls._restored(taken, saved["values"].dtype, min(saved["room"], MOST_ROOM * max(cells, FEW_ROOM)))
+        used = np.array([cells, cells - 4 - int(saved["size"].sum(dtype=np.int64))])
+        return cls(*arena, *rows, used, _no_blocks() if len(saved["used"]) == 1 else free)
+
+    def check(self, rows: int, features: int) -> None:
+        """Refuse rows and free blocks outside the arena or in each other's, and features that probing would not find.
+
+        All else rests on that: a probe ends at a cell that is free, and every list of free blocks ends.
+        """
+        R, taken = len(self.start), int(self.used[0])
+        require_shape("size", self.size, R)
+        require_shape("count", self.count, R)
+        require_shape("free", self.free, ORDERS)
+        require_rows("a sparse table", self.start, rows)
+        size, start = self.size.astype(np.int64), self.start
+        owns = size > 0
+        whole = ((size & (size - 1)) == 0) & (size >= 4) & (size < (np.int64(4) << ORDERS)) & ((start & 3) == 0)
+        fits = np.where(owns, whole & (start >= 4) & (start <= taken - size), (start == 0) & (self.count == 0))
+        require(((size >= 0) & fits).all(), "a row of a sparse table lies outside its arena")
+        require(((self.count >= 0) & (8 * self.count.astype(np.int64) <= 5 * size)).all(), "a row is too full")
+        owners = self._owners()
+        ends = start[owners] + size[owners]
+        require((ends[:-1] <= start[owners][1:]).all(), "two rows of a sparse table overlap")
+        require(_is_empty(self), "the bucket that belongs to nobody is not empty")
+        require(_finds_all(self, MOST_FEATURES), "a weight of a sparse table lies where it would not be found")
+        holds = np.zeros(taken // 4, np.uint8)
+        require(_ends_lists(self, owners, holds), "a list of free blocks leads out of the arena, or to a row")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy's two views are one piece of memory again."""
@@ -522,3 +556,65 @@ def _lay_out(table: Any, rows: Any, features: Any, start: Any) -> Any:
         start[row] = used
         used += table.size[row]
     return used
+
+
+# -- tables that come from a file --------------------------------------------------------------------------------------
+
+
+@compiled
+def _is_empty(table: Any) -> Any:
+    """Tell whether bucket 0 has free cells only, and zeros for what is not stored."""
+    for place in range(0, 8, 2):
+        if table.features[place] != -1 or table.values[place + 1] != 0.0:
+            return False
+    stray = 0
+    for place in range(8, _line(table)):
+        stray += 1 if table.values[place] != 0.0 else 0
+    return stray == 0
+
+
+@compiled
+def _finds_all(table: Any, most: Any) -> Any:
+    """Tell whether the features of every row, as many as it counts, lie where a probe finds them.
+
+    Rows must lie in the arena and count so few weights that some bucket has a free cell.
+    """
+    for row in range(table.size.size):
+        first, held = table.start[row] >> 2, 0
+        for bucket in range(first, first + (np.int64(table.size[row]) >> 2)):
+            ended: Any = False
+            for here in range(_line(table) * bucket, _line(table) * bucket + 8, 2):
+                feature = np.int64(table.features[here])
+                if feature < -1 or feature >= most or (ended and feature >= 0):
+                    return False
+                ended = feature < 0
+                held += 0 if ended else 1
+        if held != table.count[row]:
+            return False
+        for bucket in range(first, first + (np.int64(table.size[row]) >> 2)):
+            for here in range(_line(table) * bucket, _line(table) * bucket + 8, 2):
+                if table.features[here] >= 0:
+                    place, found = _probe(table, row, table.features[here])
+                    if not found or place != here:
+                        return False
+    return True
+
+
+@compiled
+def _ends_lists(table: Any, owners: Any, holds: Any) -> Any:
+    """Tell whether the blocks on the lists of free ones lie in the arena, apart from rows and from each other."""
+    holds[0] = 1
+    for row in owners:
+        for bucket in range(table.start[row] >> 2, (table.start[row] + table.size[row]) >> 2):
+            holds[bucket] = 1
+    for order in range(ORDERS):
+        bucket, length = table.free[order], np.int64(1) << order
+        while bucket != 0:
+            if bucket < 0 or bucket > holds.size - length:
+                return False
+            for each in range(int(bucket), int(bucket + length)):
+                if holds[each] != 0:
+                    return False
+                holds[each] = 1
+            bucket = table.features[_line(table) * bucket]
+    return True

@@ -87,7 +87,22 @@ class Table(ABC):
     @classmethod
     @abstractmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from what :meth:`to_saved` returned; its arrays belong to the table from now on."""
+        """Restore a table from what :meth:`to_saved` returned; its arrays belong to the table from now on.
+
+        Raises
+        ------
+        ValueError
+            If rows lie where none can.
+        """
+
+    @classmethod
+    @abstractmethod
+    def blank(cls, dtype: str) -> Self:
+        """Make a table without rows, for the types of what is saved of one."""
+
+    @abstractmethod
+    def check(self, rows: int, features: int) -> None:
+        """Refuse a table whose weights lie outside its arrays, or which lacks room for so many: ValueError."""
 
     def part(self, rows: int, features: int) -> Part:
         """Name so many rows and features as the part to be saved."""

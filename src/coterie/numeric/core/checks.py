@@ -1,0 +1,77 @@
+"""What the arrays of a model must be before compiled code may read them: refused in one clause, or as they should be.
+
+Compiled code tests no bounds. A model that was learned fits together by how it was made; one that comes from a file is
+what whoever wrote the file says it is. So every kind of model has a method ``check`` beside its fields, which refuses
+by the functions here whatever would be read or written outside of an array, and whatever would never end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Clocks and counts stay below this, so that a stream of any length can follow without an overflow.
+MOST_ROUNDS = 2**62
+
+#: Features and their columns are numbered in 32 bits.
+MOST_FEATURES = 2**31 - 1
+
+
+class Bounds(NamedTuple):
+    """The numbers of tasks, groups and features that a model's arrays must have room for, and of rounds so far.
+
+    ``paths`` has the groups of each task, a column a level, and no columns where tasks are in none.
+    """
+
+    tasks: int
+    groups: int
+    features: int
+    rounds: int
+    paths: NDArray[np.int64] = np.zeros((0, 0), np.int64)
+
+
+def require(fits: Any, what: str) -> None:
+    """Refuse what does not fit.
+
+    Raises
+    ------
+    ValueError
+        With ``what`` is wrong.
+    """
+    if not fits:
+        raise ValueError(what)
+
+
+def require_shape(name: str, array: NDArray[Any], *shape: int | None) -> None:
+    """Refuse an array of another shape; None stands for any length."""
+    fits = array.ndim == len(shape) and all(want in (None, have) for have, want in zip(array.shape, shape, strict=True))
+    require(fits, f"{name} has shape {array.shape}, expected {tuple('any' if n is None else n for n in shape)}")
+
+
+def require_rows(name: str, array: NDArray[Any], least: int) -> None:
+    """Refuse an array with fewer rows."""
+    require(len(array) >= least, f"{name} has room for {len(array)}, and there are {least}")
+
+
+def require_within(name: str, array: NDArray[Any], low: float, high: float) -> None:
+    """Refuse an array of which some number, or none as NaN, lies outside ``low`` to ``high``, both included."""
+    fits = not array.size or (array.min() >= low and array.max() <= high)
+    require(fits, f"{name} holds numbers outside {low} to {high}")
+
+
+def require_finite(name: str, array: NDArray[Any]) -> None:
+    """Refuse an array with infinities or NaN."""
+    require(np.isfinite(array).all(), f"{name} holds numbers that are not finite")
+
+
+def require_counts(name: str, array: NDArray[Any], length: int) -> None:
+    """Refuse an array that does not hold so many counts: negative ones, and such as no stream can have come to."""
+    require_shape(name, array, length)
+    require_within(name, array, 0, MOST_ROUNDS)
+
+
+def require_rate(name: str, number: float, least: float = 0.0, most: float = np.inf) -> None:
+    """Refuse a number that is not finite, not above ``least``, or above ``most``."""
+    require(np.isfinite(number) and least < number <= most, f"{name} is {number!r}")

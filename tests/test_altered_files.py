@@ -1,0 +1,595 @@
+"""Model files altered by somebody who can make a checksum fit: refused by ValueError, or models that are safe to use.
+
+A file of `tests/saved/` is altered in its numbers, shapes, types, names and document; then it is loaded, predicts,
+learns, predicts, is saved and loaded again, in a process of its own that has to answer in time. What comes out of it is
+one of: ``accepted``; ``refused`` when loaded, or ``stopped`` later, by a ValueError; anything else is a failure.
+
+`python tests/test_altered_files.py 50000` is the longest run: it alters files of all kinds and prints how they ended.
+With ``NUMBA_BOUNDSCHECK=1`` and a ``NUMBA_CACHE_DIR`` of its own it finds what is read outside of arrays, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from safetensors.numpy import save as pack
+
+import coterie as ct
+from coterie import persistence, spec
+from slow import slow
+from test_saved import EXPECTED, FOLDER, QUICK, taught, told
+
+#: A file must have ended in so many seconds; the first use of a kind may have to be compiled.
+SECONDS, SECONDS_AT_FIRST = 30.0, 600.0
+
+#: What is said of a file that has not ended by then.
+LATE = "FAILED no answer in"
+
+#: Files that a plain run and the slow one alter.
+FEW, MANY = 400, 2000
+
+WHOLE = [
+    -(2**63),
+    -(2**31),
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    12,
+    64,
+    100,
+    300_000,
+    8_000_000,
+    2**31 - 1,
+    2**31,
+    2**62,
+    2**63 - 1,
+]
+NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 0.5, 1e-300, 1e300, -1e300, 1e16]
+ODD = [None, True, False, -1, 0, 1, 7, 2**31, 2**63 - 1, 2**70, 0.5, -1.5, 1e308, "", "x", "no", [], [1], {}, {"$float": "nan"},
+       {"$tuple": []}, {"$dict": []}, {"$dict": [["a", 1.0]]}, {"$list": []}, {"$array": "AAAA", "dtype": "|u1", "shape": [3]},
+       {"$part": "Pooled", "fields": {}}, {"$model": "MultitaskPerceptron", "parameters": {}}]  # fmt: skip
+
+
+# -- what is altered ---------------------------------------------------------------------------------------------------
+
+
+def altered(metadata: dict[str, str], tensors: dict[str, Any], rng: random.Random) -> bytes:
+    """A model file with one to three alterations, whose checksum fits."""
+    metadata, tensors = dict(metadata), dict(tensors)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        names = [name for name in tensors if name not in ("document", "spec")]
+        kind = rng.choices(["number", "shape", "type", "names", "document", "spec"], [8, 3, 2, 1, 4, 1])[0]
+        if kind in ("document", "spec") or not names:
+            inline = kind == "spec" and "spec" not in tensors
+            text = metadata["spec"].encode() if inline else tensors["spec" if kind == "spec" else "document"].tobytes()
+            made = msgspec.json.encode(replanted(msgspec.json.decode(text), rng))
+            if inline:
+                metadata["spec"] = made.decode()
+            else:
+                tensors["spec" if kind == "spec" else "document"] = np.frombuffer(made, np.uint8)
+            continue
+        name = rng.choice(names)
+        if kind == "number":
+            tensors[name] = renumbered(tensors[name], rng)
+        elif kind == "shape":
+            tensors[name] = reshaped(tensors[name], rng)
+        elif kind == "type":
+            with np.errstate(all="ignore"):
+                tensors[name] = tensors[name].astype(rng.choice(["f4", "f8", "i4", "i8", "u1", "u8", "?"]))
+        else:
+            other = rng.choice([*names, "x", "predict", f"{name}|shape", f"{name}|at", f"{name}|values"])
+            held = tensors.pop(name)
+            if rng.random() < 0.7:
+                tensors[other] = held
+    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    metadata["checksum"] = persistence._checksum(metadata, tensors)
+    return pack(tensors, metadata)
+
+
+def renumbered(array: Any, rng: random.Random) -> Any:
+    """Some numbers are others."""
+    made = array.copy()
+    if not made.size:
+        return made
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        place = np.unravel_index(rng.randrange(made.size), made.shape)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if made.dtype.kind == "f":
+                made[place] = rng.choice(
+                    [*NUMBERS, -made[place], 2 * made[place], float(made.flat[rng.randrange(made.size)])]
+                )
+            else:
+                held = int(made[place])
+                chosen = rng.choice(
+                    [*WHOLE, held + 1, held - 1, 2 * held, held ^ 4, int(made.flat[rng.randrange(made.size)])]
+                )
+                made[place] = np.array(chosen % 2**64, np.uint64).astype(made.dtype)
+    return made
+
+
+def reshaped(array: Any, rng: random.Random) -> Any:
+    """Rows are missing, or too many; axes are others."""
+    made = [
+        lambda: array[: rng.randrange(len(array) + 1)] if array.ndim else array,
+        lambda: np.concatenate([array] * 2) if array.ndim else array,
+        lambda: np.concatenate([array, array[:1]]) if array.ndim else array,
+        lambda: array.T,
+        lambda: array.reshape(-1),
+        lambda: array[None],
+        lambda: array[..., :0] if array.ndim else array,
+        lambda: np.zeros(rng.choice([0, 1, 3]), array.dtype),
+        lambda: array[..., :1] if array.ndim else array,
+    ]
+    return rng.choice(made)()
+
+
+def replanted(data: Any, rng: random.Random) -> Any:
+    """JSON data with one place altered: another value, one less, one twice, two exchanged."""
+    data = msgspec.json.decode(msgspec.json.encode(data))
+    places = list(_places(data))
+    if not places:
+        return rng.choice(ODD)
+    holder, key = rng.choice(places)
+    edit = rng.randrange(6)
+    if edit == 0:
+        del holder[key]
+    elif edit == 1 and isinstance(holder, list):
+        holder.insert(key, holder[key])
+    elif edit == 2:
+        other, its = rng.choice(places)
+        if key in holder if isinstance(holder, dict) else key < len(holder):
+            holder[key] = msgspec.json.decode(msgspec.json.encode(other[its]))
+    elif edit == 3 and type(holder[key]) in (int, float):
+        holder[key] = rng.choice([holder[key] + 1, holder[key] - 1, -holder[key], holder[key] * 1000, *WHOLE])
+    elif edit == 4 and isinstance(holder, dict):
+        holder[rng.choice(["kind", "fields", "n_features_in_", "x", str(key) + "x"])] = holder.pop(key)
+    else:
+        holder[key] = rng.choice(ODD)
+    return data
+
+
+def _places(data: Any) -> Iterator[tuple[Any, Any]]:
+    for key in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
+        yield data, key
+        yield from _places(data[key])
+
+
+# -- what is done with it ----------------------------------------------------------------------------------------------
+
+
+def used(path: Path, form: str) -> str:
+    """Load a file and use what it holds; returns how far that went before a ValueError, and which."""
+    stage = "refused"
+    try:
+        model = ct.load(path)
+        stage = "stopped"
+        told(model, form)
+        if hasattr(model, "learn_one"):
+            taught(model, form)
+            told(model, form)
+        for name in (
+            "relation_matrix_",
+            "tasks_",
+            "classes_",
+            "memory_",
+            *(() if "views" in form or "view " in form else ("coef_",)),
+        ):
+            with contextlib.suppress(AttributeError):
+                getattr(model, name)
+        repr(model)
+        model.save(path)
+        ct.load(path)
+    except ValueError as error:
+        return f"{stage} {type(error).__name__}: {' '.join(str(error).split())}"
+    return "accepted"
+
+
+def work() -> None:
+    """Answer to one line a file, its name and the seed of what is altered in it, with how it ended; see :func:`run`."""
+    limit_memory()
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "altered.coterie"
+        for line in sys.stdin:
+            name, seed = line.split()
+            held = persistence._read(FOLDER / f"{name}.coterie")
+            path.write_bytes(altered(*held, random.Random(f"{name} {seed}")) if seed != "0" else pack(held[1], held[0]))  # noqa: S311
+            try:
+                ended = used(path, EXPECTED[name]["form"])
+            except Exception as error:
+                where = error.__traceback__
+                while where is not None and where.tb_next is not None:
+                    where = where.tb_next
+                place = "" if where is None else f"{where.tb_frame.f_code.co_filename}:{where.tb_lineno}"
+                ended = f"FAILED {type(error).__name__}: {' '.join(str(error).split())[:200]} at {place}"
+            print(ended.replace(str(path), "FILE"), flush=True)
+
+
+def limit_memory() -> None:
+    """Let what would take all memory fail."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (2**36, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+class Ended(NamedTuple):
+    """How a file ended."""
+
+    name: str
+    seed: int
+    how: str
+    seconds: float
+
+
+class Worker:
+    """A process that uses files one after the other, made anew when it has crashed or does not answer."""
+
+    def __init__(self) -> None:
+        self.process: Any = None
+        self.answers: queue.Queue[str] = queue.Queue()
+
+    def use(self, name: str, seed: int, seconds: float) -> str:
+        """How a file ended: as the process says, or as it does."""
+        if self.process is None:
+            self._start()
+        self.process.stdin.write(f"{name} {seed}\n")
+        self.process.stdin.flush()
+        try:
+            answer = self.answers.get(timeout=seconds)
+        except queue.Empty:
+            self.stop()
+            return f"{LATE} {seconds:g} s"
+        if answer:
+            return answer
+        code = self.process.wait()
+        self.stop()
+        return f"FAILED the process ended with {code}"
+
+    def _start(self) -> None:
+        command = [sys.executable, "-X", "faulthandler", __file__, "work"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.answers = queue.Queue()
+        threading.Thread(target=self._listen, args=(self.process.stdout, self.answers), daemon=True).start()
+
+    @staticmethod
+    def _listen(lines: Any, answers: queue.Queue[str]) -> None:
+        for line in lines:
+            answers.put(line.strip())
+        answers.put("")
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def run(names: Sequence[str], files: int, first: int = 1, seconds: float = SECONDS) -> Iterator[Ended]:
+    """Alter and use so many files of these names, one of each in turn; a file's seed counts from ``first``."""
+    worker = Worker()
+    try:
+        for name in names:
+            whole = worker.use(name, 0, SECONDS_AT_FIRST)
+            assert whole == "accepted", f"{name} as it is: {whole}"
+        for n in range(files):
+            name, seed, began = names[n % len(names)], first + n // len(names), time.monotonic()
+            how = worker.use(name, seed, seconds)
+            if how.startswith(LATE):  # other parameters may be the first use of a combination of kinds
+                how = worker.use(name, seed, SECONDS_AT_FIRST)
+            yield Ended(name, seed, how, time.monotonic() - began)
+    finally:
+        worker.stop()
+
+
+# -- tests -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("files", [FEW, slow(MANY)])
+def test_an_altered_file_is_refused_or_safe_to_use(files: int) -> None:
+    ended = list(run(sorted(QUICK), files))
+    failed = [each for each in ended if each.how.startswith("FAILED")]
+    assert not failed, "\n".join(map(str, failed))
+    kinds = Counter(each.how.split()[0] for each in ended)
+    assert len(ended) == files
+    assert min(kinds["accepted"], kinds["refused"]) > files / 20, kinds
+
+
+# -- each refusal ------------------------------------------------------------------------------------------------------
+
+
+def rewritten(path: Path, name: str, change: Callable[[dict[str, Any], Any], Any]) -> Path:
+    """A file of `tests/saved/` in which a function has changed the arrays and the document, with a checksum that fits."""
+    metadata, held = persistence._read(FOLDER / f"{name}.coterie")
+    tensors = {each: array.copy() for each, array in held.items()}
+    document = spec.from_json(msgspec.json.decode(tensors["document"].tobytes()))
+    change(tensors, document)
+    if "parameter" in tensors:
+        described = msgspec.json.decode(metadata["spec"])
+        parameters = spec.from_json(described["parameters"]) | dict([tensors.pop("parameter")])
+        metadata["spec"] = msgspec.json.encode(described | {"parameters": spec.to_json(parameters)}).decode()
+    tensors["document"] = np.frombuffer(msgspec.json.encode(spec.to_json(document)), np.uint8)
+    metadata["checksum"] = persistence._checksum(metadata, tensors)
+    path.write_bytes(pack(tensors, metadata))
+    return path
+
+
+def number(name: str, place: Any, value: Any) -> Callable[[dict[str, Any], Any], Any]:
+    """Put a number into an array."""
+    return lambda tensors, document: tensors[name].__setitem__(place, value)
+
+
+def array(name: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any], Any], Any]:
+    """Replace an array by one that is made of it."""
+    return lambda tensors, document: tensors.__setitem__(name, np.ascontiguousarray(change(tensors[name])))
+
+
+def said(value: Any, *keys: Any) -> Callable[[dict[str, Any], Any], Any]:
+    """Put a value into the document."""
+
+    def change(tensors: dict[str, Any], document: Any) -> None:
+        for key in keys[:-1]:
+            document = document[key]
+        document[keys[-1]] = value
+
+    return change
+
+
+def parameter(name: str, value: Any) -> Callable[[dict[str, Any], Any], Any]:
+    """Give the estimator a parameter."""
+
+    def change(tensors: dict[str, Any], document: Any) -> None:
+        tensors["parameter"] = (name, value)
+
+    return change
+
+
+def nested(depth: int) -> Any:
+    return (nested(depth - 1),) if depth else ()
+
+
+def too_large(tensors: dict[str, Any], document: Any) -> None:
+    parts = {"at": np.zeros(0, np.uint8), "values": np.zeros(0), "shape": np.array([2**40, 2**20])}
+    del tensors["groups.values"]
+    tensors |= {f"groups.values|{part}": held for part, held in parts.items()}
+
+
+def beyond(tensors: dict[str, Any], document: Any) -> None:
+    parts = {"at": np.array([9], np.uint8), "values": np.ones(1), "shape": np.array([5])}
+    del tensors["groups.values"]
+    tensors |= {f"groups.values|{part}": held for part, held in parts.items()}
+
+
+#: In a file of `tests/saved/`, what is altered, and what is said of it.
+REFUSED = [
+    # the document
+    ("perceptron-dense", said(["fr/b", "fr/b", "fr/a"], "tasks"), "a task is there twice"),
+    ("perceptron-dense", said(["fr/b", "it/c"], "tasks"), "members are not those of paths"),
+    ("perceptron-dense", said("fr", "tasks"), "'fr' is no list of labels"),
+    ("perceptron-dense", said(["fr/b", None, "fr/a"], "tasks"), "None can be no label"),
+    ("ridge", said(["fr/b", ct.Pooled(), "fr/a"], "tasks"), "can be no label"),
+    ("SVC", said(np.array(["no", None], object), "labels"), "None can be no label"),
+    ("perceptron-dense", parameter("new_task", 5), "new_task=5 is no parameter of MultitaskPerceptron"),
+    ("perceptron-dense", parameter("width", 5), "width=5 is no parameter of MultitaskPerceptron"),
+    ("views", parameter("views", True), "views=True is no parameter of MultiviewPerceptron"),
+    ("perceptron-dense", parameter("task_column", [5]), "is no parameter of MultitaskPerceptron"),
+    ("perceptron-dense", said(2**40, "state", "features"), "Expected `int` <= 2147483647"),
+    ("perceptron-dense", said(6, "state", "features"), "a table of 5 weights is too small"),
+    ("perceptron-dense", said(-1, "state", "rounds"), "Expected `int` >= 0"),
+    ("perceptron-dense", said(True, "state", "rounds"), "Expected `int`, got `bool`"),
+    ("perceptron-dense", said(4, "kept", "n_features_in_"), "records of 4 features do not fit"),
+    ("perceptron-dense", said({}, "kept"), "nothing says how records are read"),
+    ("perceptron-dense", said({"names": ["a"] * 2}, "view"), "the name of a feature is there twice"),
+    ("perceptron-dense", said({"bits": 10}, "view"), "records of 1024 features do not fit"),
+    ("perceptron-dense", said({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
+    ("perceptron-dense", said({"no": -1.0, None: 1.0}, "labels"), "None can be no label"),
+    ("perceptron-dense", said("Quantum", "state", "shape", "kind"), "unknown kind of model 'Quantum'"),
+    ("perceptron-dense", said("Spread", "state", "shape", "kind"), "is a Spread, and the parameters make it a Grouped"),
+    ("perceptron-dense", said([], "state", "shape"), "Expected `object`, got `array`"),
+    ("perceptron-dense", said(4, "state", "shape", "fields", "tasks", "fields", "stride"), "are not in pieces of 4"),
+    ("perceptron-dense", said(0, "state", "shape", "fields", "tasks", "fields", "stride"), "has pieces of 0"),
+    ("perceptron-dense", said("5", "state", "shape", "fields", "tasks", "fields", "stride"), "tasks.stride is '5'"),
+    ("perceptron-dense", said(nested(100), "kept"), "JSON data are nested more than 100 deep"),
+    ("perceptron-dictionaries-hashed", said(6, "view", "bits"), "records of 64 features do not fit"),
+    (
+        "perceptron-frames",
+        said(np.array(["a"] * 4, object), "kept", "feature_names_in_"),
+        "names of columns are not one",
+    ),
+    ("classes", said({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels are not those of 3 models"),
+    ("sets-of-labels", said((["a", "a", "c"], False), "labels"), "3 labels are not those of 3 models"),
+    ("regressor", said((-1.0, 0.0, 1.0), "labels"), "the moments of numbers are"),
+    ("read-csv", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
+    ("read-csv", said("x", "encoder", "bits"), "Expected `int`, got `str`"),
+    ("sharing", said([], "state", "members"), "the file holds 0 members, and the parameters name"),
+    ("views", said([3, 3, 2], "state", "widths"), "views of one space have the widths"),
+    ("views", said([3, 3], "state", "widths"), "2 widths are given for 3 views"),
+    # arrays
+    ("perceptron-dense", lambda tensors, document: tensors.pop("tasks.values"), "array 'tasks.values' is missing"),
+    ("perceptron-dense", array("tasks.values", lambda held: held.astype("i8")), "'tasks.values' is of type int64"),
+    ("perceptron-dense", array("levels.own", lambda held: held[None]), "is of type float64 in 2 dimensions"),
+    ("perceptron-dense", too_large, "has no room in the memory of this machine"),
+    ("perceptron-dense", beyond, "has entries beyond its shape"),
+    ("perceptron-dense", array("tasks.values", lambda held: held[:10]), "a table of 10 weights is too small"),
+    (
+        "perceptron-hashed-mostly-zero",
+        array("model.tasks.values|shape", lambda held: held // 2),
+        "has entries beyond|shifts by",
+    ),
+    # groups
+    ("perceptron-dense", number("levels.paths", (1, 0), 3), "the tasks are in other groups than"),
+    ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
+    ("perceptron-dense", number("levels.weight", 0, np.nan), "what tasks share holds numbers that are not finite"),
+    ("perceptron-dense", number("levels.since", 0, 21.0), "since holds numbers outside 0 to 20"),
+    # sparse tables
+    ("perceptron-sparse-average", number("model.tasks.start", 0, 8_000_000), "lies outside its arena"),
+    ("perceptron-sparse-average", number("model.tasks.start", 0, 6), "lies outside its arena"),
+    ("perceptron-sparse-average", number("model.tasks.size", 0, 2**31 - 1), "lies outside its arena"),
+    ("perceptron-sparse-average", number("model.tasks.size", 0, 12), "lies outside its arena"),
+    ("perceptron-sparse-average", number("model.tasks.start", 0, 12), "two rows of a sparse table overlap"),
+    ("perceptron-sparse-average", number("model.tasks.count", 0, 6), "a row is too full"),
+    ("perceptron-sparse-average", number("model.tasks.count", 0, 4), "lies where it would not be found"),
+    (
+        "perceptron-sparse-average",
+        number("model.tasks.features", 0, 7),
+        "the bucket that belongs to nobody is not empty",
+    ),
+    ("perceptron-sparse-average", array("model.tasks.features", lambda held: held[:50]), "an arena of 50 numbers"),
+    ("perceptron-sparse-average", number("clock", 0, -1.0), "the clock of averages holds numbers outside"),
+    # what fades, votes, and is learned
+    ("perceptron-half-life", number("model.tasks.scale", 0, 0.0), "scale is 0.0"),
+    ("perceptron-log-det", number("relation.inverse", (0, 0), np.inf), "inverse holds numbers that are not finite"),
+    ("perceptron-log-det", array("relation.inverse", lambda held: held[:2]), "inverse has shape"),
+    ("perceptron-log-det", number("relation.status", 0, 3), "status holds numbers outside 0 to 2"),
+    ("perceptron-von-Neumann", number("relation.law.known", 0, 2), "known holds numbers outside 0 to 1"),
+    ("sharing-signed", array("members.4.votes", lambda held: held[:1]), "votes has room for 1"),
+    ("sharing", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
+    ("sharing", array("layer.mean", lambda held: held[1:]), "mean of the last step has shape"),
+    ("p-norm-auto", array("raw", lambda held: held[:2]), "raw has shape"),
+    ("p-norm-auto", number("scalars", 3, 1.0), "p is"),
+    # support vectors
+    ("kernel-projection", number("support.counts", 0, 6), "6 support vectors do not go into 5 slots"),
+    ("kernel-projection", number("support.tasks", 0, 9), "tasks of support vectors holds numbers outside 0 to 2"),
+    ("kernel-projection", number("support.groups", (0, 0), 1), "in other groups than their tasks"),
+    ("kernel-projection", array("memory.inverse", lambda held: held[:4]), "inverse has shape"),
+    ("kernel-projection", array("store.values", lambda held: held[:, :4]), "records has shape"),
+    ("kernel-projection", said(4, "state", "shape", "fields", "memory", "fields", "size"), "memory.size is 4"),
+    ("kernel-sparse-single", number("store.starts", 1, 2**40), "the entries of records are not one"),
+    ("kernel-sparse-single", number("store.entries", 0, 7), "entries holds numbers outside 0 to 4"),
+    ("kernel-normalised-Forgetron", number("memory.sums", 2, 0.0), "the factor of all coefficients is 0.0"),
+    ("kernel-shared-projection", number("memory.above", 0, 0), "groups of coefficients are not those of tasks"),
+    ("kernel-shared-projection", number("memory.row", 0, 7), "row holds numbers outside -1 to"),
+    ("kernel-log-det", number("sharing.taken", -1, True), "a slot without a support vector has a column of M|several"),
+    ("second-order-primal", array("W", lambda held: held[1:]), "W has shape"),
+    ("second-order-Gaussian", number("tasks", 0, -1), "tasks of support vectors holds numbers outside"),
+    ("spaces-dual", number("owner", 0, 3), "owner holds numbers outside 0 to 2"),
+    ("spaces-independent-dictionaries", number("owner", 0, 2), "belongs to another task than its name says"),
+    # views
+    ("orthogonal-inner-sparse", number("store.offsets", 1, 9), "the weights of a view lie in another's|outside 0 to"),
+    ("views-dual", number("supports.births", 0, -1), "births holds numbers outside"),
+    ("views-dual", array("supports.rows.values", lambda held: held[:, 1:]), "records of views has shape"),
+    ("cues-kernels-partial", array("weights", lambda held: held[1:]), "weights of views has shape"),
+    # questions
+    ("asking-below-budget-window", number("questions.ends", 1, 2**40), "questions from"),
+    ("asking-below-budget-window", number("questions.held", 0, 9), "labels asked for of tasks are not those"),
+    ("asking-margin", number("questions.clock", 0, -1), "the clock of questions holds numbers outside"),
+    ("asking-open-question", said(["x"], "open"), "Expected `array` of length 2"),
+    # models of a batch
+    ("ridge", number("codes", 0, 4), "codes holds numbers outside 0 to"),
+    ("ridge", array("C", lambda held: held[1:]), "C has shape"),
+    ("ridge", lambda tensors, document: document["kept"].pop("center_"), "'center_'. is missing"),
+    ("ridge-center-sparse-single", number("rows.features", 0, 5), "features holds numbers outside 0 to 4"),
+    ("SVC", said(np.zeros(3), "kept", "intercept_"), "intercept_ has 3 numbers for 1 outputs"),
+    ("SVC-classes-sparse", said(np.array(["a"], object), "labels"), "codes of classes has shape"),
+    ("linear-SVC", array("W", lambda held: held[:, 1:]), "W has shape"),
+    ("field", array("dual_coef_", lambda held: held[1:]), "X_fit_ has shape"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), REFUSED, ids=lambda each: None if callable(each) else each[:40])
+def test_what_no_model_can_be_is_refused(name: str, change: Any, message: str, tmp_path: Path) -> None:
+    path = rewritten(tmp_path / "model.coterie", name, change)
+    with pytest.raises(ValueError, match=message) as raised:
+        ct.load(path)
+    text = str(raised.value)
+    assert text.startswith(f"{path} is not a model that this version can read: ")
+    assert "\n" not in text
+    assert "Error," not in text, "what is wrong is said, not stumbled over"
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Path:
+    """A sparse table whose rows have left blocks behind."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 300), density=0.05, format="csr", random_state=rng)
+    model = ct.MultitaskPerceptron(storage="sparse", average=True)
+    model.fit(X, np.sign(rng.standard_normal(60)), rng.integers(3, size=60)).save(tmp_path / "model.coterie")
+    return tmp_path / "model.coterie"
+
+
+@pytest.mark.parametrize(("order", "bucket"), [(0, 300_000), (3, -1), (29, 1), (0, "row"), ("same", None)])
+def test_lists_of_free_blocks_are_followed_before_they_are_used(grown: Path, order: Any, bucket: Any) -> None:
+    metadata, tensors = persistence._read(grown)
+    free, start, size = (tensors[f"model.tasks.{name}"].copy() for name in ("free", "start", "size"))
+    lists = np.flatnonzero(free)
+    assert len(lists), "no row has left a block"
+    if order == "same":  # a list that leads to itself
+        cells = tensors["model.tasks.features"].copy()
+        cells[16 * free[lists[0]]] = free[lists[0]]
+        tensors["model.tasks.features"] = cells
+    else:
+        free[order] = start[size > 0][0] // 4 if bucket == "row" else bucket
+        tensors["model.tasks.free"] = free
+    metadata["checksum"] = persistence._checksum(metadata, tensors)
+    grown.write_bytes(pack(tensors, metadata))
+    with pytest.raises(ValueError, match="a list of free blocks leads out of the arena, or to a row"):
+        ct.load(grown)
+
+
+def test_a_file_says_what_its_own_table_takes_and_no_more(grown: Path) -> None:
+    """Room for a table is given by what is in it, and what is no row's is counted, whatever the file says."""
+    metadata, tensors = persistence._read(grown)
+    text = tensors["document"].tobytes()
+    room = int(re.search(rb'"room",([0-9]+)', text)[1])  # type: ignore[index]
+    tensors["document"] = np.frombuffer(text.replace(b'"room",%d' % room, b'"room",%d' % 2**50), np.uint8)
+    right, tensors["model.tasks.used"] = tensors["model.tasks.used"], np.array([2**40, -(2**40)])
+    metadata["checksum"] = persistence._checksum(metadata, tensors)
+    grown.write_bytes(pack(tensors, metadata))
+    table = ct.load(grown).state_.model.model.tasks
+    assert table.used.tolist() == right.tolist()
+    assert table.room <= 64 * max(table.used[0], 512)
+
+
+# -- the longest run ---------------------------------------------------------------------------------------------------
+
+
+def main(files: int, names: Sequence[str], first: int) -> None:
+    """Alter so many files and print how they ended."""
+    counts: Counter[str] = Counter()
+    longest, began = 0.0, time.monotonic()
+    for n, each in enumerate(run(names, files, first), 1):
+        how = each.how.split()[0]
+        counts[how] += 1
+        longest = max(longest, each.seconds)
+        if how == "FAILED" or "-v" in sys.argv:
+            print(each, flush=True)
+        if n % 1000 == 0:
+            print(
+                f"{n} files in {time.monotonic() - began:.0f} s: {dict(counts)}, the longest took {longest:.1f} s",
+                flush=True,
+            )
+    print(f"{sum(counts.values())} files of {len(names)} models: {dict(counts)}, the longest took {longest:.1f} s")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "work":
+        work()
+    else:
+        chosen = [name for name in sys.argv[2:] if name in EXPECTED] or sorted(EXPECTED)
+        main(int(sys.argv[1]), chosen, int(os.environ.get("COTERIE_FIRST", "1")))
