@@ -525,11 +525,18 @@ def test_what_no_model_can_be_is_refused(name: str, change: Any, message: str, t
 
 @pytest.fixture
 def grown(tmp_path: Path) -> Path:
-    """A sparse table whose rows have left blocks behind."""
+    """A sparse table whose rows have left blocks behind, as it was saved before files held what is used only."""
     rng = np.random.default_rng(0)
     X = sp.random_array((60, 300), density=0.05, format="csr", random_state=rng)
     model = ct.MultitaskPerceptron(storage="sparse", average=True)
     model.fit(X, np.sign(rng.standard_normal(60)), rng.integers(3, size=60)).save(tmp_path / "model.coterie")
+    metadata, tensors = persistence._read(tmp_path / "model.coterie")
+    table = model.state_.model.model.tasks
+    held = {name: getattr(table, name).copy() for name in ("start", "size", "count", "used", "free")}
+    tensors |= {f"model.tasks.{name}": array for name, array in (held | {"features": table._taken().copy()}).items()}
+    metadata["checksum"] = persistence._checksum(metadata, tensors)
+    (tmp_path / "model.coterie").write_bytes(pack(tensors, metadata))
+    ct.load(tmp_path / "model.coterie")
     return tmp_path / "model.coterie"
 
 
