@@ -446,7 +446,7 @@ class Mixture(StreamLearner):
         last.check(S)
         late = _rebuilt(NOBODY, waiting) if waiting else NOBODY
         require_shape("margins that wait", late.told, S if waiting else 0, len(late.codes))
-        require_within("tasks that wait", late.codes, 0, len(index) - 1)
+        require_within("tasks that wait", late.codes, -1, len(index) - 1)  # -1: forgotten meanwhile
         return MixtureState(members, index, losses, last, held.features, held.rounds, late)
 
 

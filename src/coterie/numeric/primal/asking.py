@@ -226,9 +226,9 @@ class Sliding(NamedTuple):
         first, length = (int(end) for end in self.ends)
         require(first < max(room, 1) and length <= room, f"{length} questions from {first} on do not go into {room}")
         owners = self.owners[(first + np.arange(length)) % max(room, 1)]
-        require_within("tasks of questions", self.owners, 0, max(len(self.held) - 1, 0))
+        require_within("tasks of questions", self.owners, -1, max(len(self.held) - 1, 0))
         require(
-            np.array_equal(np.bincount(owners, minlength=len(self.held)), self.held),
+            np.array_equal(np.bincount(owners[owners >= 0], minlength=len(self.held)), self.held),
             "labels asked for of tasks are not those in the window",
         )
 
