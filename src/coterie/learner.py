@@ -364,10 +364,7 @@ class Learner(Round):
     def comes_unnoticed(self) -> bool:
         """True if all tasks are in the same groups, whose weight does not depend on how many they are."""
         relation = self.relation
-        alike = relation.form != "learned" and relation.alike
-        return bool(
-            alike and all(relation.shared(level, 1) == relation.shared(level, 2) for level in range(relation.depth))
-        )
+        return bool(relation.form != "learned" and relation.alike and not relation.counts_tasks)
 
     def _to_saved(self, state: State) -> Any:
         return state.model.to_saved(self._bound.extent(self.relation, state))
