@@ -72,7 +72,8 @@ def agree(trace, told):
 @pytest.mark.parametrize("delay", [0, 7])
 def test_logistic_is_the_literal_algorithm(relation, rows, delay):
     X, y, task = stream()
-    trace = ct.progressive_validation(ct.MultitaskLogistic(relation, step=0.4), X, y, task=task, delay=delay)
+    model, known = ct.MultitaskLogistic(relation, step=0.4), list(range(K))
+    trace = ct.progressive_validation(model, X, y, task=task, delay=delay, tasks=known)
     agree(trace, run(adalog.AdaLog(rows, step=0.4), as_records(X), task.tolist(), y, delay))
     assert trace.updated.all()
 
@@ -81,7 +82,8 @@ def test_logistic_is_the_literal_algorithm(relation, rows, delay):
 @pytest.mark.parametrize("delay", [0, 7])
 def test_arow_is_the_literal_algorithm(relation, rows, delay):
     X, y, task = stream(1)
-    trace = ct.progressive_validation(ct.MultitaskAROW(relation, r=3.0), X, y, task=task, delay=delay)
+    model, known = ct.MultitaskAROW(relation, r=3.0), list(range(K))
+    trace = ct.progressive_validation(model, X, y, task=task, delay=delay, tasks=known)
     agree(trace, run(adalog.AROW(rows, rho=3.0), as_records(X), task.tolist(), y, delay))
     assert trace.updated.mean() < 1
 

@@ -275,7 +275,8 @@ class Worker:
         command = [sys.executable, "-X", "faulthandler", __file__, "work"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.answers = queue.Queue()
-        threading.Thread(target=self._listen, args=(self.process.stdout, self.answers), daemon=True).start()
+        self.listener = threading.Thread(target=self._listen, args=(self.process.stdout, self.answers), daemon=True)
+        self.listener.start()
 
     @staticmethod
     def _listen(lines: Any, answers: queue.Queue[str]) -> None:
@@ -288,6 +289,10 @@ class Worker:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+            self.listener.join()
+            for pipe in (self.process.stdin, self.process.stdout):
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
             self.process = None
 
 

@@ -122,7 +122,7 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform):
 def test_labels_that_come_late():
     for delay in (1, 90):
         model, slow = (ct.PNormMultitaskPerceptron(ct.HalfUpdate(), 4.0) for _ in "12")
-        trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, delay=delay)
+        trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, delay=delay, tasks=range(K))
         margins = np.zeros(len(STREAM))
         for t in range(len(STREAM)):
             if (s := t - delay - 1) >= 0:

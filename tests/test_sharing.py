@@ -230,6 +230,7 @@ class Scripted:
     """A learner whose margins are given beforehand: what an adversary would play."""
 
     log_odds = None
+    counts_features = False
 
     def __init__(self, margins, log_odds=None):
         self.margins, self.log_odds = margins, log_odds
@@ -240,7 +241,7 @@ class Scripted:
     def check_tasks(self, state, tasks):
         pass
 
-    def update_many(self, state, rows, codes, y, last=None):
+    def update_many(self, state, rows, codes, y, last=None, asker=None, new=()):
         told = self.margins[state.rounds : state.rounds + len(codes)]
         state.rounds += len(codes)
         return Moves(told, told, np.ones(len(codes)))

@@ -23,7 +23,7 @@ from .numeric.primal.round import Extent, Model
 from .numeric.primal.spread import no_columns
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
-from .relations.learned import check_size, matrix_of
+from .relations.learned import matrix_of
 from .state import State
 
 Matrix = NDArray[np.float64]
@@ -318,7 +318,7 @@ class ByLearning(Learning):
 
     @staticmethod
     def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        check_size(relation, len(state.tasks) + len(new))
+        relation.check_size(len(state.tasks) + len(new))
 
     @staticmethod
     def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
@@ -383,7 +383,7 @@ class ByLearning(Learning):
 
     @staticmethod
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, None]:
-        check_size(learner.relation, len(tasks))
+        learner.relation.check_size(len(tasks))
         return model.with_sharing(model.sharing), None
 
     @staticmethod

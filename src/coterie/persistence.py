@@ -410,7 +410,7 @@ def remove_leftovers(path: str | PathLike[str]) -> None:
 
 def _temporary_prefix(target: Path) -> str:
     """How names of temporary files begin: as no other program's do, since what is left of them is removed."""
-    return f".{target.name.encode()[:MOST_OF_NAME].decode(errors='ignore')}.coterie-"
+    return f".{os.fsdecode(os.fsencode(target.name)[:MOST_OF_NAME])}.coterie-"
 
 
 def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:

@@ -30,7 +30,7 @@ from coterie.numeric.primal.grouped import Levels
 from coterie.numeric.primal.spread import no_columns
 from coterie.relations.cache import column_cache
 from coterie.relations.groups import GroupIndex
-from coterie.relations.learned import check_size, matrix_of
+from coterie.relations.learned import matrix_of
 from coterie.state import State
 
 Codes = NDArray[np.int64]
@@ -289,7 +289,7 @@ class ByLearning(Learning):
 
     @staticmethod
     def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        check_size(relation, len(state.tasks) + len(new))
+        relation.check_size(len(state.tasks) + len(new))
 
     @staticmethod
     def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Taught:
@@ -328,7 +328,7 @@ class ByLearning(Learning):
 
     @staticmethod
     def from_saved(relation: Any, sharing: Taught, tasks: Sequence[Hashable]) -> tuple[None, Taught]:
-        check_size(relation, len(tasks))
+        relation.check_size(len(tasks))
         return None, sharing
 
     @staticmethod

@@ -59,9 +59,14 @@ class LearnedRelation(ABC):
     def law(self, n_tasks: int, features: int) -> Any:
         """The law as compiled code takes it, for so many tasks and features."""
 
+    def check_size(self, n_tasks: int) -> None:
+        """Refuse more tasks than there is a matrix of."""
+        if n_tasks > MOST_TASKS:
+            raise TooManyTasksError(self, n_tasks)
+
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
         """The state for these tasks before the first round; ``length`` rounds are expected, None if nobody knows."""
-        check_size(self, len(tasks))
+        self.check_size(len(tasks))
         tell_many(self, 0, len(tasks))
         return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))
 
@@ -77,19 +82,13 @@ class LearnedRelation(ABC):
 
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
-        check_size(self, len(tasks))
+        self.check_size(len(tasks))
         tell_many(self, len(state.inverse), len(tasks))
         return state.grown(len(tasks), features)
 
 
 def _trace(unit: bool) -> laws.UnitTrace | laws.FreeTrace:
     return laws.UnitTrace(1) if unit else laws.FreeTrace(0)
-
-
-def check_size(relation: object, n_tasks: int) -> None:
-    """Refuse more tasks than a learned relation keeps a matrix of."""
-    if n_tasks > MOST_TASKS:
-        raise TooManyTasksError(relation, n_tasks)
 
 
 def tell_many(relation: object, before: int, n_tasks: int) -> None:

@@ -12,7 +12,7 @@ from coterie import spec
 from coterie.numeric.primal import learned_relations as compiled
 from coterie.numeric.primal.laws import FixedLaw
 
-from .learned import LearnedRelation, check_size, tell_many
+from .learned import LearnedRelation, tell_many
 from .relation import Relation
 
 #: Priming that decides itself looks first when there were so many moves a task, and then at each doubling,
@@ -74,9 +74,13 @@ class Primed:
         """The advice to give if A⁻¹ grows too large."""
         return str(self._inner.remedy)
 
+    def check_size(self, n_tasks: int) -> None:
+        """Refuse more tasks than there is a matrix of."""
+        self._inner.check_size(n_tasks)
+
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
         """The state before the first round; ``length`` rounds are expected, None if nobody knows."""
-        check_size(self._inner, len(tasks))
+        self.check_size(len(tasks))
         tell_many(self._inner, 0, len(tasks))
         state: compiled.Relation = self._inner.begin_at(tasks, features, self._start(len(tasks), length))
         return state
