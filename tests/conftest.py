@@ -59,7 +59,7 @@ def _left_out(reports):
 
 
 class Compiled(event.Listener):
-    """CPU seconds of what was compiled for Python to call, with all that it calls: by function and types."""
+    """CPU seconds of what was compiled for Python to call, with all that it calls: by function, types and test file."""
 
     def __init__(self):
         self.began, self.seconds = [], {}
@@ -71,7 +71,9 @@ class Compiled(event.Listener):
         began = self.began.pop()
         if not self.began:
             function, types = compiling.data["dispatcher"].py_func, compiling.data["args"]
-            self.seconds[f"{function.__module__}.{function.__qualname__}{types}"] = time.process_time() - began
+            what = f"{function.__module__}.{function.__qualname__}{types}"
+            test = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
+            self.seconds[f"{test}::{what}"] = time.process_time() - began
 
 
 COMPILED = Compiled()
@@ -90,17 +92,23 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter):
-    out, seconds, times = terminalreporter, Counter(), Counter()
-    for what, took in (found for process in PROCESSES for found in process.items()):
+    out, seconds, times, tests = terminalreporter, Counter(), Counter(), Counter()
+    distinct = set()
+    for place, took in (found for process in PROCESSES for found in process.items()):
+        test, _, what = place.partition("::")
         name = what.partition("(")[0]
         seconds[name] += took
         times[name] += 1
-    twice = sum(times.values()) - len(set().union(*PROCESSES))
+        tests[test] += took
+        distinct.add(what)
+    twice = sum(times.values()) - len(distinct)
     out.section(
         f"compiled: {sum(times.values())} combinations of types in {sum(seconds.values()):.0f} s, {twice} twice"
     )
     for name, took in seconds.most_common(8):
         out.write_line(f"{took:7.1f} s for {times[name]:3}: {name}")
+    for test, took in tests.most_common(8):
+        out.write_line(f"{took:7.1f} s in {test}")
     left_out = _left_out(out.stats.get("skipped", []))
     if left_out:
         out.section(f"no time was left for {sum(left_out.values())} tests")
