@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,10 @@ from numba.core import event
 
 # Most of the time goes by in compiling, a fifth of it in looking for garbage among millions of objects in use.
 gc.set_threshold(100_000, 20, 50)
+
+# A shell that starts a run in the background may have it ignore interrupts, which tests of stopping send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every machine and in every run; `pytest --hypothesis-profile=search` looks for new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
