@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from scipy.special import expit
 from scipy.stats import norm
 
 import coterie as ct
-from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
+from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.learner import Learner
+from coterie.numeric.core.records import Csr, Dense
 from coterie.wrappers import Averaged, Signed
 from reference import adalog
 from reference.sharing import AdaptiveSharing, run
@@ -86,6 +88,61 @@ def test_arow_is_the_literal_algorithm(relation, rows, delay):
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay, tasks=known)
     agree(trace, run(adalog.AROW(rows, rho=3.0), as_records(X), task.tolist(), y, delay))
     assert trace.updated.mean() < 1
+
+
+def coin(relation, **held):
+    """Coin betting alone: of one member the mixture without a last step is the member."""
+    return Learner(CoinBetting(**held), relation, ct.Logistic())
+
+
+def told_by(learner, X, y, task, delay=0):
+    """Margins told by a learner that knows all tasks, whose records have numbers from 0 on."""
+    dense = isinstance(X, np.ndarray)
+    rows = Dense(X) if dense else Csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64))
+    state = learner.init(list(range(int(task.max()) + 1)), X.shape[1], dense)
+    moves = learner.update_many(state, rows, task.astype(np.int64), y, len(y) - delay)
+    return moves.margins, state
+
+
+@relations
+@pytest.mark.parametrize("delay", [0, 7])
+def test_coin_betting_is_the_literal_algorithm(relation, rows, delay):
+    X, y, task = stream(2)
+    told, _ = told_by(coin(relation, alpha=2.0, wealth=1.5), X, y, task, delay)
+    literal = run(adalog.Coin(rows, alpha=2.0, wealth=1.5), as_records(X), task.tolist(), y, delay)
+    np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("storage", "dense"), [("sparse", False), ("hashed", False), ("auto", True), ("dense", False)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_coin_betting_in_every_storage(storage, dense, dtype):
+    X, y, task = stream(3, d=60, density=0.2)
+    plain, _ = told_by(coin(ct.HalfUpdate()), X, y, task)
+    X = X.astype(dtype)
+    other, state = told_by(
+        coin(ct.HalfUpdate(), storage=storage, bits=22, dtype=dtype), X if dense else csr_array(X), y, task
+    )
+    exact = {"rtol": 1e-9, "atol": 1e-12} if dtype == "float64" else {"rtol": 1e-2, "atol": 2e-3}
+    np.testing.assert_allclose(other, plain, **exact)
+    assert state.nbytes > 0
+
+
+@pytest.mark.parametrize("kind", ["random", "noisy", "separable", "one label"])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_coin_betting_has_the_stated_regret(kind, size):
+    """Log loss against the best vector of several lengths in hindsight, by the bound of the form with L known."""
+    rng = np.random.default_rng(0)
+    X = size * rng.standard_normal((3000, 4))
+    truth = rng.standard_normal(4) / size
+    happened = {"random": rng.random(3000) < 0.5, "noisy": rng.random(3000) < expit(X @ truth)}
+    y = np.where(happened.get(kind, (X @ truth > 0) | (kind == "one label")), 1.0, -1.0)
+    told, state = told_by(coin(ct.Independent()), X, y, np.zeros(3000, np.int64))
+    c = np.abs(X * expit(-y * told)[:, None])
+    G, L = c.sum(axis=0) + c.max(axis=0), c.max(axis=0)
+    for u in (0.0 * truth, truth, 3.0 * truth, -truth):
+        regret = (np.logaddexp(0, -y * told) - np.logaddexp(0, -y * (X @ u))).sum()
+        assert regret <= (np.abs(u) * np.sqrt(L * G * np.log1p(G**2 * u**2 / L**2)) + L).sum(), u
+    assert np.isfinite(state.model.weights(1, 4)).all()
 
 
 @pytest.mark.parametrize(

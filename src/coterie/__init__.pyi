@@ -40,6 +40,7 @@ from .evaluation.comparison import compare as compare
 from .evaluation.progressive import progressive_validation as progressive_validation
 from .evaluation.trace import Trace as Trace
 from .hypotheses import AdaptiveGradient as AdaptiveGradient
+from .hypotheses import CoinBetting as CoinBetting
 from .hypotheses import DiagonalAROW as DiagonalAROW
 from .hypotheses import FullCovariance as FullCovariance
 from .hypotheses import Heterogeneous as Heterogeneous

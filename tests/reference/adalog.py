@@ -42,6 +42,41 @@ class AdaLog:
                 self.w[row, j] = self.w.get((row, j), 0.0) - self.step * weight * g * value / math.sqrt(self.Q[row, j])
 
 
+class Coin:
+    """Coin betting: w = θ (ε L + R) / (L max(G + L, alpha L)), with L the largest gradient of a feature in any row."""
+
+    def __init__(self, rows: Rows, alpha: float = 3.0, wealth: float = 1.0) -> None:
+        self.rows, self.alpha, self.wealth = rows, alpha, wealth
+        self.w: dict[Hashable, float] = {}
+        self.theta: dict[Hashable, float] = {}
+        self.G: dict[Hashable, float] = {}
+        self.R: dict[Hashable, float] = {}
+        self.L: dict[Hashable, float] = {}
+
+    def margin(self, x: Record, task: Hashable, t: int) -> float:
+        """The margin in round t."""
+        return margin_of(self.w, x, self.rows(task, t))
+
+    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
+        """One round of bets on the gradients of -ln(1 + e^{-y f})."""
+        f = self.margin(x, task, t)
+        c = y / (1.0 + math.exp(min(y * f, 700.0)))
+        for j, value in x.items():
+            if c * value != 0.0:
+                self.L[j] = max(self.L.get(j, 0.0), abs(c * value), 1e-8)
+        for row, weight in self.rows(task, t):
+            for j, value in x.items():
+                if weight != 0.0 and c * value != 0.0:
+                    self._bet(row, j, c * value, self.wealth * weight)
+
+    def _bet(self, row: Hashable, j: Hashable, g: float, epsilon: float) -> None:
+        at, L = (row, j), self.L[j]
+        self.R[at] = max(self.R.get(at, 0.0) + g * self.w.get(at, 0.0), 0.0)
+        self.theta[at] = self.theta.get(at, 0.0) + g
+        self.G[at] = self.G.get(at, 1e-6) + abs(g)
+        self.w[at] = self.theta[at] * (epsilon * L + self.R[at]) / (L * max(self.G[at] + L, self.alpha * L))
+
+
 class AROW:
     """v = Σ_rows Σ_j S x_j²; r = rho ‖x‖² / nnz; where y f < 1, w += y (1 - y f) / (v + r) S x and S /= 1 + S x²/r."""
 

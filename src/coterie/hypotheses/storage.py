@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from coterie import spec
-from coterie.numeric.weights.dense import RowMajor, RowMajorPairs
-from coterie.numeric.weights.hashed import Hashed, HashedPairs
-from coterie.numeric.weights.sparse import Sparse, SparsePairs
+from coterie.numeric.weights.dense import RowMajor, RowMajorMany, RowMajorPairs
+from coterie.numeric.weights.hashed import Hashed, HashedMany, HashedPairs
+from coterie.numeric.weights.sparse import Sparse, SparseMany, SparsePairs
 
 #: A table of every weight may take so many bytes before "auto" stores only what was moved.
 DENSE_LIMIT = 2**28
@@ -37,20 +37,25 @@ BITS = spec.Setting(
 )
 
 
+#: The kinds of tables, dense, sparse and hashed, by how many numbers a weight has, and those for any number.
+TABLES: dict[int, tuple[Any, Any, Any]] = {1: (RowMajor, Sparse, Hashed), 2: (RowMajorPairs, SparsePairs, HashedPairs)}
+MANY: tuple[Any, Any, Any] = RowMajorMany, SparseMany, HashedMany
+
+
 @dataclass(frozen=True)
 class Storage:
-    """The storage that a user asked for, and the tables it makes; ``paired`` ones hold a second number a weight."""
+    """The storage that a user asked for, and the tables it makes, with so many ``numbers`` a weight."""
 
     storage: str
     dtype: str
     bits: int
-    paired: bool = False
+    numbers: int = 1
 
     def kind(self, rows: int, features: int, dense: bool) -> str:
         """Return the storage, with "auto" decided for a table of this size."""
         if self.storage != "auto":
             return self.storage
-        numbers = rows * features * (2 if self.paired else 1)
+        numbers = rows * features * self.numbers
         return "dense" if dense or not _too_large(numbers, self.dtype) else "sparse"
 
     def table(self, rows: int, features: int, dense: bool, shared: bool = False) -> Any:
@@ -58,11 +63,12 @@ class Storage:
         kind = self.kind(rows, features, dense)
         if shared and rows * features <= 2**self.bits:
             kind = "dense"  # groups are few and every record moves them: a plain vector is the fastest exact form
+        dense_table, sparse_table, hashed_table = TABLES.get(self.numbers, MANY)
         if kind == "hashed":
-            return (HashedPairs if self.paired else Hashed).empty(self.bits, self.dtype)
+            return hashed_table.empty(self.bits, self.dtype, self.numbers)
         if kind == "sparse":
-            return (SparsePairs if self.paired else Sparse).empty(rows, self.dtype)
-        return (RowMajorPairs if self.paired else RowMajor).empty(rows, features, self.dtype)
+            return sparse_table.empty(rows, self.dtype, self.numbers)
+        return dense_table.empty(rows, features, self.dtype, self.numbers)
 
     def fit(self, table: Any, rows: int, features: int, dense: bool) -> Any:
         """Make room for so many rows and features, in another storage where a dense table would become too large."""

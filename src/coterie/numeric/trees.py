@@ -26,6 +26,7 @@ _NAMES_OF = {
     "primal.adaptive": "Adaptive",
     "primal.arow": "Confident",
     "primal.averaged": "Averaged AveragedPairs",
+    "primal.coin": "Coin",
     "primal.forgetting": "Faded Forgetful",
     "primal.grouped": "Grouped Levels",
     "primal.laws": "AsLearned CovarianceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep PrecisionLaw RootLaw "
@@ -40,9 +41,9 @@ _NAMES_OF = {
     "views.potentials": "Group Schatten",
     "views.rounds": "Latest Mean Primal",
     "views.walk": "Expanded Supports",
-    "weights.dense": "FeatureMajor RowMajor RowMajorPairs",
-    "weights.hashed": "Hashed HashedPairs",
-    "weights.sparse": "Sparse SparsePairs",
+    "weights.dense": "FeatureMajor RowMajor RowMajorMany RowMajorPairs",
+    "weights.hashed": "Hashed HashedMany HashedPairs",
+    "weights.sparse": "Sparse SparseMany SparsePairs",
 }
 _MODULES = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 _FROM_OUTSIDE: dict[str, Any] = {}
@@ -136,7 +137,7 @@ def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
         wanted = " or ".join(type(like).__name__ for like in likes)
         raise ValueError(f"{prefix or 'the state'} is a {named}, and the parameters make it a {wanted}")
     if issubclass(kind, Table):
-        known = kind.blank(found[0].values.dtype.str).to_saved()
+        known = kind.blank(found[0].values.dtype.str, found[0].numbers).to_saved()
         return kind.from_saved({name: _field(fields, arrays, prefix, name, known[name]) for name in known})
     known = found[0]._asdict()
     return kind(**{name: _field(fields, arrays, prefix, name, known[name]) for name in kind._fields})
@@ -148,11 +149,12 @@ _BECOMING = (
     {"RowMajor", "Sparse", "Hashed"},
     {"FeatureMajor", "Sparse", "Hashed"},
     {"RowMajorPairs", "SparsePairs", "HashedPairs"},
+    {"RowMajorMany", "SparseMany", "HashedMany"},
     {"Latest", "Mean"},
 )
 
 #: Fields of numbers that choose what compiled code does, or that its arrays have room for: as the parameters have them.
-_CHOICES = {"size", "seed", "power", "exponent", "lag", "p", "inner"}
+_CHOICES = {"size", "numbers", "seed", "power", "exponent", "lag", "p", "inner"}
 
 #: Weights and records may be of another precision than the parameters ask for by now; they are brought to that.
 _FLOATS = {np.dtype(np.float32), np.dtype(np.float64)}

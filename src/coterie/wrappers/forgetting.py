@@ -30,12 +30,13 @@ class Forgetting(HypothesisWrapper):
 
     A move counts half when so many rounds of the stream have passed, whatever their tasks and whether they moved
     anything. For :class:`coterie.AdaptiveGradient` the sums of squared gradients fade with the weights, so that rates
-    grow again; for :class:`coterie.DiagonalAROW` the precision that was gained, so that variances do. A task that is
-    seldom seen falls back to what is shared.
+    grow again; for :class:`coterie.DiagonalAROW` the precision that was gained, so that variances do; for
+    :class:`coterie.CoinBetting` weights, sums and rewards, but not the scales of features. A task that is seldom seen
+    falls back to what is shared.
 
     Parameters
     ----------
-    hypothesis : LinearWeights, AdaptiveGradient or DiagonalAROW
+    hypothesis : LinearWeights, AdaptiveGradient, CoinBetting or DiagonalAROW
         What forgets.
     shared, own : float > 0
         Half-lives in rounds; infinity forgets nothing. For relations that are not of nested groups the two must be the
@@ -66,7 +67,8 @@ class Forgetting(HypothesisWrapper):
     def __post_init__(self) -> None:
         if not (isinstance(self.hypothesis, Hypothesis) and self.hypothesis.fades):
             raise TypeError(
-                f"Forgetting needs LinearWeights, AdaptiveGradient or DiagonalAROW, got {self.hypothesis!r}"
+                "Forgetting needs LinearWeights, AdaptiveGradient, CoinBetting or DiagonalAROW, got "
+                f"{self.hypothesis!r}"
             )
 
     @property

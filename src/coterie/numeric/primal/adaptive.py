@@ -42,7 +42,7 @@ class Adaptive(_AdaptiveFields, LevelModel):
 @no_refcount
 def _descend(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: Any) -> None:
     """Move a row of pairs by c times record t."""
-    second = beside(table)
+    second = beside(table, 1)
     for k in range(begin(rows, t), end(rows, t)):
         place = claim(table, row, feature(rows, t, k))
         gradient = c * value(rows, t, k)

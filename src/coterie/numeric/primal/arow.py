@@ -51,7 +51,7 @@ def noise_of(model: Any, rows: Any, t: Any) -> Any:
 def _row_variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
     # Two entries' fractions are brought to one denominator: dividing is what takes longest here. Which two is decided
     # by their places in the record, for its place in a block must not change a bit.
-    second, first = beside(table), begin(rows, t)
+    second, first = beside(table, 1), begin(rows, t)
     total, before, below = 0.0, 0.0, 1.0
     for k in range(first, end(rows, t)):
         shrinkage = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
@@ -66,7 +66,7 @@ def _row_variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
 
 @no_refcount
 def _move_row(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -> None:
-    second, move, sharpness = beside(table), c * prior, 1.0 / r
+    second, move, sharpness = beside(table, 1), c * prior, 1.0 / r
     for k in range(begin(rows, t), end(rows, t)):
         place = claim(table, row, feature(rows, t, k))
         x = value(rows, t, k)

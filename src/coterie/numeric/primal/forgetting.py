@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import Bounds, require_rate, require_shape
 from coterie.numeric.core.generic import compiled, forward, generic, when
-from coterie.numeric.weights.table import beside, claim, held, locate, multiply, prefetch_row, put, reserve, touch
+from coterie.numeric.weights.table import (
+    beside,
+    claim,
+    held,
+    locate,
+    multiply,
+    numbers_of,
+    prefetch_row,
+    put,
+    reserve,
+    touch,
+)
 
 from .round import FitTable, Weights, Wrapper, skip, tick
 from .spread import Spread
@@ -65,7 +76,7 @@ class Faded(NamedTuple):
         require_rate("scale", float(self.scale[0]), most=1.0)
 
 
-forward(Faded, locate, claim, reserve, beside, touch, prefetch_row)
+forward(Faded, locate, claim, reserve, beside, numbers_of, touch, prefetch_row)
 when(held, Faded)(lambda table, place: table.scale[0] * held(table.table, place))
 when(put, Faded)(lambda table, place, number: put(table.table, place, number / table.scale[0]))
 
@@ -87,7 +98,9 @@ class Forgetful(_ForgetfulFields, Wrapper):
         return cls(model.map_tables(lambda table: Faded(table, np.ones(1))), shared, own)
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
-        def fit_faded(table: Faded, rows: int, features: int, dense: bool) -> Faded:
+        def fit_faded(table: Any, rows: int, features: int, dense: bool) -> Any:
+            if not isinstance(table, Faded):  # what is no weight, such as the scales of coin betting, does not fade
+                return fit_table(table, rows, features, dense)
             return table._replace(table=fit_table(table.table, rows, features, dense))
 
         return self._replace(model=self.model.fit(fit_faded, groups, tasks, features, dense))

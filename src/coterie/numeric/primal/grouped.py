@@ -21,7 +21,7 @@ from coterie.numeric.core.checks import (
     require_shape,
     require_within,
 )
-from coterie.numeric.core.generic import compiled, when
+from coterie.numeric.core.generic import compiled, no_refcount, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.weights.table import axpy, dot, prefetch_row, reserve
 
@@ -228,14 +228,18 @@ def _score_plain(model: Any, i: Any, rows: Any, t: Any) -> Any:
     return margin
 
 
-@when(ready, LevelModel)
-def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+@no_refcount
+def levels_ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Tell whether the tables have room for a move at task i."""
     levels = model.levels
     room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
         if levels.paths[i, level] >= 0:
             room = room and reserve(model.groups, levels.paths[i, level], rows, t)
     return room
+
+
+when(ready, LevelModel)(lambda model, i, rows, t: levels_ready(model, i, rows, t))
 
 
 @when(prefetch_record, LevelModel)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import Dropped, roomy
+from coterie.numeric.core.arrays import Dropped, aligned, roomy
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.generic import compiled, generic_no_refcount, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import Csr, Dense, end, feature
 
-from .hashed import Hashed, HashedPairs
-from .sparse import Sparse, SparsePairs
-from .table import Table, Weights, add_entries, beside, locate, prefetch_row, prefetch_weights
+from .hashed import Hashed, HashedMany, HashedPairs
+from .sparse import Sparse, SparseMany, SparsePairs
+from .table import LINE, Table, Weights, add_entries, locate, numbers_of, prefetch_row, prefetch_weights
 
 
 class _Fields(NamedTuple):
@@ -24,36 +25,39 @@ class _Fields(NamedTuple):
     stride: int
 
 
-class _DenseTable(_Fields, Table):
+class _DenseTable(Table):
     __slots__ = ()
 
     dense: ClassVar[bool] = True
-    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
-    numbers: ClassVar[int] = 1
-    sparse: ClassVar[type[Sparse | SparsePairs]] = Sparse
-    hashed: ClassVar[type[Hashed | HashedPairs]] = Hashed
+    sparse: ClassVar[type[Sparse | SparsePairs | SparseMany]] = Sparse
+    hashed: ClassVar[type[Hashed | HashedPairs | HashedMany]] = Hashed
+    values: Any
+    stride: Any
+    numbers: Any
+    _replace: Callable[..., Self]
+    _asdict: Callable[[], dict[str, Any]]
 
     @classmethod
     @abstractmethod
-    def empty(cls, rows: int, features: int, dtype: str) -> Self:
+    def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
         """Make a table of zeros."""
 
     @classmethod
-    def blank(cls, dtype: str) -> Self:
+    def blank(cls, dtype: str, numbers: int) -> Self:
         """Make a table without rows, for the types of what is saved of one."""
-        return cls.empty(0, 0, dtype)
+        return cls.empty(0, 0, dtype, numbers)
 
     @abstractmethod
     def entries(self) -> Weights:
         """View all that there is room for as an array (rows, features, numbers of a weight)."""
 
-    def to_sparse(self) -> Sparse | SparsePairs:
+    def to_sparse(self) -> Sparse | SparsePairs | SparseMany:
         """Copy the weights that are not zero to a sparse table."""
         return self.sparse.of(self.entries())
 
-    def to_hashed(self, bits: int) -> Hashed | HashedPairs:
+    def to_hashed(self, bits: int) -> Hashed | HashedPairs | HashedMany:
         """Copy the weights to a hashed table of 2**bits places, those that meet added up."""
-        table = self.hashed.empty(bits, self.values.dtype.str)
+        table = self.hashed.empty(bits, self.values.dtype.str, self.numbers)
         add_entries(table, self.entries())
         return table
 
@@ -78,6 +82,7 @@ class _DenseTable(_Fields, Table):
             held.shape[0] if rows is None else rows,
             held.shape[1] if features is None else features,
             self.values.dtype.str,
+            self.numbers,
         )
         made.entries()[: held.shape[0], : held.shape[1]] = held
         return made._asdict()
@@ -101,16 +106,10 @@ class _DenseTable(_Fields, Table):
         return int(self.values.nbytes)
 
 
-class RowMajor(_DenseTable):
+class _Rows(_DenseTable):
     """A row after the other; ``stride`` numbers a row."""
 
     __slots__ = ()
-
-    @classmethod
-    def empty(cls, rows: int, features: int, dtype: str) -> Self:
-        """Make a table of zeros."""
-        stride = cls.numbers * max(features, 1)
-        return cls(np.zeros(rows * stride, dtype), stride)
 
     def has_room(self, rows: int, features: int) -> bool:
         """Tell whether so many rows of so many features fit in as it is."""
@@ -125,12 +124,27 @@ class RowMajor(_DenseTable):
         stride = roomy(self.stride, self.numbers * features)
         if stride == self.stride:
             return self
-        stride += stride % self.numbers
-        return type(self)(_restrided(self.values, self.stride, stride), stride)
+        stride += -stride % self.numbers
+        return self._replace(values=_restrided(self.values, self.stride, stride), stride=stride)
 
     def entries(self) -> Weights:
         """View all that there is room for as an array (rows, features, numbers of a weight)."""
         return np.asarray(self.values.reshape(-1, self.stride // self.numbers, self.numbers))
+
+
+class RowMajor(_Fields, _Rows):
+    """A row after the other; ``stride`` weights a row."""
+
+    __slots__ = ()
+
+    numbers: ClassVar[int] = 1
+    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
+
+    @classmethod
+    def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
+        """Make a table of zeros."""
+        stride = cls.numbers * max(features, 1)
+        return cls(np.zeros(rows * stride, dtype), stride)
 
 
 class RowMajorPairs(RowMajor):
@@ -143,13 +157,41 @@ class RowMajorPairs(RowMajor):
     hashed = HashedPairs
 
 
-class FeatureMajor(_DenseTable):
+class _ManyFields(NamedTuple):
+    values: Any
+    stride: int
+    numbers: int
+
+
+class RowMajorMany(_ManyFields, _Rows):
+    """As :class:`RowMajor`, each weight followed by ``numbers`` - 1 others; the stride counts all.
+
+    It begins where a line of cache does, so that eight doubles are one line.
+    """
+
+    __slots__ = ()
+
+    saved_fields: ClassVar[tuple[str, ...]] = _ManyFields._fields
+    sparse = SparseMany
+    hashed = HashedMany
+
+    @classmethod
+    def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
+        """Make a table of zeros."""
+        stride = numbers * max(features, 1)
+        return cls(aligned(rows * stride, dtype, LINE), stride, numbers)
+
+
+class FeatureMajor(_Fields, _DenseTable):
     """The weights of one feature after those of another, ``stride`` rows each: for updates that touch all rows."""
 
     __slots__ = ()
 
+    numbers: ClassVar[int] = 1
+    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
+
     @classmethod
-    def empty(cls, rows: int, features: int, dtype: str) -> Self:
+    def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
         """Make a table of zeros."""
         return cls(np.zeros(max(rows, 1) * max(features, 1), dtype), max(rows, 1))
 
@@ -176,7 +218,7 @@ def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
     size = roomy(values.size // stride, pieces) * stride
     if size <= values.size:
         return values
-    longer = np.zeros(size, values.dtype)
+    longer = aligned(size, values.dtype, LINE)
     longer[: values.size] = values
     return longer
 
@@ -184,16 +226,18 @@ def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
 def _restrided(values: Weights, before: int, stride: int) -> Weights:
     """Return the weights in pieces of ``stride`` numbers instead of fewer ``before``."""
     old = values.reshape(-1, before)
-    wider = np.zeros((old.shape[0], stride), old.dtype)
-    wider[:, :before] = old
-    return wider.reshape(-1)
+    wider = aligned(old.shape[0] * stride, old.dtype, LINE)
+    wider.reshape(-1, stride)[:, :before] = old
+    return wider
 
 
 when(locate, RowMajor)(lambda table, row, feature: np.uint64(row * table.stride + feature))
 when(locate, RowMajorPairs)(lambda table, row, feature: np.uint64(row * table.stride + 2 * feature))
+when(locate, RowMajorMany)(lambda table, row, feature: np.uint64(row * table.stride + table.numbers * feature))
 when(locate, FeatureMajor)(lambda table, row, feature: np.uint64(feature * table.stride + row))
-when(beside, RowMajorPairs)(lambda table: np.uint64(1))
-for _kind in (RowMajor, RowMajorPairs, FeatureMajor):
+when(numbers_of, RowMajorPairs)(lambda table: 2)
+when(numbers_of, RowMajorMany)(lambda table: table.numbers)
+for _kind in (RowMajor, RowMajorPairs, RowMajorMany, FeatureMajor):
     when(prefetch_row, _kind, object, Csr)(prefetch_weights)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.arrays import Dropped, aligned
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.generic import no_refcount, when
 from coterie.numeric.core.records import Csr
 
-from .table import Table, beside, locate, prefetch_row, prefetch_weights
+from .table import LINE, Table, locate, numbers_of, prefetch_row, prefetch_weights
 
 
 class _Fields(NamedTuple):
@@ -20,22 +22,24 @@ class _Fields(NamedTuple):
     shift: int
 
 
-class _HashedTable(_Fields, Table):
+class _HashedTable(Table):
     __slots__ = ()
 
     dense: ClassVar[bool] = False
-    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
-    numbers: ClassVar[int]
+    numbers: Any
+    shift: Any
+    _asdict: Callable[[], dict[str, Any]]
+    _replace: Callable[..., Self]
 
     @classmethod
-    def empty(cls, bits: int, dtype: str) -> Self:
+    @abstractmethod
+    def empty(cls, bits: int, dtype: str, numbers: int = 1) -> Self:
         """Make a table of 2**bits weights."""
-        return cls(np.zeros(cls.numbers * 2**bits, dtype), 64 - bits)
 
     @classmethod
-    def blank(cls, dtype: str) -> Self:
+    def blank(cls, dtype: str, numbers: int) -> Self:
         """Make the smallest table there is, for the types of what is saved of one."""
-        return cls.empty(1, dtype)
+        return cls.empty(1, dtype, numbers)
 
     def has_room(self, rows: int, features: int) -> bool:
         """Tell that any number of rows and features fits in."""
@@ -87,18 +91,42 @@ class _HashedTable(_Fields, Table):
         return int(self.values.nbytes)
 
 
-class Hashed(_HashedTable):
+class Hashed(_Fields, _HashedTable):
     """2**(64 - shift) weights that rows and features share by hashing."""
 
     __slots__ = ()
-    numbers = 1
+    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
+    numbers: ClassVar[int] = 1
+
+    @classmethod
+    def empty(cls, bits: int, dtype: str, numbers: int = 1) -> Self:
+        """Make a table of 2**bits weights."""
+        return cls(np.zeros(cls.numbers * 2**bits, dtype), 64 - bits)
 
 
-class HashedPairs(_HashedTable):
+class HashedPairs(Hashed):
     """As :class:`Hashed`, each weight followed by its second number."""
 
     __slots__ = ()
     numbers = 2
+
+
+class _ManyFields(NamedTuple):
+    values: Any
+    shift: int
+    numbers: int
+
+
+class HashedMany(_ManyFields, _HashedTable):
+    """As :class:`Hashed`, each weight followed by ``numbers`` - 1 others; it begins where a line of cache does."""
+
+    __slots__ = ()
+    saved_fields: ClassVar[tuple[str, ...]] = _ManyFields._fields
+
+    @classmethod
+    def empty(cls, bits: int, dtype: str, numbers: int = 1) -> Self:
+        """Make a table of 2**bits weights."""
+        return cls(aligned(numbers * 2**bits, dtype, LINE), 64 - bits, numbers)
 
 
 @no_refcount
@@ -109,6 +137,9 @@ def _hash(table: Any, row: Any, feature: Any) -> Any:
 
 when(locate, Hashed)(lambda table, row, feature: _hash(table, row, feature))
 when(locate, HashedPairs)(lambda table, row, feature: np.uint64(2) * _hash(table, row, feature))
-when(beside, HashedPairs)(lambda table: np.uint64(1))
+when(locate, HashedMany)(lambda table, row, feature: np.uint64(table.numbers) * _hash(table, row, feature))
+when(numbers_of, HashedPairs)(lambda table: 2)
+when(numbers_of, HashedMany)(lambda table: table.numbers)
 when(prefetch_row, Hashed, object, Csr)(prefetch_weights)
+when(prefetch_row, HashedMany, object, Csr)(prefetch_weights)
 when(prefetch_row, HashedPairs, object, Csr)(prefetch_weights)

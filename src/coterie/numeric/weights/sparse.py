@@ -11,6 +11,8 @@ of the arena is no row's, no more is taken from its end until ``make_room`` has 
 from __future__ import annotations
 
 import contextlib
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -23,7 +25,19 @@ from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refco
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import begin, end, feature
 
-from .table import Table, Weights, add_entries, beside, claim, locate, multiply, prefetch_row, reserve, touch
+from .table import (
+    Table,
+    Weights,
+    add_entries,
+    beside,
+    claim,
+    locate,
+    multiply,
+    numbers_of,
+    prefetch_row,
+    reserve,
+    touch,
+)
 
 #: Blocks have 2**k buckets, k below this: a row has fewer than 2**31 cells.
 ORDERS = 30
@@ -49,39 +63,52 @@ class _Fields(NamedTuple):
     free: Any
 
 
-class _SparseTable(_Fields, Table):
+class _SparseTable(Table):
     __slots__ = ()
 
     dense: ClassVar[bool] = False
-    saved_fields: ClassVar[tuple[str, ...]] = ("values", "features", "start", "size", "count", "used", "free", "room")
-    #: Places that a bucket takes.
-    line: ClassVar[int]
+    values: Any
+    features: Any
+    start: Any
+    size: Any
+    count: Any
+    used: Any
+    free: Any
+    numbers: Any
+    _replace: Callable[..., Self]
 
     @classmethod
-    def empty(cls, rows: int, dtype: str, cells: int = 512) -> Self:
+    @abstractmethod
+    def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
+        """Make a table of its arrays, in the order of their fields."""
+
+    @classmethod
+    def empty(cls, rows: int, dtype: str, numbers: int = 1, cells: int = 512) -> Self:
         """Make a table without weights, with room for so many cells."""
         start, size, count = np.zeros(rows, np.int64), np.zeros(rows, np.int32), np.zeros(rows, np.int32)
-        return cls(*cls._arena(cells, np.dtype(dtype)), start, size, count, np.array([4, 0]), _no_blocks())
+        arena = _arena(cells, np.dtype(dtype), bucket_places(numbers))
+        return cls.of_arrays(numbers, *arena, start, size, count, np.array([4, 0]), _no_blocks())
 
     @classmethod
     def of(cls, entries: Weights) -> Self:
         """Make a table of the weights of an array (rows, features, numbers of a weight) that are not all zero."""
-        table = cls._with_rows(np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32), entries.dtype, 512)
+        count = np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32)
+        table = cls._with_rows(count, entries.dtype, entries.shape[2], 512)
         add_entries(table, entries)
         return table
 
     @classmethod
-    def _with_rows(cls, count: NDArray[np.int32], dtype: Any, spare: int) -> Self:
+    def _with_rows(cls, count: NDArray[np.int32], dtype: Any, numbers: int, spare: int) -> Self:
         """Make a table of rows without weights, with room for so many in each and for so many cells more."""
         cells = spare + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
-        table = cls.empty(len(count), np.dtype(dtype).str, cells)
+        table = cls.empty(len(count), np.dtype(dtype).str, numbers, cells)
         _make_rows(table, count)
         return table
 
     @classmethod
-    def blank(cls, dtype: str) -> Self:
+    def blank(cls, dtype: str, numbers: int) -> Self:
         """Make a table without rows, for the types of what is saved of one."""
-        return cls.empty(0, dtype, 4)
+        return cls.empty(0, dtype, numbers, 4)
 
     # -- how it grows
 
@@ -141,20 +168,6 @@ class _SparseTable(_Fields, Table):
         rows = np.flatnonzero(self.size)
         return np.asarray(rows[np.argsort(self.start[rows])])
 
-    @classmethod
-    def _arena(cls, cells: int, dtype: np.dtype[Any]) -> tuple[Weights, NDArray[Any]]:
-        """Make room for so many cells, seen as weights and as features; buckets of doubles begin where cache lines do.
-
-        All zero but for the mark of bucket 0: memory that is not written to is not taken, nor saved.
-        """
-        buckets = -(-cells // 4)
-        if buckets >= 2 ** (8 * dtype.itemsize - 1):
-            raise ValueError(f"a sparse table of {dtype} has room for less than 2**33 cells, and {cells} are wanted")
-        values = aligned(cls.line * buckets, dtype, 128)
-        features = values.view(f"i{dtype.itemsize}")
-        features[:8:2] = -1
-        return values, features
-
     def _roomy_arena(self, cells: int) -> tuple[Weights, NDArray[Any]]:
         """Make an arena several times larger than what is to be in it, for what is not written to takes no memory.
 
@@ -164,10 +177,15 @@ class _SparseTable(_Fields, Table):
         most = max(4, min(64, MANY_CELLS // cells)) if cells > FEW_CELLS else 2
         for times in (most, most // 2):
             with contextlib.suppress(MemoryError, ValueError):
-                return self._arena(times * cells, self.values.dtype)
-        return self._arena(cells, self.values.dtype)
+                return _arena(times * cells, self.values.dtype, self.line)
+        return _arena(cells, self.values.dtype, self.line)
 
     # -- how it is kept
+
+    @property
+    def line(self) -> int:
+        """Places that a bucket takes."""
+        return bucket_places(self.numbers)
 
     @property
     def room(self) -> int:
@@ -181,7 +199,10 @@ class _SparseTable(_Fields, Table):
     @property
     def nbytes(self) -> int:
         """Bytes in use: those behind the arena's taken part are none."""
-        return int(self._taken().nbytes + sum(array.nbytes for array in self[2:]))
+        return int(self._taken().nbytes + sum(array.nbytes for array in self._of_rows()))
+
+    def _of_rows(self) -> tuple[Any, ...]:
+        return self.start, self.size, self.count, self.used, self.free
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
         """Copy the weights that are not zero, the rows in their order and each as if its weights had come in order.
@@ -191,7 +212,7 @@ class _SparseTable(_Fields, Table):
         """
         count = np.zeros(len(self.start) if rows is None else rows, np.int32)
         _count_nonzero(self, count)
-        made = self._with_rows(count, self.values.dtype, 4)
+        made = self._with_rows(count, self.values.dtype, self.numbers, 4)
         most = int(count.max(initial=0))
         _copy_nonzero(self, len(count), np.empty(most, np.uint64), np.empty(most, np.int64), made)
         return made._asdict() | {"values": made.values[:0], "features": made._taken(), "room": 0}
@@ -204,11 +225,13 @@ class _SparseTable(_Fields, Table):
         How much of the arena is taken, and how much of that is no row's, is counted here, whatever the file says.
         """
         rows, taken, free = (saved["start"], saved["size"], saved["count"]), saved["features"], saved["free"]
-        require(taken.size >= cls.line and taken.size % cls.line == 0, f"an arena of {taken.size} numbers has no cells")
-        cells = 4 * (taken.size // cls.line)
-        arena = cls._restored(taken, saved["values"].dtype, min(saved["room"], MOST_ROOM * max(cells, FEW_ROOM)))
+        numbers = saved["numbers"] if "numbers" in saved else cls.numbers
+        line = bucket_places(numbers)
+        require(taken.size >= line and taken.size % line == 0, f"an arena of {taken.size} numbers has no cells")
+        cells = 4 * (taken.size // line)
+        arena = _restored(taken, saved["values"].dtype, min(saved["room"], MOST_ROOM * max(cells, FEW_ROOM)), line)
         used = np.array([cells, cells - 4 - int(saved["size"].sum(dtype=np.int64))])
-        return cls(*arena, *rows, used, _no_blocks() if len(saved["used"]) == 1 else free)
+        return cls.of_arrays(numbers, *arena, *rows, used, _no_blocks() if len(saved["used"]) == 1 else free)
 
     def check(self, rows: int, features: int) -> None:
         """Refuse rows and free blocks outside the arena or in each other's, and features that probing would not find.
@@ -236,29 +259,51 @@ class _SparseTable(_Fields, Table):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy's two views are one piece of memory again."""
-        return type(self)._copied, (self._taken(), self.values.dtype, self.room, *self[2:])
+        return type(self)._copied, (self.numbers, self._taken(), self.values.dtype, self.room, *self._of_rows())
 
     @classmethod
-    def _copied(cls, taken: NDArray[Any], dtype: np.dtype[Any], cells: int, *rest: Any) -> Self:
-        return cls(*cls._restored(taken, dtype, cells), *rest)
+    def _copied(cls, numbers: int, taken: NDArray[Any], dtype: np.dtype[Any], cells: int, *rest: Any) -> Self:
+        return cls.of_arrays(numbers, *_restored(taken, dtype, cells, bucket_places(numbers)), *rest)
 
-    @classmethod
-    def _restored(cls, taken: NDArray[Any], dtype: np.dtype[Any], cells: int) -> tuple[Weights, NDArray[Any]]:
-        """Make an arena with the taken part of another, and with room for so many cells if that can be had."""
-        needed = 4 * taken.size // cls.line
-        try:
-            values, features = cls._arena(max(cells, needed), dtype)
-        except MemoryError:
-            values, features = cls._arena(needed, dtype)
-        features[: taken.size] = taken
-        return values, features
+
+def bucket_places(numbers: int) -> int:
+    """Places that a bucket takes: a line of eight for the cells, and one for every two numbers beside the weight."""
+    return 8 * (1 + numbers // 2)
+
+
+def _arena(cells: int, dtype: np.dtype[Any], line: int) -> tuple[Weights, NDArray[Any]]:
+    """Make room for so many cells, seen as weights and as features; buckets of doubles begin where cache lines do.
+
+    All zero but for the mark of bucket 0: memory that is not written to is not taken, nor saved.
+    """
+    buckets = -(-cells // 4)
+    if buckets >= 2 ** (8 * dtype.itemsize - 1):
+        raise ValueError(f"a sparse table of {dtype} has room for less than 2**33 cells, and {cells} are wanted")
+    values = aligned(line * buckets, dtype, 128)
+    features = values.view(f"i{dtype.itemsize}")
+    features[:8:2] = -1
+    return values, features
+
+
+def _restored(taken: NDArray[Any], dtype: np.dtype[Any], cells: int, line: int) -> tuple[Weights, NDArray[Any]]:
+    """Make an arena with the taken part of another, and with room for so many cells if that can be had."""
+    needed = 4 * taken.size // line
+    try:
+        values, features = _arena(max(cells, needed), dtype, line)
+    except MemoryError:
+        values, features = _arena(needed, dtype, line)
+    features[: taken.size] = taken
+    return values, features
 
 
 def _no_blocks() -> NDArray[np.int64]:
     return np.zeros(ORDERS, np.int64)
 
 
-class Sparse(_SparseTable):
+_SAVED = (*_Fields._fields, "room")
+
+
+class Sparse(_Fields, _SparseTable):
     """The weights that were ever moved: a small hash table for each row, all in one arena.
 
     The feature of cell c of bucket b is at place 8b + 2c of ``features``, its weight at place 8b + 2c + 1 of
@@ -272,17 +317,46 @@ class Sparse(_SparseTable):
     """
 
     __slots__ = ()
-    line = 8
+    numbers: ClassVar[int] = 1
+    saved_fields: ClassVar[tuple[str, ...]] = _SAVED
+
+    @classmethod
+    def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
+        """Make a table of its arrays, in the order of their fields."""
+        return cls(*arrays)
 
 
-class SparsePairs(_SparseTable):
+class SparsePairs(Sparse):
     """As :class:`Sparse`, a bucket being two cache lines: the four cells, then the four second numbers.
 
     A margin reads the first line only, a move both, and processors fetch lines in pairs.
     """
 
     __slots__ = ()
-    line = 16
+    numbers = 2
+
+
+class _ManyFields(NamedTuple):
+    values: Any
+    features: Any
+    start: Any
+    size: Any
+    count: Any
+    used: Any
+    free: Any
+    numbers: int
+
+
+class SparseMany(_ManyFields, _SparseTable):
+    """As :class:`SparsePairs` with ``numbers`` a weight, a bucket having a line more for every two of them."""
+
+    __slots__ = ()
+    saved_fields: ClassVar[tuple[str, ...]] = (*_SAVED, "numbers")
+
+    @classmethod
+    def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
+        """Make a table of its arrays, in the order of their fields."""
+        return cls(*arrays, numbers)
 
 
 @generic_no_refcount
@@ -292,9 +366,17 @@ def _line(table: Any) -> Any:
 
 when(_line, Sparse)(lambda table: 8)
 when(_line, SparsePairs)(lambda table: 16)
-when(beside, Sparse)(lambda table: np.uint64(0))
-when(beside, SparsePairs)(lambda table: np.uint64(8))
-_kind: Any
+when(_line, SparseMany)(lambda table: 8 * (1 + table.numbers // 2))
+when(numbers_of, SparsePairs)(lambda table: 2)
+when(numbers_of, SparseMany)(lambda table: table.numbers)
+
+
+@when(beside, SparseMany)
+@when(beside, Sparse)
+def _beside(table: Any, n: Any) -> Any:
+    # The weights stand at the odd places of the first line, so the even ones of the second are the next to be had.
+    return np.uint64(8 * ((n + 1) // 2) - (1 if n > 0 and n % 2 == 0 else 0))
+
 
 # -- a weight in its row -----------------------------------------------------------------------------------------------
 
@@ -329,26 +411,26 @@ def _probe(table: Any, row: Any, feature: Any) -> Any:
             bucket = 0
 
 
-@when(locate, SparsePairs)
+@when(locate, SparseMany)
 @when(locate, Sparse)
 def _locate(table: Any, row: Any, feature: Any) -> Any:
     place, found = _probe(table, row, feature)
     return np.uint64(place + 1 if found else 1)
 
 
-@when(claim, SparsePairs)
+@when(claim, SparseMany)
 @when(claim, Sparse)
 def _claim(table: Any, row: Any, feature: Any) -> Any:
     place, found = _probe(table, row, feature)
     if not found:
         table.features[place] = feature
-        table.values[np.uint64(place + 1) + beside(table)] = 0.0
-        table.values[place + 1] = 0.0
+        for n in range(numbers_of(table)):
+            table.values[np.uint64(place + 1) + beside(table, n)] = 0.0
         table.count[row] += 1
     return np.uint64(place + 1)
 
 
-@when(touch, SparsePairs)
+@when(touch, SparseMany)
 @when(touch, Sparse)
 def _touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
     seen = np.int64(0)
@@ -358,26 +440,24 @@ def _touch(table: Any, row: Any, rows: Any, t: Any) -> Any:
     return seen
 
 
-@when(prefetch_row, SparsePairs)
+@when(prefetch_row, SparseMany)
 @when(prefetch_row, Sparse)
 def _prefetch_buckets(table: Any, row: Any, rows: Any, t: Any) -> None:
     for k in range(begin(rows, t), end(rows, t)):
         place = _line(table) * ((table.start[row] >> 2) + _bucket_of(table, row, feature(rows, t, k)))
-        prefetch(table.values, place)
-        prefetch(table.values, np.uint64(place) + beside(table))
+        for line in range(0, _line(table), 8):
+            prefetch(table.values, place + line)
 
 
-@when(multiply, SparsePairs)
+@when(multiply, SparseMany)
 @when(multiply, Sparse)
 def _multiply(table: Any, factor: Any) -> None:
     for row in range(table.size.size):
         for cell in range(table.start[row], table.start[row] + table.size[row]):
             place = _line(table) * (cell >> 2) + 2 * (cell & 3)
             if table.features[place] >= 0:
-                at = np.uint64(place + 1)
-                table.values[at] *= factor
-                if beside(table) > 0:
-                    table.values[at + beside(table)] *= factor
+                for n in range(numbers_of(table)):
+                    table.values[np.uint64(place + 1) + beside(table, n)] *= factor
 
 
 # -- rows that grow ----------------------------------------------------------------------------------------------------
@@ -411,7 +491,7 @@ def _cells_wanted(size: Any, count: Any, rows: Any, entries: int) -> Any:
     return cells
 
 
-@when(reserve, SparsePairs)
+@when(reserve, SparseMany)
 @when(reserve, Sparse)
 def _reserve(table: Any, row: Any, rows: Any, t: Any) -> Any:
     most = table.count[row] + end(rows, t) - begin(rows, t)
@@ -478,8 +558,8 @@ def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
             there, _ = _probe(table, row, table.features[here])
             table.features[there] = table.features[here]
             source, target = np.uint64(here + 1), np.uint64(there + 1)
-            table.values[target + beside(table)] = table.values[source + beside(table)]
-            table.values[target] = table.values[source]
+            for n in range(numbers_of(table)):
+                table.values[target + beside(table, n)] = table.values[source + beside(table, n)]
     if old_buckets > 0:
         give(table, old, np.int64(trailing_zeros(old_buckets)))
 
@@ -504,8 +584,10 @@ def _make_rows(table: Any, count: Any) -> None:
 @no_refcount
 def _is_zero(table: Any, place: Any) -> Any:
     """Tell whether all numbers of the weight at this place are zero, bit for bit, so that -0.0 is not."""
-    bits = table.features
-    return bits[np.uint64(place)] == 0 and bits[np.uint64(place) + beside(table)] == 0
+    for n in range(numbers_of(table)):
+        if table.features[np.uint64(place) + beside(table, n)] != 0:
+            return False
+    return True
 
 
 @compiled
@@ -538,8 +620,8 @@ def _copy_nonzero(table: Any, rows: Any, keys: Any, places: Any, other: Any) -> 
                 n += 1
         for k in range(n):
             source, target = np.uint64(places[k] + 1), claim(other, row, table.features[places[k]])
-            other.features[target] = table.features[source]
-            other.features[target + beside(table)] = table.features[source + beside(table)]
+            for i in range(numbers_of(table)):
+                other.features[target + beside(table, i)] = table.features[source + beside(table, i)]
 
 
 @compiled

@@ -1,8 +1,8 @@
 """Tables of weights, a row of numbers for every task or group: what every kind of table has to offer.
 
 A kind of table is a named tuple of arrays, and kinds that are alike share a file: ``dense``, ``hashed``, ``sparse``.
-Some hold *pairs*: a second number, such as a sum of squared gradients, lies beside each weight, where it is in cache
-when the weight moves.
+Some hold several numbers a weight: a second one, such as a sum of squared gradients, and more lie beside each weight,
+where they are in cache when the weight moves.
 
 **In compiled code** a kind gives bodies to these functions, and learners use nothing else of it. It must have a body of
 ``locate``; the others have defaults that fit a table in which every weight has a place:
@@ -12,7 +12,8 @@ when the weight moves.
 ``claim(table, row, j)``       address of a weight, which is stored from now on
 ``reserve(table, row, ...)``   makes room for the weights of a record before they are claimed; False if memory is needed
 ``touch``, ``prefetch_row``    load what a record needs of a row; ask for it a round ahead
-``beside(table)``              distance from a weight to its second number, 0 if there is none
+``beside(table, n)``           distance from a weight to the n-th number that lies beside it
+``numbers_of(table)``          how many numbers a weight has, itself included
 ``held``, ``put``              read and write the number at an address (tables that fade scale it)
 ``multiply(table, factor)``    scales every stored number
 ============================== =========================================================================================
@@ -36,6 +37,9 @@ from coterie.numeric.core.records import begin, end, feature, value
 
 Weights = NDArray[np.floating[Any]]
 
+#: Bytes of a line of cache.
+LINE = 64
+
 
 class Table(ABC):
     """The Python side of every kind of table. Methods return a table, this one or another with the same weights."""
@@ -46,6 +50,9 @@ class Table(ABC):
     @abstractmethod
     def values(self) -> Any:
         """The array in which the weights are."""
+
+    #: How many numbers a weight has, itself included.
+    numbers: Any
 
     #: Every weight has a place, so that more rows or features cost memory whether they are used or not.
     dense: ClassVar[bool]
@@ -97,7 +104,7 @@ class Table(ABC):
 
     @classmethod
     @abstractmethod
-    def blank(cls, dtype: str) -> Self:
+    def blank(cls, dtype: str, numbers: int) -> Self:
         """Make a table without rows, for the types of what is saved of one."""
 
     @abstractmethod
@@ -165,8 +172,13 @@ def prefetch_row(table: Any, row: Any, rows: Any, t: Any) -> None:
 
 
 @generic_no_refcount
-def beside(table: Any) -> Any:
-    """Distance from a weight to its second number; 0 where there is none."""
+def beside(table: Any, n: Any) -> Any:
+    """Distance from a weight to the n-th number that lies beside it, 0 for itself."""
+
+
+@generic_no_refcount
+def numbers_of(table: Any) -> Any:
+    """How many numbers a weight has, itself included."""
 
 
 @generic_no_refcount
@@ -188,7 +200,8 @@ when(claim, object)(lambda table, row, feature: locate(table, row, feature))
 when(reserve, object)(lambda table, row, rows, t: True)
 when(touch, object)(lambda table, row, rows, t: np.int64(0))
 when(prefetch_row, object)(lambda table, row, rows, t: None)
-when(beside, object)(lambda table: 0)
+when(beside, object)(lambda table, n: np.uint64(n))
+when(numbers_of, object)(lambda table: 1)
 when(held, object)(lambda table, place: table.values[place])
 
 
@@ -241,7 +254,7 @@ def add_entries(table: Any, entries: Any) -> None:
             if moved:
                 place = claim(table, row, j)
                 for n in range(numbers):
-                    table.values[place + np.uint64(n) * np.uint64(beside(table))] += entries[row, j, n]
+                    table.values[place + beside(table, n)] += entries[row, j, n]
 
 
 @compiled
@@ -262,7 +275,7 @@ def rows_of(table: Any, rows: int, features: int) -> Weights:
 
 
 class Second(NamedTuple):
-    """The second numbers of a table of pairs as a table of their own, in the same memory.
+    """The second numbers of a table as a table of their own, in the same memory.
 
     It has room where the first numbers have, and holds what they have claimed: they must be moved first.
     """
@@ -280,8 +293,8 @@ class Second(NamedTuple):
 
 
 def second(table: Any) -> Second:
-    """Return the second numbers of a table of pairs as a table."""
+    """Return the second numbers of a table as a table."""
     return Second(table.values, table)
 
 
-when(locate, Second)(lambda table, row, feature: locate(table.table, row, feature) + beside(table.table))
+when(locate, Second)(lambda table, row, feature: locate(table.table, row, feature) + beside(table.table, 1))

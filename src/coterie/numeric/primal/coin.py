@@ -1,0 +1,111 @@
+"""Coin betting (COCOB): weights that need no rate, for every task and every group.
+
+Each weight bets on the sign of its next gradient with a fraction of its wealth. A move of c at task i is g_j = c x_j in
+the task's own row and in that of each of its groups. With L_j the largest |g_j| of the feature in any row,
+
+    L_j = max(L_j, |g_j|, 1e-8),    G += |g_j|,    R = max(R + g_j w, 0),    θ += g_j,
+    w = θ (ε L_j + R) / (L_j max(G + L_j, alpha L_j)),
+
+G beginning at 1e-6 and ε, with ε L the wealth of a row in the beginning, being ``wealth`` times the row's weight in M.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from coterie.numeric.core.generic import no_refcount, when
+from coterie.numeric.core.records import begin, end, feature, value
+from coterie.numeric.weights.table import beside, claim, held, locate, put, reserve
+
+from .grouped import LevelModel, Levels, levels_ready
+from .round import FitTable, add, ready
+
+#: What G begins with, and the least L.
+START, LEAST = 1e-6, 1e-8
+#: How far from a weight its θ, G and R are.
+SUM, GAINED, REWARD = 1, 2, 3
+#: Numbers that lie beside each other: w, θ, G, R.
+NUMBERS = 4
+
+
+class _CoinFields(NamedTuple):
+    groups: Any
+    tasks: Any
+    levels: Levels
+    largest: Any
+    alpha: float
+    wealth: float
+
+
+class Coin(_CoinFields, LevelModel):
+    """(w, θ, G - 1e-6, R) for every group and for every task; ``largest``, a table of one row, holds L."""
+
+    __slots__ = ()
+
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
+        model = super().fit(fit_table, groups, tasks, features, dense)
+        return model._replace(largest=fit_table(self.largest, 1, features, dense))
+
+    def map_tables(self, change: Callable[[Any], Any]) -> Self:
+        """Change the tables of weights; the scales are none."""
+        return super().map_tables(change)
+
+    def to_saved(self, extent: Extent) -> Self:
+        return super().to_saved(extent)._replace(largest=self.largest.part(1, extent.features))
+
+    def check(self, bounds: Bounds) -> None:
+        super().check(bounds)
+        self.largest.check(1, bounds.features)
+        require_rate("alpha", self.alpha)
+        require_rate("wealth", self.wealth)
+
+    def make_room(self, i: int, entries: int) -> Self:
+        model = super().make_room(i, entries)
+        return model._replace(largest=self.largest.make_room(np.array([0]), entries))
+
+
+@no_refcount
+def _measure(table: Any, c: Any, rows: Any, t: Any) -> None:
+    """Note the largest gradients."""
+    for k in range(begin(rows, t), end(rows, t)):
+        gradient = abs(c * value(rows, t, k))
+        if gradient > 0.0:
+            place = claim(table, 0, feature(rows, t, k))
+            put(table, place, max(held(table, place), gradient, LEAST))
+
+
+@no_refcount
+def _bet(table: Any, row: Any, wealth: Any, alpha: Any, largest: Any, c: Any, rows: Any, t: Any) -> None:
+    """Move a row by c times record t, and bet anew on each of its features."""
+    for k in range(begin(rows, t), end(rows, t)):
+        gradient = c * value(rows, t, k)
+        if gradient != 0.0:
+            j = feature(rows, t, k)
+            place = claim(table, row, j)
+            total = held(table, place + beside(table, SUM)) + gradient
+            gained = held(table, place + beside(table, GAINED)) + abs(gradient)
+            reward = max(held(table, place + beside(table, REWARD)) + gradient * held(table, place), 0.0)
+            put(table, place + beside(table, SUM), total)
+            put(table, place + beside(table, GAINED), gained)
+            put(table, place + beside(table, REWARD), reward)
+            scale = held(largest, locate(largest, 0, j))
+            put(table, place, total * (wealth * scale + reward) / (scale * max(START + gained + scale, alpha * scale)))
+
+
+@when(ready, Coin)
+def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    return reserve(model.largest, 0, rows, t) and levels_ready(model, i, rows, t)
+
+
+@when(add, Coin)
+def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
+    levels = model.levels
+    _measure(model.largest, c, rows, t)
+    if levels.own[i] != 0.0:
+        _bet(model.tasks, i, model.wealth * levels.own[i], model.alpha, model.largest, c, rows, t)
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0 and levels.weight[group] != 0.0:
+            _bet(model.groups, group, model.wealth * levels.weight[group], model.alpha, model.largest, c, rows, t)
