@@ -128,7 +128,7 @@ def test_coin_betting_in_every_storage(storage, dense, dtype):
 
 
 @pytest.mark.parametrize("kind", ["random", "noisy", "separable", "one label"])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
 def test_coin_betting_has_the_stated_regret(kind, size):
     """Log loss against the best vector of several lengths in hindsight, by the bound of the form with L known."""
     rng = np.random.default_rng(0)
