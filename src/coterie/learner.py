@@ -28,7 +28,7 @@ from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
 from .numeric.primal.round import Extent
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, flatten, rebuild
-from .numeric.weights.hashed import Hashed, HashedPairs
+from .numeric.weights.sections import HASHED
 from .state import State, holds
 
 Margins = NDArray[np.float64]
@@ -237,7 +237,7 @@ class Round(StreamLearner, ABC):
 
     def check_dropping(self, state: State) -> None:
         """Refuse to drop tasks of which something cannot be told from the others'."""
-        if holds(state.model, (Hashed, HashedPairs)):
+        if holds(state.model, HASHED):
             raise ValueError(_HASHED.format("forget a task"))
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
@@ -461,7 +461,7 @@ class Learner(Round):
         while done < last:
             done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker, coming)
             if done < last:
-                self._bound.ensure_capacity(state, int(codes[done]), _entries(rows, done))
+                self._bound.ensure_capacity(state, int(codes[done]), entries_of(rows, done))
 
     def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
@@ -528,5 +528,6 @@ def _require(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequence[
         raise TypeError(f"{type(hypothesis).__name__} cannot {what}: it needs {part} by {' or '.join(kinds)}")
 
 
-def _entries(rows: Any, t: int) -> int:
+def entries_of(rows: Any, t: int) -> int:
+    """The number of entries of a record."""
     return int(rows.starts[t + 1] - rows.starts[t]) if hasattr(rows, "starts") else int(rows.values.shape[1])

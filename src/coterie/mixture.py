@@ -12,8 +12,8 @@ f_a are log-odds, a logistic regression on all of them, learned online, has the 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -22,17 +22,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import spec
 from .bindings import arrivals
+from .hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalAROW
+from .hypotheses.storage import Storage
 from .index import Index
-from .learner import Features, Learner, Margins, RoundCount, StreamLearner
+from .learner import Features, Learner, Margins, RoundCount, StreamLearner, entries_of, known_and_unseen
+from .learners.confidence import ConfidenceLearner
 from .numeric.core.arrays import Dropped, grown
 from .numeric.core.checks import require, require_shape, require_within
-from .numeric.core.records import Rows, widths_of
+from .numeric.core.records import Csr, Rows, widths_of
 from .numeric.primal.asking import EVERY, decide_all
-from .numeric.primal.mixture import Layer, Losses, blend, combine, mix, weigh
-from .numeric.primal.stream import Moves
+from .numeric.primal.calls import BoundCall, RecordCalls
+from .numeric.primal.grouped import NO_ARRIVALS
+from .numeric.primal.members import COIN, CONFIDENT, GRADIENT, Members, Room, SideBySide, Together, learn_late
+from .numeric.primal.mixture import Layer, Losses, Work, blend, combine, mix, room, weigh
+from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, array_of, below, flatten, numbered
+from .numeric.weights.sections import HASHED, Section, Whole, side_by_side
 from .numeric.weights.table import Weights
-from .state import LearnedState
+from .relations.levels import LevelRelation
+from .rules import AROW, Logistic
+from .state import LearnedState, is_same
 
 Codes = NDArray[np.int64]
 
@@ -81,6 +90,15 @@ T = TypeVar("T", Losses, Layer, Waiting)
 NOBODY = Waiting(np.zeros((0, 0)), np.zeros(0, np.int64))
 
 
+@dataclass
+class Shared:
+    """The tables that members have sections of: rows of all tasks, of each task, and scales of coin betting."""
+
+    groups: Whole
+    tasks: Whole
+    largest: Whole
+
+
 class _Saved(msgspec.Struct):
     """What :meth:`Mixture.dump` notes beside the arrays."""
 
@@ -100,11 +118,14 @@ class MixtureState:
     features: int
     rounds: int = 0
     waiting: Waiting = NOBODY
+    shared: Shared | None = None
+    model: SideBySide | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(int(held.nbytes) for held in [*self.members, *self.losses, *self.layer, *self.waiting])
+        shared = () if self.model is None else self.model[:3]
+        return sum(int(held.nbytes) for held in [*self.members, *shared, *self.losses, *self.layer, *self.waiting])
 
 
 class Mixture(StreamLearner):
@@ -290,7 +311,8 @@ class Mixture(StreamLearner):
                 self.fit_tasks(state, new[: stops[s].tasks - known], stops[s].width)
             end = s + delay + 1
             predicted = self._predicted(state, rows.cut(end - 1, end), codes[end - 1 : end], ())
-            blend(state.losses, state.layer, self.local, codes[end - 1 : end], predicted, moves.margins[end - 1 : end])
+            mixed = moves.margins[end - 1 : end]
+            blend(state.losses, state.layer, self.local, codes[end - 1 : end], predicted, mixed, self._room())
             decide_all(asker, codes, moves.margins, end - 1, end)
             waiting = Waiting(np.append(state.waiting.told, predicted, axis=1), codes[s:end])
             if asker.answer[s] > 0:
@@ -325,7 +347,8 @@ class Mixture(StreamLearner):
         predicted = self._experts_of([each.margins for each in made])
         judged = self._judged(state, predicted, made, codes, len(y))
         mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))
-        mix(state.losses, state.layer, self.local, codes, y, predicted, judged, len(y), mixed, own)
+        work = self._room()
+        mix(state.losses, state.layer, self.local, codes, y, predicted, judged, len(y), mixed, own, work)
         np.maximum.reduce([each.taus[: len(y)] for each in made], out=moves.taus[first : first + len(y)])
 
     def _judged(
@@ -352,6 +375,9 @@ class Mixture(StreamLearner):
         members = self._members(state)
         return self._experts_of([learner.score_any(member, rows, codes, unseen) for learner, member in members])
 
+    def _room(self) -> Work:
+        return room(len(self._experts))
+
     def _members(self, state: MixtureState) -> Iterator[tuple[StreamLearner, LearnedState]]:
         """Each learner with its state."""
         return zip(self.learners, state.members, strict=True)
@@ -368,7 +394,8 @@ class Mixture(StreamLearner):
     def score_any(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
         mixed = np.zeros(len(codes))
-        blend(state.losses, state.layer, self.local, codes, self._predicted(state, rows, codes, unseen), mixed)
+        predicted = self._predicted(state, rows, codes, unseen)
+        blend(state.losses, state.layer, self.local, codes, predicted, mixed, self._room())
         return mixed
 
     def score_one(self, state: MixtureState, rows: Rows, i: int) -> float:
@@ -448,6 +475,309 @@ class Mixture(StreamLearner):
         require_shape("margins that wait", late.told, S if waiting else 0, len(late.codes))
         require_within("tasks that wait", late.codes, -1, len(index) - 1)  # -1: forgotten meanwhile
         return MixtureState(members, index, losses, last, held.features, held.rounds, late)
+
+
+class CompiledMixture(Mixture):
+    """A mixture whose members learn side by side, record by record, in one compiled loop: see :mod:`.members`.
+
+    It says, learns and saves to the last bit what a :class:`Mixture` of the same learners does; only its members'
+    states are not whole without it, for their tables are sections of common ones.
+
+    Parameters
+    ----------
+    learners, experts, local, unsure
+        As in :class:`Mixture`, the learners being such as :meth:`takes` accepts.
+    """
+
+    def __init__(
+        self,
+        learners: Sequence[Learner],
+        experts: ArrayLike | None = None,
+        local: float = 0.1,
+        unsure: float = UNSURE,
+    ) -> None:
+        super().__init__(learners, experts, local, unsure)
+        self._storage = learners[0].hypothesis.tables
+        self._kinds = [_KINDS[type(learner.hypothesis)](learner.hypothesis, learner.rule) for learner in learners]
+        self._shares = np.array([_shares_of(learner.relation) for learner in learners])
+        self._one, self._rule = RecordCalls(), Together(len(learners))
+
+    @staticmethod
+    def takes(learners: Sequence[Any]) -> bool:
+        """Tell whether learners can go side by side.
+
+        There must be two or more, each with adaptive gradients, coin betting or the diagonal AROW under the logistic
+        rule or AROW's, under a relation of all tasks alike whose shares do not depend on how many they are; all keep
+        weights in the same way.
+        """
+        return (
+            len(learners) > 1
+            and all(map(_goes_along, learners))
+            and len({replace(learner.hypothesis.tables, numbers=1) for learner in learners}) == 1
+        )
+
+    def init(
+        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
+    ) -> MixtureState:
+        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
+        state = super().init(tasks, features, dense, length)
+        self._lay_together(state)
+        return state
+
+    # -- tables
+
+    def _lay_together(self, state: MixtureState) -> None:
+        """Move the weights of members that are apart to common tables, of which they get sections."""
+        models = [member.model for member in state.members]
+        rows = {"groups": min(1, len(state.tasks)), "tasks": len(state.tasks), "largest": 1}
+        fields = self._fields()
+        made = {
+            name: side_by_side([getattr(models[m], name) for m in having], rows[name], state.features)
+            if having
+            else Storage("dense", "float64", 1).table(0, 0, True)
+            for name, having in fields.items()
+        }
+        shared = Shared(**{name: Whole(table) for name, table in made.items()})
+        for name, having in fields.items():
+            first = 0
+            for m in having:
+                numbers = getattr(models[m], name).numbers
+                models[m] = models[m]._replace(**{name: Section(getattr(shared, name), first, numbers)})
+                first += numbers
+        for member, model in zip(state.members, models, strict=True):
+            member.model = model
+        state.shared = shared
+        self._fit_tables(state)
+
+    def _fields(self) -> dict[str, list[int]]:
+        """Which members have something in each of the tables."""
+        every = range(len(self.learners))
+        return {
+            "groups": [m for m in every if self._shares[m, 1] != 0.0],
+            "tasks": [m for m in every if self._shares[m, 0] != 0.0],
+            "largest": [m for m in every if self._kinds[m].kind == COIN],
+        }
+
+    def _fit_tables(self, state: MixtureState) -> None:
+        """Give the common tables room for the tasks and features of the state."""
+        shared, fields, dense = state.shared, self._fields(), state.members[0].dense
+        assert shared is not None
+        for name, rows in (("groups", min(1, len(state.tasks))), ("tasks", len(state.tasks)), ("largest", 1)):
+            whole: Whole = getattr(shared, name)
+            if fields[name]:
+                whole.table = self._storage.fit(whole.table, rows, state.features, dense)
+        self._join(state)
+
+    def _join(self, state: MixtureState) -> None:
+        """Put the tables and what mixes the members into one model; the same object while nothing changed."""
+        shared, before = state.shared, state.model
+        assert shared is not None
+        tables = shared.groups.table, shared.tasks.table, shared.largest.table
+        if before is None or not is_same((*before[:3], before.losses), (*tables, state.losses)):
+            state.model = self._joined(state, *tables)
+
+    def _joined(self, state: MixtureState, groups: Any, tasks: Any, largest: Any) -> SideBySide:
+        fields = self._fields()
+        at = np.full((len(self.learners), 2), -1)
+        for level, name in enumerate(("tasks", "groups")):
+            for m in fields[name]:
+                at[m, level] = getattr(state.members[m].model, name).first
+        scales = np.array([fields["largest"].index(m) if m in fields["largest"] else 0 for m in range(len(at))])
+        members = Members(
+            np.array([each.kind for each in self._kinds]),
+            np.array([each.settings for each in self._kinds]),
+            at,
+            self._shares,
+            scales,
+        )
+        return SideBySide(
+            groups,
+            tasks,
+            largest,
+            members,
+            bool(fields["tasks"]),
+            bool(fields["groups"]),
+            bool(fields["largest"]),
+            self._scaled,
+            state.losses,
+            state.layer,
+            self.local,
+            Room.of(len(at), len(self._experts)),
+        )
+
+    def _ensure_capacity(self, state: MixtureState, i: int, entries: int) -> None:
+        """Give the rows that a record of task i moves room for so many new weights."""
+        shared, fields = state.shared, self._fields()
+        assert shared is not None
+        for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
+            whole: Whole = getattr(shared, name)
+            if fields[name]:
+                whole.table = whole.table.make_room(np.array([row]), entries)
+        self._join(state)
+
+    # -- tasks
+
+    def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
+        """Make room for the labels that are new, and for so many features; all or nothing."""
+        if features <= state.features and not state.tasks.new_among(tasks):
+            return
+        for member in state.members:
+            member.rounds = state.rounds
+        super().fit_tasks(state, tasks, features)
+        self._fit_tables(state)
+
+    def check_dropping(self, state: MixtureState) -> None:
+        """Refuse if tasks share places by hashes: ValueError."""
+        for learner, member in self._members(state):
+            learner.check_dropping(replace(member, model=state.model))
+
+    def drop_tasks(self, state: MixtureState, dropped: Dropped) -> None:
+        """Drop what is tasks' own: their losses, and what each member has; predictions of theirs no longer wait."""
+        self._one.forget()
+        shared, fields = state.shared, self._fields()
+        assert shared is not None
+        super().drop_tasks(state, dropped)
+        if fields["tasks"]:
+            shared.tasks.table = shared.tasks.table.drop_rows(dropped)
+        if fields["groups"] and not len(state.tasks):
+            shared.groups.table = shared.groups.table.clear_rows(np.array([0]))
+        self._join(state)
+
+    # -- rounds
+
+    def update_many(
+        self,
+        state: MixtureState,
+        rows: Rows,
+        codes: Codes,
+        y: NDArray[np.float64],
+        last: int | None = None,
+        asker: Any = EVERY,
+        new: Sequence[Hashable] = (),
+    ) -> Moves:
+        """Predict and learn records one after the other; see :meth:`Mixture.update_many`."""
+        self._one.forget()
+        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
+        last = len(codes) if last is None else last
+        delay = len(codes) - last
+        self.fit_tasks(state, new, state.features)
+        told = np.zeros((len(self._experts), len(codes) if delay else 0))
+        if delay:
+            told[:, :delay] = self._predicted_before(state, codes[:delay])
+        done = 0
+        while done < last:
+            if delay:
+                done = learn_late(state.model, rows, codes, y[:last], done, last, told, moves, asker)
+            else:
+                done = learn(state.model, self._rule, rows, codes, y, done, last, 0, moves, asker, NO_ARRIVALS)
+            if done < last:
+                self._ensure_capacity(state, int(codes[done]), entries_of(rows, done))
+        if last or delay:
+            state.waiting = Waiting(told[:, last:].copy(), codes[last:].copy()) if delay else NOBODY
+        state.rounds += last
+        return moves
+
+    def skip_unlabelled(self, state: MixtureState, rounds: int = 1) -> None:
+        """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
+        state.rounds += rounds
+        state.waiting = NOBODY
+
+    def score(self, state: MixtureState, rows: Rows, codes: Codes) -> Margins:
+        """Margins of records of known tasks; nothing is written."""
+        margins = np.zeros(len(codes))
+        predict(self._lent(state), rows, codes, 0, len(codes), margins)
+        return margins
+
+    def _lent(self, state: MixtureState, **changed: Any) -> SideBySide:
+        """The model with room of its own, so that several can predict at a time."""
+        assert state.model is not None
+        return state.model._replace(work=Room.of(len(self.learners), len(self._experts)), **changed)
+
+    def score_any(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
+        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        return known_and_unseen(state, rows, codes, unseen, self.score, self._score_unseen)
+
+    def _score_unseen(self, state: MixtureState, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
+        margins, S = np.zeros(len(tasks)), len(self._experts)
+        if len(state.tasks):  # else nothing is known of all, either
+            none = state.losses._replace(tasks=np.zeros((1, S)))
+            model = self._lent(state, has_own=False, losses=none)
+            predict(model, rows, np.zeros(len(tasks), np.int64), 0, len(tasks), margins)
+        return margins
+
+    def score_one(self, state: MixtureState, rows: Rows, i: int) -> float:
+        """Margin of one record of the known task i."""
+        return self._one.predict(state.model, rows, i)  # type: ignore[no-any-return]
+
+    def update_one(self, state: MixtureState, rows: Csr, i: int, y: float) -> None:  # type: ignore[override]
+        """Learn one record, as :meth:`update_many` would, without telling what it did."""
+        while self._one.learn(state.model, self._rule, rows, i, y) == UNPROVIDED:
+            self._ensure_capacity(state, i, len(rows.values))
+        state.rounds += 1
+        state.waiting = NOBODY
+
+    def bound_call(self, state: MixtureState, numbers: dict[Any, int]) -> BoundCall | None:
+        """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""
+        return self._one.bound_call(state.model, self._rule, numbers)
+
+    # -- files
+
+    def dump(self, state: MixtureState) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays, without the labels of the tasks; each member's as if apart."""
+        for member in state.members:
+            member.rounds = state.rounds
+        return super().dump(state)
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> MixtureState:
+        """Undo :meth:`dump`."""
+        state = super().restore(data, arrays, tasks)
+        self._lay_together(state)
+        return state
+
+
+class _Kind(NamedTuple):
+    """What compiled code has to know of a member."""
+
+    kind: int
+    settings: tuple[float, float, float]
+
+
+#: Of each hypothesis that can go side by side with others, the kind of member that it makes with a rule.
+_KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
+    AdaptiveGradient: lambda of, rule: _Kind(GRADIENT, (of.step, of.start, rule.compiled().scale)),
+    DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target, 0.0)),
+    CoinBetting: lambda of, rule: _Kind(COIN, (of.alpha, of.wealth, rule.compiled().scale)),
+}
+_RULES: dict[type, type] = {AdaptiveGradient: Logistic, DiagonalAROW: AROW, CoinBetting: Logistic}
+
+
+def _goes_along(learner: Any) -> bool:
+    """Tell whether a learner can go side by side with others."""
+    if type(learner) not in (Learner, ConfidenceLearner) or type(learner.hypothesis) not in _RULES:
+        return False
+    fits = type(learner.rule) is _RULES[type(learner.hypothesis)] and isinstance(learner.relation, LevelRelation)
+    return fits and learner.comes_unnoticed and len(learner.relation.path("")) <= 1
+
+
+def _shares_of(relation: Any) -> tuple[float, float]:
+    """The weights in M of a task's own row and of the row of all."""
+    depth = len(relation.path(""))
+    return relation.own(depth), relation.shared(0, 1) if depth else 0.0
+
+
+def mixture_of(learners: Sequence[StreamLearner], experts: ArrayLike | None = None, local: float = 0.1) -> Mixture:
+    """Mix learners, compiled as one where :meth:`CompiledMixture.takes` them: the same to the last bit.
+
+    Examples
+    --------
+    >>> from coterie import AdaptiveGradient, Independent, Logistic, Pooled
+    >>> own, pooled = (Member(AdaptiveGradient(), relation, Logistic()) for relation in (Independent(), Pooled()))
+    >>> type(mixture_of([own.learner(), pooled.learner()])).__name__
+    'CompiledMixture'
+    """
+    if CompiledMixture.takes(learners):
+        return CompiledMixture(learners, experts, local)  # type: ignore[arg-type]
+    return Mixture(learners, experts, local)
 
 
 def _rebuilt(like: T, arrays: Arrays) -> T:

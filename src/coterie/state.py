@@ -42,7 +42,7 @@ class State:
 
     def replace_model(self, model: Any) -> None:
         """Replace the model unless all its arrays are identical: compiled calls are bound to the object."""
-        if not _is_same(self.model, model):
+        if not is_same(self.model, model):
             self.model = model
 
     @property
@@ -78,9 +78,9 @@ def holds(model: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(model, kinds) or (isinstance(model, tuple) and any(holds(part, kinds) for part in model))
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def is_same(one: Any, other: Any) -> bool:
     """Tell whether two trees are of the same arrays and scalars, not only of equal ones."""
-    return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(_is_same, one, other)))
+    return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(is_same, one, other)))
 
 
 def arrays_of(model: Any) -> Iterator[NDArray[Any]]:

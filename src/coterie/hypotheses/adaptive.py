@@ -101,13 +101,14 @@ class CoinBetting:
     Notes
     -----
     Orabona and Tommasi, "Training deep networks without learning rates through coin betting", 2017, algorithm 2, for
-    gradients of a logistic or another convex loss. Their algorithm 1, in which rewards may be negative, alpha is 0, L is
-    known from the start and bets are slightly smaller, has the regret, against any u,
+    gradients of a logistic or another convex loss. Their algorithm 1, in which rewards may be negative, alpha is 0, L
+    is known from the start and bets are slightly smaller, has the regret, against any u,
 
         Σ_j |u_j| sqrt(L_j (G_j + L_j) ln(1 + (G_j + L_j)² u_j² / L_j²)) + L_j.
 
     For the form above none is proven: it never has less to bet than in the beginning, and gradients that turn after a
-    long while cost it more. Tests hold its log loss to that bound on streams of random, noisy, separable and equal labels.
+    long while cost it more. Tests hold its log loss to that bound on streams of random, noisy, separable and equal
+    labels.
 
     Examples
     --------

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie import spec
-from coterie.numeric.weights.dense import RowMajor, RowMajorMany, RowMajorPairs
-from coterie.numeric.weights.hashed import Hashed, HashedMany, HashedPairs
-from coterie.numeric.weights.sparse import Sparse, SparseMany, SparsePairs
+from coterie.numeric.weights.sections import MANY, TABLES
 
 #: A table of every weight may take so many bytes before "auto" stores only what was moved.
 DENSE_LIMIT = 2**28
@@ -35,11 +33,6 @@ BITS = spec.Setting(
     option="storage_bits",
     help="For hashed weights: 2^N of them in all.",
 )
-
-
-#: The kinds of tables, dense, sparse and hashed, by how many numbers a weight has, and those for any number.
-TABLES: dict[int, tuple[Any, Any, Any]] = {1: (RowMajor, Sparse, Hashed), 2: (RowMajorPairs, SparsePairs, HashedPairs)}
-MANY: tuple[Any, Any, Any] = RowMajorMany, SparseMany, HashedMany
 
 
 @dataclass(frozen=True)

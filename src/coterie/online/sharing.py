@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
-from coterie.mixture import Member, Mixture
+from coterie.mixture import Member, mixture_of
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import Signed
@@ -155,7 +155,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     def _make_learner(self) -> Any:
         learners = [member.learner() for member in self._named_members().values()]
         experts = list(CHEAP.values()) if self.members == "cheap" else None
-        return Mixture(learners, experts, self.local)
+        return mixture_of(learners, experts, self.local)
 
     def _named_members(self) -> Mapping[str, Any]:
         if self.members is None or isinstance(self.members, str):

@@ -49,7 +49,7 @@ class Averaged(HypothesisWrapper):
     ) -> models.AveragedPairs | models.Averaged:
         """Make a model and its twin: the second numbers of pairs of weights, where both are float64."""
         if self.hypothesis.dtype == "float64":
-            made = replace(self.hypothesis.tables, paired=True).of_levels(groups, tasks, features, dense)
+            made = replace(self.hypothesis.tables, numbers=2).of_levels(groups, tasks, features, dense)
             return models.AveragedPairs.of(Grouped(*made, levels), np.zeros(1))
         return self._with_twin(lambda hypothesis: hypothesis.by_levels(levels, groups, tasks, features, dense))
 

@@ -40,23 +40,28 @@ class Adaptive(_AdaptiveFields, LevelModel):
 
 
 @no_refcount
-def _descend(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: Any) -> None:
+def descend(table: Any, place: Any, second: Any, gradient: Any, rate: Any, start: Any) -> None:
+    """Move the weight at an address by its gradient; ``second`` is the address of its Q."""
+    squares = held(table, second) + gradient * gradient
+    put(table, second, squares)
+    put(table, place, held(table, place) + rate * gradient / math.sqrt(start + squares))
+
+
+@no_refcount
+def _descend_row(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: Any) -> None:
     """Move a row of pairs by c times record t."""
     second = beside(table, 1)
     for k in range(begin(rows, t), end(rows, t)):
         place = claim(table, row, feature(rows, t, k))
-        gradient = c * value(rows, t, k)
-        squares = held(table, place + second) + gradient * gradient
-        put(table, place + second, squares)
-        put(table, place, held(table, place) + rate * gradient / math.sqrt(start + squares))
+        descend(table, place, place + second, c * value(rows, t, k), rate, start)
 
 
 @when(add, Adaptive)
 def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
     if levels.own[i] != 0.0:
-        _descend(model.tasks, i, c, rows, t, model.step * levels.own[i], model.start)
+        _descend_row(model.tasks, i, c, rows, t, model.step * levels.own[i], model.start)
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
         if group >= 0 and levels.weight[group] != 0.0:
-            _descend(model.groups, group, c, rows, t, model.step * levels.weight[group], model.start)
+            _descend_row(model.groups, group, c, rows, t, model.step * levels.weight[group], model.start)

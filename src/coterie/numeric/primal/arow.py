@@ -39,19 +39,20 @@ class Confident(_ConfidentFields, LevelModel):
 
 
 @no_refcount
-def noise_of(model: Any, rows: Any, t: Any) -> Any:
+def label_variance(noise: Any, rows: Any, t: Any) -> Any:
     """Return the label's variance r = noise · ‖x‖² / nnz(x)."""
     entries = 0
     for k in range(begin(rows, t), end(rows, t)):
         entries += 1 if value(rows, t, k) != 0.0 else 0
-    return model.noise * sqnorm(rows, t) / entries if entries > 0 else 0.0
+    return noise * sqnorm(rows, t) / entries if entries > 0 else 0.0
 
 
 @no_refcount
-def _row_variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
+def row_variance(table: Any, row: Any, n: Any, prior: Any, rows: Any, t: Any) -> Any:
+    """Return the variance of the margin that a row has; the n-th number of a weight is its P."""
     # Two entries' fractions are brought to one denominator: dividing is what takes longest here. Which two is decided
     # by their places in the record, for its place in a block must not change a bit.
-    second, first = beside(table, 1), begin(rows, t)
+    second, first = beside(table, n), begin(rows, t)
     total, before, below = 0.0, 0.0, 1.0
     for k in range(first, end(rows, t)):
         shrinkage = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
@@ -65,14 +66,22 @@ def _row_variance(table: Any, row: Any, prior: Any, rows: Any, t: Any) -> Any:
 
 
 @no_refcount
+def sharpen(table: Any, place: Any, second: Any, x: Any, prior: Any, move: Any, sharpness: Any) -> None:
+    """Move the weight at an address by ``move`` times its variance, relative to the prior one, times x.
+
+    ``second`` is the address of its P, which gains x² times ``sharpness``.
+    """
+    gained = held(table, second)
+    put(table, place, held(table, place) + move / (1.0 + prior * gained) * x)
+    put(table, second, gained + x * x * sharpness)
+
+
+@no_refcount
 def _move_row(table: Any, row: Any, prior: Any, c: Any, r: Any, rows: Any, t: Any) -> None:
     second, move, sharpness = beside(table, 1), c * prior, 1.0 / r
     for k in range(begin(rows, t), end(rows, t)):
         place = claim(table, row, feature(rows, t, k))
-        x = value(rows, t, k)
-        gained = held(table, place + second)
-        put(table, place, held(table, place) + move / (1.0 + prior * gained) * x)
-        put(table, place + second, gained + x * x * sharpness)
+        sharpen(table, place, place + second, value(rows, t, k), prior, move, sharpness)
 
 
 @generic
@@ -88,11 +97,11 @@ def _margin_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
     total = 0.0
     if levels.own[i] != 0.0:
-        total += _row_variance(model.tasks, i, levels.own[i], rows, t)
+        total += row_variance(model.tasks, i, 1, levels.own[i], rows, t)
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
         if group >= 0 and levels.weight[group] != 0.0:
-            total += _row_variance(model.groups, group, levels.weight[group], rows, t)
+            total += row_variance(model.groups, group, 1, levels.weight[group], rows, t)
     return total
 
 
@@ -104,14 +113,14 @@ def margin_variances(model: Any, rows: Any, tasks: Any, out: Any) -> None:
 
 
 when(predictive_variance, Confident)(
-    lambda model, i, rows, t: margin_variance(model, i, rows, t) + noise_of(model, rows, t)
+    lambda model, i, rows, t: margin_variance(model, i, rows, t) + label_variance(model.noise, rows, t)
 )
 
 
 @when(add, Confident)
 def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
-    r = noise_of(model, rows, t)
+    r = label_variance(model.noise, rows, t)
     if levels.own[i] != 0.0:
         _move_row(model.tasks, i, levels.own[i], c, r, rows, t)
     for level in range(levels.paths.shape[1]):

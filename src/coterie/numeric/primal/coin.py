@@ -15,12 +15,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from coterie.numeric.core.checks import Bounds, require_rate
 from coterie.numeric.core.generic import no_refcount, when
 from coterie.numeric.core.records import begin, end, feature, value
 from coterie.numeric.weights.table import beside, claim, held, locate, put, reserve
 
 from .grouped import LevelModel, Levels, levels_ready
-from .round import FitTable, add, ready
+from .round import Extent, FitTable, add, ready
 
 #: What G begins with, and the least L.
 START, LEAST = 1e-6, 1e-8
@@ -48,10 +49,6 @@ class Coin(_CoinFields, LevelModel):
         model = super().fit(fit_table, groups, tasks, features, dense)
         return model._replace(largest=fit_table(self.largest, 1, features, dense))
 
-    def map_tables(self, change: Callable[[Any], Any]) -> Self:
-        """Change the tables of weights; the scales are none."""
-        return super().map_tables(change)
-
     def to_saved(self, extent: Extent) -> Self:
         return super().to_saved(extent)._replace(largest=self.largest.part(1, extent.features))
 
@@ -67,31 +64,39 @@ class Coin(_CoinFields, LevelModel):
 
 
 @no_refcount
-def _measure(table: Any, c: Any, rows: Any, t: Any) -> None:
-    """Note the largest gradients."""
+def measure(table: Any, n: Any, c: Any, rows: Any, t: Any) -> None:
+    """Note the largest gradients of a move of c by record t, as the n-th numbers of the only row."""
     for k in range(begin(rows, t), end(rows, t)):
         gradient = abs(c * value(rows, t, k))
         if gradient > 0.0:
-            place = claim(table, 0, feature(rows, t, k))
+            place = claim(table, 0, feature(rows, t, k)) + beside(table, n)
             put(table, place, max(held(table, place), gradient, LEAST))
 
 
 @no_refcount
-def _bet(table: Any, row: Any, wealth: Any, alpha: Any, largest: Any, c: Any, rows: Any, t: Any) -> None:
+def bet(
+    table: Any, weight: Any, sums: Any, gains: Any, rewards: Any, gradient: Any, scale: Any, wealth: Any, alpha: Any
+) -> None:
+    """Move a weight by its gradient, which is not zero, and bet anew; given are the addresses of w, θ, G and R."""
+    total = held(table, sums) + gradient
+    gained = held(table, gains) + abs(gradient)
+    reward = max(held(table, rewards) + gradient * held(table, weight), 0.0)
+    put(table, sums, total)
+    put(table, gains, gained)
+    put(table, rewards, reward)
+    put(table, weight, total * (wealth * scale + reward) / (scale * max(START + gained + scale, alpha * scale)))
+
+
+@no_refcount
+def _bet_row(table: Any, row: Any, wealth: Any, alpha: Any, largest: Any, c: Any, rows: Any, t: Any) -> None:
     """Move a row by c times record t, and bet anew on each of its features."""
+    sums, gains, rewards = beside(table, SUM), beside(table, GAINED), beside(table, REWARD)
     for k in range(begin(rows, t), end(rows, t)):
         gradient = c * value(rows, t, k)
         if gradient != 0.0:
             j = feature(rows, t, k)
-            place = claim(table, row, j)
-            total = held(table, place + beside(table, SUM)) + gradient
-            gained = held(table, place + beside(table, GAINED)) + abs(gradient)
-            reward = max(held(table, place + beside(table, REWARD)) + gradient * held(table, place), 0.0)
-            put(table, place + beside(table, SUM), total)
-            put(table, place + beside(table, GAINED), gained)
-            put(table, place + beside(table, REWARD), reward)
-            scale = held(largest, locate(largest, 0, j))
-            put(table, place, total * (wealth * scale + reward) / (scale * max(START + gained + scale, alpha * scale)))
+            scale, at = held(largest, locate(largest, 0, j)), claim(table, row, j)
+            bet(table, at, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
 
 
 @when(ready, Coin)
@@ -102,10 +107,10 @@ def _ready(model: Any, i: Any, rows: Any, t: Any) -> Any:
 @when(add, Coin)
 def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
-    _measure(model.largest, c, rows, t)
+    measure(model.largest, 0, c, rows, t)
     if levels.own[i] != 0.0:
-        _bet(model.tasks, i, model.wealth * levels.own[i], model.alpha, model.largest, c, rows, t)
+        _bet_row(model.tasks, i, model.wealth * levels.own[i], model.alpha, model.largest, c, rows, t)
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
         if group >= 0 and levels.weight[group] != 0.0:
-            _bet(model.groups, group, model.wealth * levels.weight[group], model.alpha, model.largest, c, rows, t)
+            _bet_row(model.groups, group, model.wealth * levels.weight[group], model.alpha, model.largest, c, rows, t)

@@ -54,17 +54,17 @@ class Layer(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for one round: the experts' ``weights`` (S,), the layer's ``inputs`` (S + 1,) and ``moved`` (S + 1,)."""
+    """Room for a round: the ``experts``' margins and ``weights`` (S,), the layer's ``inputs`` and ``moved`` (S + 1,)."""
 
+    experts: Any
     weights: Any
     inputs: Any
     moved: Any
 
 
-@compiled
-def room(experts: Any) -> Any:
+def room(experts: int) -> Work:
     """Make room for one round of so many experts."""
-    return Work(np.zeros(experts), np.zeros(experts + 1), np.zeros(experts + 1))
+    return Work(*(np.zeros(size) for size in (experts, experts, experts + 1, experts + 1)))
 
 
 @no_refcount
@@ -103,18 +103,30 @@ def weigh(overall: Any, own: Any, local: Any, weights: Any) -> None:
 
 
 @no_refcount
-def _show(losses: Any, layer: Any, local: Any, i: Any, margins: Any, t: Any, work: Any) -> Any:
+def _note_experts(margins: Any, t: Any, work: Any) -> None:
+    for a in range(work.experts.size):
+        work.experts[a] = margins[a, t]
+
+
+@no_refcount
+def show(losses: Any, layer: Any, local: Any, i: Any, work: Any) -> Any:
     """Fill the layer's inputs with the experts' margins and their mixture; return the layer's margin."""
     weigh(losses.overall, losses.tasks[i], local, work.weights)
     last = work.weights.size
     mixed = 0.0
-    margin = 0.0
     for a in range(last):
-        work.inputs[a] = margins[a, t]
-        mixed += work.weights[a] * margins[a, t]
-        margin += layer.mean[a] * margins[a, t]
+        work.inputs[a] = work.experts[a]
+        mixed += work.weights[a] * work.experts[a]
     work.inputs[last] = mixed
-    return margin + layer.mean[last] * mixed
+    return _margin(layer, work)
+
+
+@no_refcount
+def _margin(layer: Any, work: Any) -> Any:
+    margin = 0.0
+    for a in range(work.inputs.size):
+        margin += layer.mean[a] * work.inputs[a]
+    return margin
 
 
 @no_refcount
@@ -143,7 +155,7 @@ def slope_after(agreement: Any, q: Any) -> Any:
 
 
 @no_refcount
-def _correct(layer: Any, y: Any, margin: Any, work: Any) -> None:
+def correct(layer: Any, y: Any, work: Any) -> None:
     """Learn the round whose inputs were shown last."""
     work.moved[:] = 0.0
     for b in range(work.inputs.size):
@@ -154,7 +166,7 @@ def _correct(layer: Any, y: Any, margin: Any, work: Any) -> None:
         q += work.moved[a] * work.inputs[a]
     if not 0.0 < q < np.inf:
         return
-    tau = slope_after(y * margin, q)
+    tau = slope_after(y * _margin(layer, work), q)
     for a in range(work.inputs.size):
         layer.mean[a] += tau * y * work.moved[a]
     curvature = tau * (1.0 - tau)
@@ -167,41 +179,55 @@ def _correct(layer: Any, y: Any, margin: Any, work: Any) -> None:
 
 
 @no_refcount
-def _charge(losses: Any, i: Any, y: Any, margins: Any, t: Any) -> None:
+def charge(losses: Any, i: Any, y: Any, work: Any) -> None:
+    """Add the 0/1 losses of the experts."""
     for a in range(losses.overall.size):
-        agreement = y * margins[a, t]
+        agreement = y * work.experts[a]
         loss = 1.0 if agreement < 0.0 else (0.5 if agreement == 0.0 else 0.0)
         losses.overall[a] += loss
         losses.tasks[i, a] += loss
 
 
 @compiled
-def blend(losses: Any, layer: Any, local: Any, tasks: Any, margins: Any, mixed: Any) -> None:
+def blend(losses: Any, layer: Any, local: Any, tasks: Any, margins: Any, mixed: Any, work: Any) -> None:
     """Mix the margins of records whose experts' ``margins`` (S, n) are given; nothing is learned.
 
     A task of which nothing is known has the number -1.
     """
-    work, none = room(losses.overall.size), np.zeros((1, losses.overall.size))
-    unknown = Losses(losses.overall, none)
+    unknown = Losses(losses.overall, np.zeros((1, losses.overall.size)))
     for t in range(tasks.size):
+        _note_experts(margins, t, work)
         if tasks[t] >= 0:
-            mixed[t] = _show(losses, layer, local, tasks[t], margins, t, work)
+            mixed[t] = show(losses, layer, local, tasks[t], work)
         else:
-            mixed[t] = _show(unknown, layer, local, 0, margins, t, work)
+            mixed[t] = show(unknown, layer, local, 0, work)
 
 
 @compiled
 def mix(
-    losses: Any, layer: Any, local: Any, tasks: Any, y: Any, told: Any, judged: Any, last: int, mixed: Any, own: Any
+    losses: Any,
+    layer: Any,
+    local: Any,
+    tasks: Any,
+    y: Any,
+    told: Any,
+    judged: Any,
+    last: int,
+    mixed: Any,
+    own: Any,
+    work: Any,
 ) -> None:
     """Mix and learn the first ``last`` records, each after the record so many rounds later was mixed as are missing.
 
     ``told`` (S, n) are the experts' margins when they were asked, ``judged`` (S, n) those by which they are charged.
     """
     delay = tasks.size - last
-    work = room(losses.overall.size)
     for s in range(last):
-        mixed[s + delay] = _show(losses, layer, local, tasks[s + delay], told, s + delay, work)
-        own[s] = _show(losses, layer, local, tasks[s], judged, s, work) if delay > 0 else mixed[s]
-        _correct(layer, y[s], own[s], work)
-        _charge(losses, tasks[s], y[s], judged, s)
+        _note_experts(told, s + delay, work)
+        mixed[s + delay] = show(losses, layer, local, tasks[s + delay], work)
+        own[s] = mixed[s]
+        if delay > 0:
+            _note_experts(judged, s, work)
+            own[s] = show(losses, layer, local, tasks[s], work)
+        correct(layer, y[s], work)
+        charge(losses, tasks[s], y[s], work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from coterie.numeric.core.generic import compiled, generic, when
+from coterie.numeric.core.generic import compiled, generic, no_refcount, when
 from coterie.numeric.core.records import sqnorm
 
 from .round import diagonal, predictive_variance
@@ -120,12 +120,16 @@ def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: 
     return _shortest_step(rule, model, i, rows, t, 1.0 - agreement)
 
 
-@when(step, LogisticStep)
-def _step_on_logistic(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+@no_refcount
+def logistic_step(scale: Any, agreement: Any) -> Any:
+    """Return 1 / (1 + exp(``scale`` · ``agreement``))."""
     if agreement > 0.0:  # of the two forms, the one whose exponential cannot overflow
-        small = math.exp(-rule.scale * agreement)
+        small = math.exp(-scale * agreement)
         return small / (1.0 + small)
-    return 1.0 / (1.0 + math.exp(rule.scale * agreement))
+    return 1.0 / (1.0 + math.exp(scale * agreement))
+
+
+when(step, LogisticStep)(lambda rule, model, i, rows, t, agreement: logistic_step(rule.scale, agreement))
 
 
 @when(step, ConfidentMistake)

@@ -33,7 +33,6 @@ class _DenseTable(Table):
     hashed: ClassVar[type[Hashed | HashedPairs | HashedMany]] = Hashed
     values: Any
     stride: Any
-    numbers: Any
     _replace: Callable[..., Self]
     _asdict: Callable[[], dict[str, Any]]
 

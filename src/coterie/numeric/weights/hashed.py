@@ -26,7 +26,6 @@ class _HashedTable(Table):
     __slots__ = ()
 
     dense: ClassVar[bool] = False
-    numbers: Any
     shift: Any
     _asdict: Callable[[], dict[str, Any]]
     _replace: Callable[..., Self]

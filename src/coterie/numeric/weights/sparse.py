@@ -74,8 +74,8 @@ class _SparseTable(Table):
     count: Any
     used: Any
     free: Any
-    numbers: Any
     _replace: Callable[..., Self]
+    _asdict: Callable[[], dict[str, Any]]
 
     @classmethod
     @abstractmethod
@@ -93,15 +93,15 @@ class _SparseTable(Table):
     def of(cls, entries: Weights) -> Self:
         """Make a table of the weights of an array (rows, features, numbers of a weight) that are not all zero."""
         count = np.count_nonzero(np.any(entries, axis=2), axis=1).astype(np.int32)
-        table = cls._with_rows(count, entries.dtype, entries.shape[2], 512)
+        table = cls.with_rows(count, entries.dtype.str, entries.shape[2], 512)
         add_entries(table, entries)
         return table
 
     @classmethod
-    def _with_rows(cls, count: NDArray[np.int32], dtype: Any, numbers: int, spare: int) -> Self:
+    def with_rows(cls, count: NDArray[np.int32], dtype: str, numbers: int, spare: int) -> Self:
         """Make a table of rows without weights, with room for so many in each and for so many cells more."""
         cells = spare + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
-        table = cls.empty(len(count), np.dtype(dtype).str, numbers, cells)
+        table = cls.empty(len(count), dtype, numbers, cells)
         _make_rows(table, count)
         return table
 
@@ -211,10 +211,9 @@ class _SparseTable(Table):
         names of the arena one has its taken part, the other its type alone; how much room there was is not told.
         """
         count = np.zeros(len(self.start) if rows is None else rows, np.int32)
-        _count_nonzero(self, count)
-        made = self._with_rows(count, self.values.dtype, self.numbers, 4)
-        most = int(count.max(initial=0))
-        _copy_nonzero(self, len(count), np.empty(most, np.uint64), np.empty(most, np.int64), made)
+        count_weights(self, 0, self.numbers, count)
+        made = self.with_rows(count, self.values.dtype.str, self.numbers, 4)
+        copy_weights(self, 0, made, 0, self.numbers, count)
         return made._asdict() | {"values": made.values[:0], "features": made._taken(), "room": 0}
 
     @classmethod
@@ -225,7 +224,7 @@ class _SparseTable(Table):
         How much of the arena is taken, and how much of that is no row's, is counted here, whatever the file says.
         """
         rows, taken, free = (saved["start"], saved["size"], saved["count"]), saved["features"], saved["free"]
-        numbers = saved["numbers"] if "numbers" in saved else cls.numbers
+        numbers: int = saved.get("numbers", cls.numbers)
         line = bucket_places(numbers)
         require(taken.size >= line and taken.size % line == 0, f"an arena of {taken.size} numbers has no cells")
         cells = 4 * (taken.size // line)
@@ -356,7 +355,7 @@ class SparseMany(_ManyFields, _SparseTable):
     @classmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
         """Make a table of its arrays, in the order of their fields."""
-        return cls(*arrays, numbers)
+        return cls._make((*arrays, numbers))
 
 
 @generic_no_refcount
@@ -582,36 +581,47 @@ def _make_rows(table: Any, count: Any) -> None:
 
 
 @no_refcount
-def _is_zero(table: Any, place: Any) -> Any:
-    """Tell whether all numbers of the weight at this place are zero, bit for bit, so that -0.0 is not."""
-    for n in range(numbers_of(table)):
-        if table.features[np.uint64(place) + beside(table, n)] != 0:
-            return False
-    return True
+def _is_zero(table: Any, place: Any, first: Any, numbers: Any) -> Any:
+    """Tell whether so many numbers of the weight at this place are zero, bit for bit, so that -0.0 is not."""
+    bits = 0
+    for n in range(first, first + numbers):
+        bits |= table.features[np.uint64(place) + beside(table, n)]
+    return bits == 0
 
 
 @compiled
-def _count_nonzero(table: Any, count: Any) -> None:
-    """Count the weights of each row that are not zero."""
+def count_weights(table: Any, first: int, numbers: int, count: Any) -> None:
+    """Count the weights of each row of which not all of so many numbers from the first on are zero."""
     for row in range(count.size):
         for cell in range(table.start[row], table.start[row] + table.size[row]):
             place = _line(table) * (cell >> 2) + 2 * (cell & 3)
-            if table.features[place] >= 0 and not _is_zero(table, place + 1):
+            if table.features[place] >= 0 and not _is_zero(table, place + 1, first, numbers):
                 count[row] += 1
 
 
-@compiled
-def _copy_nonzero(table: Any, rows: Any, keys: Any, places: Any, other: Any) -> None:
-    """Copy the weights that are not zero to another table, bit for bit, each row in the order of hashes and features.
+def copy_weights(source: Any, first: int, target: Any, there: int, numbers: int, count: NDArray[np.int32]) -> None:
+    """Copy so many numbers of the weights that :func:`count_weights` counts, to another table that has room for them.
 
-    That is almost the order in which they lie, so that both tables are gone through from one end to the other.
+    They are the numbers from ``first`` on of the source, and from ``there`` on of the target. Weights go bit for bit,
+    each row's in the order of hashes and features; that is almost the order in which they lie, so that both tables are
+    gone through from one end to the other.
     """
+    most = int(count.max(initial=0))
+    _copy_weights(
+        source, first, target, there, numbers, len(count), np.empty(most, np.uint64), np.empty(most, np.int64)
+    )
+
+
+@compiled
+def _copy_weights(
+    source: Any, first: int, target: Any, there: int, numbers: int, rows: int, keys: Any, places: Any
+) -> None:
     for row in range(rows):
         n = 0
-        for cell in range(table.start[row], table.start[row] + table.size[row]):
-            place = _line(table) * (cell >> 2) + 2 * (cell & 3)
-            if table.features[place] >= 0 and not _is_zero(table, place + 1):
-                key = (_mixed(table.features[place]) << np.uint64(32)) | np.uint64(table.features[place])
+        for cell in range(source.start[row], source.start[row] + source.size[row]):
+            place = _line(source) * (cell >> 2) + 2 * (cell & 3)
+            if source.features[place] >= 0 and not _is_zero(source, place + 1, first, numbers):
+                key = (_mixed(source.features[place]) << np.uint64(32)) | np.uint64(source.features[place])
                 at = n
                 while at > 0 and keys[at - 1] > key:
                     keys[at], places[at] = keys[at - 1], places[at - 1]
@@ -619,9 +629,9 @@ def _copy_nonzero(table: Any, rows: Any, keys: Any, places: Any, other: Any) -> 
                 keys[at], places[at] = key, place
                 n += 1
         for k in range(n):
-            source, target = np.uint64(places[k] + 1), claim(other, row, table.features[places[k]])
-            for i in range(numbers_of(table)):
-                other.features[target + beside(table, i)] = table.features[source + beside(table, i)]
+            here, other = np.uint64(places[k] + 1), claim(target, row, source.features[places[k]])
+            for i in range(numbers):
+                target.features[other + beside(target, there + i)] = source.features[here + beside(source, first + i)]
 
 
 @compiled

@@ -51,8 +51,10 @@ class Table(ABC):
     def values(self) -> Any:
         """The array in which the weights are."""
 
-    #: How many numbers a weight has, itself included.
-    numbers: Any
+    @property
+    @abstractmethod
+    def numbers(self) -> Any:
+        """How many numbers a weight has, itself included."""
 
     #: Every weight has a place, so that more rows or features cost memory whether they are used or not.
     dense: ClassVar[bool]
@@ -258,16 +260,16 @@ def add_entries(table: Any, entries: Any) -> None:
 
 
 @compiled
-def _read(table: Any, weights: Any) -> None:
+def _read(table: Any, n: int, weights: Any) -> None:
     for row in range(weights.shape[0]):
         for j in range(weights.shape[1]):
-            weights[row, j] = table.values[locate(table, row, j)]
+            weights[row, j] = table.values[locate(table, row, j) + beside(table, n)]
 
 
-def rows_of(table: Any, rows: int, features: int) -> Weights:
-    """Return the first rows of a table as a dense (rows, features) array."""
+def rows_of(table: Any, rows: int, features: int, n: int = 0) -> Weights:
+    """Return the first rows of a table, or the n-th numbers of their weights, as a dense (rows, features) array."""
     weights = np.zeros((rows, features), table.values.dtype)
-    _read(table, weights)
+    _read(table, n, weights)
     return weights
 
 

@@ -1,0 +1,319 @@
+"""Members of a mixture that learn side by side: what each keeps of a weight lies beside what the others do.
+
+A row of ``tasks`` has the numbers of all members that keep something for a task, the one row of ``groups`` those of all
+members that share something; so a feature's numbers come into cache together. A member is one of three kinds, each of
+which does to its numbers, bit for bit, what its own file says:
+
+=========== ==================================== ============================= ======================================
+kind        file                                 numbers of a weight           ``settings``
+=========== ==================================== ============================= ======================================
+``GRADIENT`` :mod:`.adaptive`                    w, Q                          step, start, scale of the margin
+``CONFIDENT`` :mod:`.arow`                       w, P                          noise, target, -
+``COIN``    :mod:`.coin`                         w, θ, G, R                    alpha, wealth, scale of the margin
+=========== ==================================== ============================= ======================================
+
+The kind is a number and not a type, so that whatever members there are, the same compiled code learns them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.generic import compiled, no_refcount, when
+from coterie.numeric.core.prefetching import prefetch
+from coterie.numeric.core.records import begin, end, feature, value
+from coterie.numeric.weights.table import beside, claim, held, locate, prefetch_row, reserve, touch
+
+from .adaptive import descend
+from .arow import label_variance, row_variance, sharpen
+from .asking import decide, skip_unlabelled, wanted
+from .coin import GAINED, REWARD, bet, measure
+from .mixture import Work, charge, correct, room, show
+from .round import add, prefetch_record, prefetch_task, ready, score
+from .rules import SHORTEST, calls, evidence, logistic_step, step
+
+GRADIENT, CONFIDENT, COIN = range(3)
+
+#: Levels: a task's own row, and the row of all.
+OWN, POOL = 0, 1
+
+#: Entries of a record that are looked up together.
+CHUNK = 64
+
+
+class Members(NamedTuple):
+    """What the members are: ``kinds`` (m,), ``settings`` (m, 3), and of the two levels ``at`` and ``shares`` (m, 2).
+
+    ``at`` is where in a row a member's numbers begin, -1 if it has none there; ``shares`` are the weights in M of the
+    rows. ``largest`` is where in the row of scales a coin better has its L.
+    """
+
+    kinds: Any
+    settings: Any
+    at: Any
+    shares: Any
+    largest: Any
+
+
+class Room(NamedTuple):
+    """Room for one record: what members ``told`` (m,), the ``pooled`` part of it, their ``steps``, an AROW's ``noise``.
+
+    ``places`` (CHUNK,) are addresses of weights, ``mixing`` is room for the last step.
+    """
+
+    told: Any
+    pooled: Any
+    steps: Any
+    noise: Any
+    places: Any
+    mixing: Work
+
+    @classmethod
+    def of(cls, members: int, experts: int) -> Room:
+        """Make room for so many members and experts."""
+        return cls(*(np.zeros(members) for _ in range(4)), np.zeros(CHUNK, np.uint64), room(experts))
+
+
+class SideBySide(NamedTuple):
+    """A mixture as a model of the compiled round: tables, members, and what mixes them.
+
+    ``has_own``, ``has_pool`` and ``bets`` tell whether some member keeps something in ``tasks``, in ``groups`` and in
+    ``largest``. ``factors`` (S, m) make experts of the members; ``losses``, ``layer`` and ``local`` are those of
+    :mod:`.mixture`.
+    """
+
+    groups: Any
+    tasks: Any
+    largest: Any
+    members: Members
+    has_own: bool
+    has_pool: bool
+    bets: bool
+    factors: Any
+    losses: Any
+    layer: Any
+    local: float
+    work: Room
+
+
+class Together(NamedTuple):
+    """The rule of a mixture: each member learns by its own, and then the mixture does."""
+
+    members: int
+
+
+# -- margins -----------------------------------------------------------------------------------------------------------
+
+
+@no_refcount
+def _add_products(
+    table: Any, row: Any, level: Any, members: Any, rows: Any, t: Any, first: Any, last: Any, places: Any, told: Any
+) -> None:
+    """Add the products of some entries with the weights in a row to what each member tells, in the entries' order."""
+    for k in range(first, last):
+        places[k - first] = locate(table, row, feature(rows, t, k))
+    for m in range(members.kinds.size):
+        if members.at[m, level] >= 0:
+            n, total = beside(table, members.at[m, level]), told[m]
+            for k in range(first, last):
+                total += held(table, places[k - first] + n) * value(rows, t, k)
+            told[m] = total
+
+
+@no_refcount
+def _tell_level(table: Any, row: Any, level: Any, members: Any, rows: Any, t: Any, places: Any, told: Any) -> None:
+    """Add to what each member tells the products of record t with its weights in a row."""
+    if touch(table, row, rows, t) != -2:
+        for first in range(begin(rows, t), end(rows, t), CHUNK):
+            last = min(first + CHUNK, end(rows, t))
+            _add_products(table, row, level, members, rows, t, first, last, places, told)
+
+
+@no_refcount
+def tell(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Write the margins of members and experts of record t of task i; returns the mixture's."""
+    members, work, experts = model.members, model.work, model.work.mixing.experts
+    for m in range(work.told.size):
+        work.told[m] = 0.0
+    if model.has_own:
+        _tell_level(model.tasks, i, OWN, members, rows, t, work.places, work.told)
+    if model.has_pool:
+        for m in range(work.told.size):
+            work.pooled[m] = 0.0
+        _tell_level(model.groups, 0, POOL, members, rows, t, work.places, work.pooled)
+        for m in range(work.told.size):
+            work.told[m] += work.pooled[m]
+    for a in range(experts.size):
+        experts[a] = 0.0
+        for m in range(work.told.size):
+            if model.factors[a, m] != 0.0:
+                experts[a] += model.factors[a, m] * work.told[m]
+    return show(model.losses, model.layer, model.local, i, work.mixing)
+
+
+when(score, SideBySide)(lambda model, i, rows, t: tell(model, i, rows, t))
+
+
+@no_refcount
+def _ask_for(model: Any, i: Any, rows: Any, t: Any) -> None:
+    if model.has_own:
+        prefetch_row(model.tasks, i, rows, t)
+    if model.has_pool:
+        prefetch_row(model.groups, 0, rows, t)
+
+
+when(prefetch_record, SideBySide)(lambda model, i, rows, t: _ask_for(model, i, rows, t))
+when(prefetch_task, SideBySide)(lambda model, i: prefetch(model.losses.tasks, i * model.losses.tasks.shape[1]))
+
+
+# -- learning ----------------------------------------------------------------------------------------------------------
+
+
+@no_refcount
+def _has_room(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    room = not model.has_own or reserve(model.tasks, i, rows, t)
+    room = room and (not model.has_pool or reserve(model.groups, 0, rows, t))
+    return room and (not model.bets or reserve(model.largest, 0, rows, t))
+
+
+when(ready, SideBySide)(lambda model, i, rows, t: _has_room(model, i, rows, t))
+
+
+@no_refcount
+def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, t: Any, first: Any, last: Any) -> None:
+    """Let each member move what it has in a row for some entries."""
+    members, work, largest = model.members, model.work, model.largest
+    for k in range(first, last):
+        work.places[k - first] = claim(table, row, feature(rows, t, k))
+    for m in range(members.kinds.size):
+        if members.at[m, level] < 0 or work.steps[m] <= 0.0:
+            continue
+        n, c, share = members.at[m, level], work.steps[m] * y, members.shares[m, level]
+        weight, second = beside(table, n), beside(table, n + 1)
+        if members.kinds[m] == GRADIENT:
+            rate, start = members.settings[m, 0] * share, members.settings[m, 1]
+            for k in range(first, last):
+                place = work.places[k - first]
+                descend(table, place + weight, place + second, c * value(rows, t, k), rate, start)
+        elif members.kinds[m] == CONFIDENT:
+            move, sharpness = c * share, 1.0 / work.noise[m]
+            for k in range(first, last):
+                place = work.places[k - first]
+                sharpen(table, place + weight, place + second, value(rows, t, k), share, move, sharpness)
+        else:
+            wealth, alpha = members.settings[m, 1] * share, members.settings[m, 0]
+            gains, rewards, scales = beside(table, n + GAINED), beside(table, n + REWARD), members.largest[m]
+            for k in range(first, last):
+                gradient = c * value(rows, t, k)
+                if gradient != 0.0:
+                    place = work.places[k - first]
+                    scale = held(largest, locate(largest, 0, feature(rows, t, k)) + beside(largest, scales))
+                    bet(
+                        table,
+                        place + weight,
+                        place + second,
+                        place + gains,
+                        place + rewards,
+                        gradient,
+                        scale,
+                        wealth,
+                        alpha,
+                    )
+
+
+@no_refcount
+def _move_level(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, t: Any) -> None:
+    for first in range(begin(rows, t), end(rows, t), CHUNK):
+        _move_some(table, row, level, model, y, rows, t, first, min(first + CHUNK, end(rows, t)))
+
+
+@no_refcount
+def _variance(model: Any, m: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Return the variance of a member's margin."""
+    members, total = model.members, 0.0
+    if members.at[m, OWN] >= 0:
+        total += row_variance(model.tasks, i, members.at[m, OWN] + 1, members.shares[m, OWN], rows, t)
+    if members.at[m, POOL] >= 0:
+        total += row_variance(model.groups, 0, members.at[m, POOL] + 1, members.shares[m, POOL], rows, t)
+    return total
+
+
+@no_refcount
+def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
+    """Write how far each member goes, by what it told last; returns the longest step."""
+    members, work = model.members, model.work
+    longest = 0.0
+    for m in range(work.told.size):
+        agreement = y * work.told[m]
+        work.steps[m] = 0.0
+        if members.kinds[m] != CONFIDENT:
+            work.steps[m] = logistic_step(members.settings[m, 2], agreement)
+        elif agreement < members.settings[m, 1]:
+            work.noise[m] = label_variance(members.settings[m, 0], rows, t)
+            total = _variance(model, m, i, rows, t) + work.noise[m]
+            if total > SHORTEST:
+                work.steps[m] = (members.settings[m, 1] - agreement) / total
+        longest = max(longest, work.steps[m])
+    return longest
+
+
+@no_refcount
+def learn_told(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
+    """Learn record t, of which ``tell`` was the last thing done, as ``ready`` allows; returns the longest step."""
+    members, work = model.members, model.work
+    longest = _choose_steps(model, i, y, rows, t)
+    for m in range(work.steps.size):
+        if members.kinds[m] == COIN and work.steps[m] > 0.0:
+            measure(model.largest, members.largest[m], work.steps[m] * y, rows, t)
+    if model.has_own:
+        _move_level(model.tasks, i, OWN, model, y, rows, t)
+    if model.has_pool:
+        _move_level(model.groups, 0, POOL, model, y, rows, t)
+    correct(model.layer, y, work.mixing)
+    charge(model.losses, i, y, work.mixing)
+    return longest
+
+
+# The step of a mixture is the whole of its learning, which the label decides and not the mixture's own margin.
+when(evidence, Together)(lambda rule, y, margin: y)
+when(calls, Together)(lambda rule, label: True)
+when(step, Together, SideBySide)(lambda rule, model, i, rows, t, label: learn_told(model, i, label, rows, t))
+when(add, SideBySide)(lambda model, i, c, rows, t: None)
+
+
+@compiled
+def learn_late(
+    model: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, told: Any, moves: Any, asker: Any
+) -> int:
+    """As :func:`coterie.numeric.primal.stream.learn`, of records whose labels come ``tasks.size - y.size`` rounds late.
+
+    ``told`` (S, n) has what experts said of those that were predicted before, and gets what they say of the others: it
+    is what they are charged for, unless all said 0.
+    """
+    delay, experts = tasks.size - y.size, model.work.mixing.experts
+    for s in range(first, last):
+        i, t = tasks[s], s + delay
+        if s + 1 < last:
+            prefetch_record(model, tasks[s + 1], rows, s + 1)
+        moves.margins[t] = tell(model, tasks[t], rows, t)
+        for a in range(experts.size):
+            told[a, t] = experts[a]
+        decide(asker, model, tasks[t], moves.margins[t], t)
+        moves.taus[s] = 0.0
+        if not wanted(asker, s):
+            skip_unlabelled(asker, model)
+            continue
+        if not ready(model, i, rows, s):
+            return s
+        moves.own[s] = tell(model, i, rows, s)
+        said: Any = False
+        for a in range(experts.size):
+            said |= told[a, s] != 0.0
+        if said:
+            for a in range(experts.size):
+                experts[a] = told[a, s]
+            moves.own[s] = show(model.losses, model.layer, model.local, i, model.work.mixing)
+        moves.taus[s] = learn_told(model, i, y[s], rows, s)
+    return last
