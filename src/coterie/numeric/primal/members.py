@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.numeric.core.generic import compiled, no_refcount, when
+from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import begin, end, feature, value
+from coterie.numeric.weights.dense import RowMajor, RowMajorMany
 from coterie.numeric.weights.table import beside, claim, held, locate, prefetch_row, reserve, touch
 
 from .adaptive import descend
@@ -104,6 +105,30 @@ class Together(NamedTuple):
     members: int
 
 
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+
+@generic_no_refcount
+def _remember(table: Any, places: Any, k: Any, place: Any) -> None:
+    """Note the address of the k-th weight of a chunk."""
+
+
+@generic_no_refcount
+def _recall(table: Any, row: Any, rows: Any, t: Any, k: Any, places: Any, first: Any) -> Any:
+    """Return the address of the weight of entry k of a record, of a chunk that begins with the first."""
+
+
+@when(_remember, object)
+def _note(table: Any, places: Any, k: Any, place: Any) -> None:
+    places[k] = place
+
+
+when(_recall, object)(lambda table, row, rows, t, k, places, first: places[k - first])
+for _kind in (RowMajor, RowMajorMany):  # where that is less work than to look it up
+    when(_remember, _kind)(lambda table, places, k, place: None)
+    when(_recall, _kind)(lambda table, row, rows, t, k, places, first: locate(table, row, feature(rows, t, k)))
+
+
 # -- margins -----------------------------------------------------------------------------------------------------------
 
 
@@ -113,12 +138,12 @@ def _add_products(
 ) -> None:
     """Add the products of some entries with the weights in a row to what each member tells, in the entries' order."""
     for k in range(first, last):
-        places[k - first] = locate(table, row, feature(rows, t, k))
+        _remember(table, places, k - first, locate(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
         if members.at[m, level] >= 0:
             n, total = beside(table, members.at[m, level]), told[m]
             for k in range(first, last):
-                total += held(table, places[k - first] + n) * value(rows, t, k)
+                total += held(table, _recall(table, row, rows, t, k, places, first) + n) * value(rows, t, k)
             told[m] = total
 
 
@@ -186,7 +211,7 @@ def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, 
     """Let each member move what it has in a row for some entries."""
     members, work, largest = model.members, model.work, model.largest
     for k in range(first, last):
-        work.places[k - first] = claim(table, row, feature(rows, t, k))
+        _remember(table, work.places, k - first, claim(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
         if members.at[m, level] < 0 or work.steps[m] <= 0.0:
             continue
@@ -195,12 +220,12 @@ def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, 
         if members.kinds[m] == GRADIENT:
             rate, start = members.settings[m, 0] * share, members.settings[m, 1]
             for k in range(first, last):
-                place = work.places[k - first]
+                place = _recall(table, row, rows, t, k, work.places, first)
                 descend(table, place + weight, place + second, c * value(rows, t, k), rate, start)
         elif members.kinds[m] == CONFIDENT:
             move, sharpness = c * share, 1.0 / work.noise[m]
             for k in range(first, last):
-                place = work.places[k - first]
+                place = _recall(table, row, rows, t, k, work.places, first)
                 sharpen(table, place + weight, place + second, value(rows, t, k), share, move, sharpness)
         else:
             wealth, alpha = members.settings[m, 1] * share, members.settings[m, 0]
@@ -208,7 +233,7 @@ def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, 
             for k in range(first, last):
                 gradient = c * value(rows, t, k)
                 if gradient != 0.0:
-                    place = work.places[k - first]
+                    place = _recall(table, row, rows, t, k, work.places, first)
                     scale = held(largest, locate(largest, 0, feature(rows, t, k)) + beside(largest, scales))
                     bet(
                         table,
