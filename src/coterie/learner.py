@@ -505,7 +505,7 @@ def form_for(hypothesis: Any, relation: Any) -> str:
 
 
 def known_and_unseen(
-    state: State,
+    state: Any,
     rows: Any,
     codes: NDArray[np.int64],
     unseen: Sequence[Hashable],

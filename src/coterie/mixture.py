@@ -13,8 +13,8 @@ f_a are log-odds, a logistic regression on all of them, learned online, has the 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -37,7 +37,7 @@ from .numeric.primal.members import COIN, CONFIDENT, GRADIENT, Members, Room, Si
 from .numeric.primal.mixture import Layer, Losses, Work, blend, combine, mix, room, weigh
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, array_of, below, flatten, numbered
-from .numeric.weights.sections import HASHED, Section, Whole, side_by_side
+from .numeric.weights.sections import Section, Whole, side_by_side
 from .numeric.weights.table import Weights
 from .relations.levels import LevelRelation
 from .rules import AROW, Logistic
@@ -94,9 +94,9 @@ NOBODY = Waiting(np.zeros((0, 0)), np.zeros(0, np.int64))
 class Shared:
     """The tables that members have sections of: rows of all tasks, of each task, and scales of coin betting."""
 
-    groups: Whole
-    tasks: Whole
-    largest: Whole
+    groups: Whole = field(default_factory=Whole)
+    tasks: Whole = field(default_factory=Whole)
+    largest: Whole = field(default_factory=Whole)
 
 
 class _Saved(msgspec.Struct):
@@ -111,15 +111,15 @@ class _Saved(msgspec.Struct):
 class MixtureState:
     """The states of the learners, the losses of the experts that are made of them, and the last step."""
 
-    members: list[LearnedState]
+    members: list[Any]
     tasks: Index
     losses: Losses
     layer: Layer
     features: int
     rounds: int = 0
     waiting: Waiting = NOBODY
-    shared: Shared | None = None
-    model: SideBySide | None = None
+    shared: Shared = field(default_factory=Shared)
+    model: Any = None
 
     @property
     def nbytes(self) -> int:
@@ -537,7 +537,7 @@ class CompiledMixture(Mixture):
             else Storage("dense", "float64", 1).table(0, 0, True)
             for name, having in fields.items()
         }
-        shared = Shared(**{name: Whole(table) for name, table in made.items()})
+        state.shared = shared = Shared(**{name: Whole(table) for name, table in made.items()})
         for name, having in fields.items():
             first = 0
             for m in having:
@@ -546,7 +546,6 @@ class CompiledMixture(Mixture):
                 first += numbers
         for member, model in zip(state.members, models, strict=True):
             member.model = model
-        state.shared = shared
         self._fit_tables(state)
 
     def _fields(self) -> dict[str, list[int]]:
@@ -561,7 +560,6 @@ class CompiledMixture(Mixture):
     def _fit_tables(self, state: MixtureState) -> None:
         """Give the common tables room for the tasks and features of the state."""
         shared, fields, dense = state.shared, self._fields(), state.members[0].dense
-        assert shared is not None
         for name, rows in (("groups", min(1, len(state.tasks))), ("tasks", len(state.tasks)), ("largest", 1)):
             whole: Whole = getattr(shared, name)
             if fields[name]:
@@ -571,7 +569,6 @@ class CompiledMixture(Mixture):
     def _join(self, state: MixtureState) -> None:
         """Put the tables and what mixes the members into one model; the same object while nothing changed."""
         shared, before = state.shared, state.model
-        assert shared is not None
         tables = shared.groups.table, shared.tasks.table, shared.largest.table
         if before is None or not is_same((*before[:3], before.losses), (*tables, state.losses)):
             state.model = self._joined(state, *tables)
@@ -608,7 +605,6 @@ class CompiledMixture(Mixture):
     def _ensure_capacity(self, state: MixtureState, i: int, entries: int) -> None:
         """Give the rows that a record of task i moves room for so many new weights."""
         shared, fields = state.shared, self._fields()
-        assert shared is not None
         for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
             whole: Whole = getattr(shared, name)
             if fields[name]:
@@ -628,14 +624,13 @@ class CompiledMixture(Mixture):
 
     def check_dropping(self, state: MixtureState) -> None:
         """Refuse if tasks share places by hashes: ValueError."""
-        for learner, member in self._members(state):
+        for learner, member in zip(self.learners, state.members, strict=True):
             learner.check_dropping(replace(member, model=state.model))
 
     def drop_tasks(self, state: MixtureState, dropped: Dropped) -> None:
         """Drop what is tasks' own: their losses, and what each member has; predictions of theirs no longer wait."""
         self._one.forget()
         shared, fields = state.shared, self._fields()
-        assert shared is not None
         super().drop_tasks(state, dropped)
         if fields["tasks"]:
             shared.tasks.table = shared.tasks.table.drop_rows(dropped)
@@ -690,8 +685,8 @@ class CompiledMixture(Mixture):
 
     def _lent(self, state: MixtureState, **changed: Any) -> SideBySide:
         """The model with room of its own, so that several can predict at a time."""
-        assert state.model is not None
-        return state.model._replace(work=Room.of(len(self.learners), len(self._experts)), **changed)
+        lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self._experts)), **changed)
+        return lent
 
     def score_any(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
@@ -719,6 +714,14 @@ class CompiledMixture(Mixture):
     def bound_call(self, state: MixtureState, numbers: dict[Any, int]) -> BoundCall | None:
         """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""
         return self._one.bound_call(state.model, self._rule, numbers)
+
+    #: Learners such as these go on by no single relation.
+    relation: ClassVar[None] = None
+
+    @staticmethod
+    def warn_if_frozen(relation: Any, state: MixtureState) -> None:
+        """End a round of the fast lane: no prediction waits for its label. There is no relation to warn of."""
+        state.waiting = NOBODY
 
     # -- files
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from . import spec
 
-#: Files of a higher version are refused.
-VERSION = 1
+#: Files of a higher version are refused. Since 2 the sets of members of a mixture are others than before.
+VERSION = 2
 
 #: Bytes of a target's name that a temporary name repeats: with what is added it is no longer than a name may be.
 MOST_OF_NAME = 200
@@ -163,11 +163,30 @@ def load(path: str | PathLike[str]) -> Any:
     if kind is None:
         raise ValueError(f"{path} holds a {described.name}, which this version of coterie does not know")
     with _refusing(path):
-        model = kind(**_fitting(kind, msgspec.convert(spec.from_json(described.parameters), dict[str, Any])))
+        raw = _upgraded(described.parameters, int(version or VERSION))
+        given = msgspec.convert(spec.from_json(raw), dict[str, Any])
+        model = kind(**_fitting(kind, _upgrade(kind, given, int(version or VERSION))))
         document = tensors.pop(_DOCUMENT, np.zeros(0, np.uint8)).tobytes()
         return model.__restore__(
             msgspec.convert(spec.from_json(msgspec.json.decode(document)), dict[str, Any]), tensors
         )
+
+
+def _upgraded(data: Any, version: int) -> Any:
+    """Parameters as JSON, those of models among them as this version has them."""
+    if isinstance(data, list):
+        return [_upgraded(held, version) for held in data]
+    if not isinstance(data, dict):
+        return data
+    data = {name: _upgraded(held, version) for name, held in data.items()}
+    if isinstance(data.get("parameters"), dict) and data.get("$model") in _ESTIMATORS:
+        data["parameters"] = _upgrade(_ESTIMATORS[data["$model"]], data["parameters"], version)
+    return data
+
+
+def _upgrade(kind: type, parameters: dict[str, Any], version: int) -> dict[str, Any]:
+    change = getattr(kind, "__upgrade__", None)
+    return parameters if change is None else change(parameters, version)
 
 
 class _Described(msgspec.Struct, rename={"name": "class"}):

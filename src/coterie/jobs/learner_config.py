@@ -77,9 +77,9 @@ class LearnerConfig:
         default=None,
         kind="text",
         metavar="SET",
-        help="What the adaptive relation mixes: `shares` (the default), `cheap` (half the time and memory, for "
-        "millions of tasks), `ensemble` (the most accurate, two to three times the time) or `signed` (tasks may mirror "
-        "the others).",
+        help="What the adaptive relation mixes: `default`, `cheap` (half the time and memory, for millions of "
+        "tasks), `ensemble` (the most accurate, twice the time), `signed` (tasks may mirror the others) or `shares` "
+        "(the default of version 0.1).",
     )
     multiview: str | None = spec.field(default=None, kind="text", help="How several views are joined: {norm}.")
     regression: bool = spec.field(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
-from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
+from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.mixture import Member, mixture_of
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
@@ -20,11 +20,12 @@ from .logistic import MultitaskLogistic
 
 Members = dict[str, Member]
 
-#: AROW members, noise r and share: those of "shares", and those that "ensemble" adds.
-AROWS = ((30.0, 0.5), (3.0, 1.0))
-MORE_AROWS = ((1.0, 0.0), (1.0, 0.5), (100.0, 0.0), (100.0, 0.5))
-#: Shares of the logistic members of "shares".
-_ENDS = {0.0: "independent", 1.0: "pooled"}
+#: AROW members, noise r and share: that of the default, that which "ensemble" adds, and those of version 0.1 besides.
+AROWS, MORE_AROWS = ((30.0, 0.5),), ((3.0, 1.0),)
+EARLIER_AROWS = ((1.0, 0.0), (1.0, 0.5), (100.0, 0.0), (100.0, 0.5))
+#: What a coin better has to bet in the beginning for its rows together, so that each of two has as much as one alone.
+COINS = 2.0
+_NAMES = {0.0: "independent", 0.5: "half-shared", 1.0: "pooled"}
 #: The experts of "cheap" from its two learners: the pool, a task's own, both.
 CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
@@ -34,7 +35,8 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     r"""Learns online how much tasks share, over all of them and for each: the default learner.
 
     Several learners go along side by side, by default :class:`MultitaskLogistic` with nothing and with all of a step
-    shared, and :class:`MultitaskAROW` with half and with all of it. Their log-odds f_a are mixed by their 0/1 losses so
+    shared, :class:`MultitaskAROW` with half of it, and a logistic regression by :class:`CoinBetting` whose margin is
+    (w + w_i) · x with w shared and w_i a task's own. Their log-odds f_a are mixed by their 0/1 losses so
     far, L_a over all tasks and L_ia on task i (a zero margin counts half; S members):
 
         eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    mixed = Σ_a p_a f_a.
@@ -46,14 +48,15 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     Parameters
     ----------
-    members : {"shares", "cheap", "ensemble", "signed"} or sequence, optional
-        What is mixed; ``"shares"`` without.
+    members : {"default", "cheap", "ensemble", "signed", "shares"} or sequence, optional
+        What is mixed; ``"default"`` without.
 
         ============  ==========================================================================================
-        ``shares``    logistic at share 0 and 1, AROW with r=30 at share 1/2 and with r=3 at share 1
+        ``default``   logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting on what is shared and own
         ``cheap``     a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
-        ``ensemble``  ``shares``, and AROW with r=1 and with r=100, each at share 0 and 1/2: the most accurate
-        ``signed``    ``shares`` and a pool that tasks may see with all signs turned, for tasks that mirror others
+        ``ensemble``  ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
+        ``signed``    ``default`` and a pool that tasks may see with all signs turned, for tasks that mirror others
+        ``shares``    the default of version 0.1: AROW with r=3 at share 1 instead of coin betting
         ============  ==========================================================================================
 
         Or any sequence of online classifiers and of :class:`coterie.mixture.Member`. If margins of one are no
@@ -91,14 +94,14 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     >>> y = X[:, 0] * np.where(task == 3, -1, 1) > 0
     >>> model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
     >>> model.members_
-    ['independent', 'pooled', 'half-shared AROW(30)', 'pooled AROW(3)']
+    ['independent', 'pooled', 'half-shared AROW(30)', 'coin betting']
     >>> bool(model.sharing_.max() < 0.5)  # a model of all would be wrong on the fourth task
     True
     """
 
     def __init__(
         self,
-        members: Literal["shares", "cheap", "ensemble", "signed"] | Sequence[Any] | None = None,
+        members: Literal["default", "cheap", "ensemble", "signed", "shares"] | Sequence[Any] | None = None,
         local: float = 0.1,
         step: float = 0.7,
         *,
@@ -118,6 +121,14 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         self.task_column = task_column
         self.new_task = new_task
         self.max_tasks = max_tasks
+
+    @classmethod
+    def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
+        """The parameters by which a file of an earlier format goes on with the members that it holds."""
+        members = parameters.get("members")
+        if version >= 2 or not (members is None or isinstance(members, str)):
+            return parameters
+        return parameters | {"members": _OF_FORMAT_1.get(members or "shares", members)}
 
     @property
     def members_(self) -> list[str]:
@@ -159,11 +170,14 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     def _named_members(self) -> Mapping[str, Any]:
         if self.members is None or isinstance(self.members, str):
-            name = self.members or "shares"
+            name = self.members or "default"
             if name not in _SETS:
-                raise ValueError(f"members must be one of {', '.join(_SETS)} or a sequence of models, got {name!r}")
+                known = ", ".join(name for name in _SETS if not name.endswith(_EARLIER))
+                raise ValueError(f"members must be one of {known} or a sequence of models, got {name!r}")
             made: Members = _SETS[name](self._gradient(), self._storage)
             return made
+        if not isinstance(self.members, Sequence) or not self.members:
+            raise ValueError(f"members must be one or more models, or the name of a set, got {self.members!r}")
         for n, member in enumerate(self.members):
             spec.require_instance(f"members[{n}]", member)
             if not isinstance(member, (OnlineEstimator, Member)):
@@ -184,15 +198,8 @@ def relation_at(share: float) -> Any:
     return known.get(share) or MeanRegularized(share=share)
 
 
-def _shares(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    logistic = {name: Member(gradient, relation_at(share), Logistic()) for share, name in _ENDS.items()}
-    return logistic | _arows(AROWS, storage)
-
-
-def _arows(chosen: Sequence[tuple[float, float]], storage: dict[str, Any]) -> Members:
-    names = _ENDS | {0.5: "half-shared"}
-    made = [(r, share, Member(DiagonalAROW(r, **storage), relation_at(share), AROW())) for r, share in chosen]
-    return {f"{names[share]} AROW({r:g})": member for r, share, member in made}
+def _default(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
+    return _logistic(gradient) | _arows(AROWS, storage) | _coins({"coin betting": (COINS, 0.5)}, storage)
 
 
 def _cheap(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
@@ -200,11 +207,56 @@ def _cheap(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
 
 
 def _ensemble(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    return _shares(gradient, storage) | _arows(MORE_AROWS, storage)
+    coins = {f"{_NAMES[share]} coin betting": (1.0, share) for share in (0.0, 1.0)}
+    return _default(gradient, storage) | _arows(MORE_AROWS, storage) | _coins(coins, storage)
 
 
 def _signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    return _shares(gradient, storage) | {"signed pool": Member(Signed(gradient), Pooled(), Logistic())}
+    return _with_signed(_default(gradient, storage), gradient)
 
 
-_SETS: dict[str, Any] = {"shares": _shares, "cheap": _cheap, "ensemble": _ensemble, "signed": _signed}
+def _shares(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
+    return _logistic(gradient) | _arows(AROWS + MORE_AROWS, storage)
+
+
+def _earlier_ensemble(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
+    return _shares(gradient, storage) | _arows(EARLIER_AROWS, storage)
+
+
+def _earlier_signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
+    return _with_signed(_shares(gradient, storage), gradient)
+
+
+def _logistic(gradient: AdaptiveGradient) -> Members:
+    return {_NAMES[share]: Member(gradient, relation_at(share), Logistic()) for share in (0.0, 1.0)}
+
+
+def _arows(chosen: Sequence[tuple[float, float]], storage: dict[str, Any]) -> Members:
+    made = [(r, share, Member(DiagonalAROW(r, **storage), relation_at(share), AROW())) for r, share in chosen]
+    return {f"{_NAMES[share]} AROW({r:g})": member for r, share, member in made}
+
+
+def _coins(chosen: Mapping[str, tuple[float, float]], storage: dict[str, Any]) -> Members:
+    return {
+        name: Member(CoinBetting(wealth=wealth, **storage), relation_at(share), Logistic())
+        for name, (wealth, share) in chosen.items()
+    }
+
+
+def _with_signed(members: Members, gradient: AdaptiveGradient) -> Members:
+    return members | {"signed pool": Member(Signed(gradient), Pooled(), Logistic())}
+
+
+#: How a set of version 0.1 that has other members now ends in models that are loaded from its files.
+_EARLIER = " of 0.1"
+_OF_FORMAT_1 = {"shares": "shares"} | {name: f"{name}{_EARLIER}" for name in ("ensemble", "signed")}
+
+_SETS: dict[str, Any] = {
+    "default": _default,
+    "cheap": _cheap,
+    "ensemble": _ensemble,
+    "signed": _signed,
+    "shares": _shares,
+    f"ensemble{_EARLIER}": _earlier_ensemble,
+    f"signed{_EARLIER}": _earlier_signed,
+}

@@ -74,7 +74,8 @@ class Room(NamedTuple):
     @classmethod
     def of(cls, members: int, experts: int) -> Room:
         """Make room for so many members and experts."""
-        return cls(*(np.zeros(members) for _ in range(4)), np.zeros(CHUNK, np.uint64), room(experts))
+        told, pooled, steps, noise = np.zeros((4, members))
+        return cls(told, pooled, steps, noise, np.zeros(CHUNK, np.uint64), room(experts))
 
 
 class SideBySide(NamedTuple):

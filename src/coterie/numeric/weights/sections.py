@@ -34,17 +34,17 @@ SPARSE = (Sparse, SparsePairs, SparseMany)
 class Whole:
     """A table, whichever it is by now, that several learners have their numbers in."""
 
-    table: Any
+    table: Any = None
 
 
 class Section(Table):
-    """Of the numbers of each weight of a table, so many from the ``first`` on; whoever owns the table makes room in it."""
+    """Of the numbers of each weight of a table so many from the ``first`` on; the table's owner makes room in it."""
 
     __slots__ = ("first", "numbers", "whole")
 
     dense: ClassVar[bool] = False
     saved_fields: ClassVar[tuple[str, ...]] = ()
-    numbers: int  # type: ignore[assignment]
+    numbers: int
 
     def __init__(self, whole: Whole, first: int, numbers: int) -> None:
         self.whole, self.first, self.numbers = whole, first, numbers

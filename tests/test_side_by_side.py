@@ -1,0 +1,159 @@
+"""Members of a mixture side by side, compiled as one: to the last bit what they say, learn and save apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from coterie.mixture import CompiledMixture, Mixture, mixture_of
+from coterie.online import sharing
+from slow import slow
+
+N, D, K = 240, 12, 5
+
+#: Storage, type and whether records are dense.
+STORED = [("dense", "float64", True), ("sparse", "float64", False), ("hashed", "float64", False)]
+
+
+def stream(seed, dense, n=N):
+    """Sparse records with a repeated pattern, labels of half-shared truths, tasks that come one after the other."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D)) * (rng.random((n, D)) < 0.4)
+    task = np.minimum(rng.integers(K, size=n), np.arange(n) // 20)
+    truth = rng.standard_normal(D) + rng.standard_normal((K, D))
+    y = np.where(np.einsum("ij,ij->i", X, truth[task]) + rng.logistic(size=n) > 0, "yes", "no")
+    return (X if dense else sp.csr_array(X)), y, [f"t{i}" for i in task]
+
+
+def model_of(monkeypatch, made, members="default", **held):
+    """A model whose mixture is made by that function."""
+    with monkeypatch.context() as patched:
+        patched.setattr(sharing, "mixture_of", made)
+        model = ct.AdaptiveSharingClassifier(members, **held)
+        model.partial_fit(np.eye(1, D), ["no"], task=["t0"], classes=["no", "yes"])
+    assert type(model.state_.losses).__name__ == "Losses"
+    return model
+
+
+def both(monkeypatch, members="default", **held):
+    """The same model side by side, and apart."""
+    return model_of(monkeypatch, mixture_of, members, **held), model_of(monkeypatch, Mixture, members, **held)
+
+
+def saved(model, path):
+    """The bytes of its file."""
+    model.save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("storage", "dtype", "dense"),
+    [*STORED, slow("dense", "float32", True), slow("sparse", "float32", False), slow("hashed", "float32", False)],
+)
+@pytest.mark.parametrize("members", ["default", slow("ensemble"), slow("cheap"), slow("shares")])
+def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dtype, dense, members):
+    X, y, task = stream(0, dense)
+    X = X.astype(dtype)
+    models = both(monkeypatch, members, storage=storage, dtype=dtype, bits=9)
+    assert [type(each._model.learner) for each in models] == [CompiledMixture, Mixture]
+    said = []
+    for model in models:
+        traces = [ct.progressive_validation(model, X[:100], y[:100], task=task[:100])]
+        traces += [ct.progressive_validation(model, X[100:], y[100:], task=task[100:], delay=7)]
+        unseen = model.decision_function(X[:20], task=["t0", "new"] * 10)
+        said.append([each.margin for each in traces] + [unseen, model.sharing_weights_, model.coef_, model.sharing_])
+    for one, other in zip(*said, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert saved(models[0], tmp_path / "one") == saved(models[1], tmp_path / "other")
+
+
+@pytest.mark.parametrize(("storage", "dense"), [("dense", True), ("sparse", False)])
+def test_goes_on_from_the_file_of_either(monkeypatch, tmp_path, storage, dense):
+    X, y, task = stream(1, dense)
+    models = both(monkeypatch, storage=storage)
+    for model in models:
+        model.partial_fit(X[:150], y[:150], task=task[:150])
+        model.save(tmp_path / "model")
+        loaded = ct.load(tmp_path / "model")
+        assert isinstance(loaded._model.learner, CompiledMixture)
+        for each in (loaded, model):
+            each.partial_fit(X[150:], y[150:], task=task[150:])
+        assert saved(loaded, tmp_path / "one") == saved(model, tmp_path / "other")
+
+
+def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
+    X, y, task = stream(2, True)
+    files = []
+    for made in (mixture_of, Mixture):
+        with monkeypatch.context() as patched:
+            patched.setattr(sharing, "mixture_of", made)
+            asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.Margin(0.5), seed=3)
+            trace = ct.progressive_validation(asking, X, y, task=task, delay=5)
+        assert 20 < trace.queried.sum() < N - 20
+        files.append((trace.margin.tobytes(), saved(asking, tmp_path / "model")))
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize(("storage", "dense"), [("dense", True), ("sparse", False)])
+def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
+    X, y, task = stream(3, dense)
+    files = []
+    for model in both(monkeypatch, storage=storage):
+        model.partial_fit(X[:200], y[:200], task=task[:200])
+        for each in ("t1", "t4"):
+            model.forget_task(each)
+        model.partial_fit(X[200:], y[200:], task=task[200:])
+        told = model.decision_function(X, task=task)
+        for each in list(model.tasks_):
+            model.forget_task(each)
+        model.partial_fit(X[:50], y[:50], task=task[:50])
+        files.append((told.tobytes(), saved(model, tmp_path / "model")))
+    assert files[0] == files[1]
+
+
+def test_records_one_by_one(monkeypatch, tmp_path):
+    X, y, task = stream(4, True)
+    records = [{f"f{j}": value for j, value in enumerate(row) if value != 0.0} for row in X.tolist()]
+    files, told = [], []
+    for made in (mixture_of, Mixture):
+        with monkeypatch.context() as patched:
+            patched.setattr(sharing, "mixture_of", made)
+            model = ct.AdaptiveSharingClassifier(storage="sparse")
+            said = []
+            for record, label, each in zip(records, y, task, strict=True):
+                said.append(model.predict_proba_one(record, task=each).get("yes", -1.0))
+                said.append(model.predict_one(record, task=each))
+                model.learn_one(record, label, task=each)
+        told.append(said)
+        files.append(saved(model, tmp_path / "model"))
+    assert told[0] == told[1]
+    assert files[0] == files[1]
+
+
+def test_which_learners_go_side_by_side():
+    """Those of the named sets do, but for pools with signs; those of other relations, rules and storages are apart."""
+    own = ct.Member(ct.AdaptiveGradient(), ct.Independent(), ct.Logistic()).learner()
+
+    def kind_with(hypothesis, relation, rule):
+        return type(mixture_of([own, ct.Member(hypothesis, relation, rule).learner()]))
+
+    assert kind_with(ct.CoinBetting(), ct.MeanRegularized(share=0.2), ct.Logistic()) is CompiledMixture
+    for member in (
+        (ct.LinearWeights(), ct.Pooled(), ct.PassiveAggressive()),
+        (ct.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.Logistic()),
+        (ct.AdaptiveGradient(), ct.MeanRegularized(b=2), ct.Logistic()),
+        (ct.AdaptiveGradient(dtype="float32"), ct.Pooled(), ct.Logistic()),
+        (ct.Forgetting(ct.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.Logistic()),
+        (ct.DiagonalAROW(), ct.Pooled(), ct.SecondOrder()),
+    ):
+        assert kind_with(*member) is Mixture, member
+    assert type(mixture_of([own])) is Mixture
+
+
+def test_hashed_weights_cannot_be_dropped(monkeypatch):
+    model = model_of(monkeypatch, mixture_of, storage="hashed", bits=9)
+    with pytest.raises(ValueError, match="hashed"):
+        model.forget_task("t0")
+    assert model.tasks_ == ["t0"]
