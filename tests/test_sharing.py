@@ -33,15 +33,16 @@ def arows(*chosen):
 
 def literal(members):
     """The learners and the experts of a named set."""
-    shares = [*logistic(0.0, 1.0), *arows((30.0, 0.5), (3.0, 1.0))]
-    more = {
-        "shares": [],
-        "signed": [adalog.SignedPool(adalog.AdaLog(adalog.share(1.0)))],
-        "ensemble": arows((1.0, 0.0), (1.0, 0.5), (100.0, 0.0), (100.0, 0.5)),
-    }
+    default = [*logistic(0.0, 1.0), *arows((30.0, 0.5)), adalog.Coin(adalog.share(0.5), alpha=3.0, wealth=2.0)]
+    coins = [adalog.Coin(adalog.share(s), alpha=3.0, wealth=1.0) for s in (0.0, 1.0)]
     if members == "cheap":
         return AdaptiveSharing(logistic(1.0, 0.0), experts=lambda f: [f[0], f[1], f[0] + f[1]])
-    learners = [*shares, *more[members]]
+    learners = {
+        "default": default,
+        "ensemble": [*default, *arows((3.0, 1.0)), *coins],
+        "signed": [*default, adalog.SignedPool(adalog.AdaLog(adalog.share(1.0)))],
+        "shares": [*logistic(0.0, 1.0), *arows((30.0, 0.5), (3.0, 1.0))],
+    }[members]
     factors = [2 if hasattr(learner, "rho") else 1 for learner in learners]  # of AROW, log-odds are twice the margin
     return AdaptiveSharing(learners, experts=lambda f: [k * each for k, each in zip(factors, f, strict=True)])
 
@@ -67,7 +68,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("delay", [0, 9])
-@pytest.mark.parametrize("members", ["shares", "cheap", "signed", "ensemble"])
+@pytest.mark.parametrize("members", ["default", "cheap", "signed", "ensemble", "shares"])
 def test_named_sets_are_the_literal_algorithm(members, delay):
     X, y, task = stream(0)
     y = np.where(task == 0, -y, y)
@@ -98,19 +99,19 @@ def test_any_members_by_their_margins(local):
 @pytest.mark.parametrize("delay", [0, 5])
 def test_pieces_and_blocks_do_not_show(delay, monkeypatch):
     X, y, task = stream(2, n=600)
-    whole = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, y, task=task, delay=delay)
+    whole = ct.progressive_validation(ct.AdaptiveSharingClassifier("signed"), X, y, task=task, delay=delay)
     monkeypatch.setattr("coterie.mixture.PIECE", 70)
-    pieces = ct.progressive_validation(ct.AdaptiveSharingClassifier(), csr_array(X), y, task=task, delay=delay)
+    pieces = ct.progressive_validation(ct.AdaptiveSharingClassifier("signed"), csr_array(X), y, task=task, delay=delay)
     np.testing.assert_allclose(whole.margin, pieces.margin, rtol=1e-12, atol=1e-13)
-    blocks = ct.AdaptiveSharingClassifier().__stream_model__().as_block(X, y, task).pieces(45)
-    parts = ct.progressive_validation(ct.AdaptiveSharingClassifier(), blocks, delay=delay, tasks=list(range(6)))
+    blocks = ct.AdaptiveSharingClassifier("signed").__stream_model__().as_block(X, y, task).pieces(45)
+    parts = ct.progressive_validation(ct.AdaptiveSharingClassifier("signed"), blocks, delay=delay, tasks=list(range(6)))
     np.testing.assert_allclose(whole.margin, parts.margin, rtol=1e-12, atol=1e-13)
     assert PIECE > 70
 
 
 def test_dictionaries_one_by_one():
     X, y, task = stream(3, n=120)
-    told = run(literal("shares"), as_records(X), task.tolist(), y)
+    told = run(literal("default"), as_records(X), task.tolist(), y)
     model = ct.AdaptiveSharingClassifier()
     for x, label, i, margin in zip(as_records(X), y, task, told, strict=True):
         named = {f"x{j}": value for j, value in x.items()}
@@ -122,7 +123,7 @@ def test_dictionaries_one_by_one():
 def test_an_unseen_task_is_mixed_by_what_holds_for_all():
     X, y, task = stream(4)
     model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
-    definition = literal("shares")
+    definition = literal("default")
     run(definition, as_records(X), task.tolist(), y)
     expected = [definition.margin(x, "new", 0) for x in as_records(X[:9])]
     np.testing.assert_allclose(model.decision_function(X[:9], task=["new"] * 9), expected, rtol=1e-8)
@@ -130,7 +131,7 @@ def test_an_unseen_task_is_mixed_by_what_holds_for_all():
 
 def test_weights_are_those_that_predict():
     X, y, task = stream(5)
-    for members in ("shares", "cheap", "signed", "ensemble"):
+    for members in ("default", "cheap", "signed", "ensemble"):
         model = ct.AdaptiveSharingClassifier(members).fit(X, y, task=task)
         rows = np.array([model.tasks_.index(i) for i in task.tolist()])
         shown = (X * model.coef_[rows]).sum(axis=1)
@@ -151,7 +152,7 @@ def related(kind, seed=0, n=12_000, d=12, tasks=8):
     return X, np.where((X * W[task]).sum(axis=1) + 0.2 * rng.standard_normal(n) > 0, 1, -1), task
 
 
-def errors(X, y, task, members="shares"):
+def errors(X, y, task, members="default"):
     learners = {"independent": ct.Independent(), "half": ct.HalfUpdate(), "pooled": ct.Pooled()}
     fixed = {n: ct.progressive_validation(ct.MultitaskLogistic(r), X, y, task=task) for n, r in learners.items()}
     model = ct.AdaptiveSharingClassifier(members)
@@ -175,12 +176,12 @@ def test_answers_whether_a_task_shares():
     assert np.delete(model.sharing_, odd).min() > 0.4
     assert trace.error <= min(each.error for each in fixed.values())
     np.testing.assert_allclose(model.sharing_weights_.sum(axis=1), 1.0)
-    assert model.members_ == ["independent", "pooled", "half-shared AROW(30)", "pooled AROW(3)"]
+    assert model.members_ == ["independent", "pooled", "half-shared AROW(30)", "coin betting"]
 
 
 def test_share_expected_is_that_of_the_members():
     model, _, _ = errors(*related("but one", n=500))
-    np.testing.assert_allclose(model.sharing_, model.sharing_weights_ @ [0.0, 1.0, 0.5, 1.0])
+    np.testing.assert_allclose(model.sharing_, model.sharing_weights_ @ [0.0, 1.0, 0.5, 0.5])
     cheap = ct.AdaptiveSharingClassifier("cheap").fit(*related("but one", n=500)[:2], task=related("but one", n=500)[2])
     np.testing.assert_allclose(cheap.sharing_, cheap.sharing_weights_ @ [1.0, 0.0, 0.5])
 
@@ -198,14 +199,17 @@ def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
     np.testing.assert_allclose(model.relation_among(among), M[np.ix_([2, 5], [2, 5])])
 
 
-@pytest.mark.parametrize("members", ["shares", "ensemble"])
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
-def test_the_scale_of_features_hardly_matters(members, scale):
-    """It does where all members are logistic."""
+def test_the_scale_of_features_hardly_matters(scale):
+    """With two AROWs among the members; with one of four, as by default, a tenth more errors may come of it."""
     X, y, task = related("alike")
-    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), X, y, task=task)
-    scaled = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), scale * X, y, task=task)
-    assert scaled.error <= 1.05 * trace.error
+
+    def error(members, scale):
+        return ct.progressive_validation(ct.AdaptiveSharingClassifier(members), scale * X, y, task=task)
+
+    scaled = error("ensemble", scale)
+    assert scaled.error <= 1.05 * error("ensemble", 1.0).error
+    assert error("default", scale).error <= 1.1 * error("default", 1.0).error
     logistic = [ct.MultitaskLogistic(relation) for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())]
     alone = ct.progressive_validation(ct.AdaptiveSharingClassifier(logistic), scale * X, y, task=task)
     assert alone.error > 1.04 * scaled.error
@@ -319,7 +323,7 @@ def test_probabilities_come_near_those_of_the_best_combination_in_hindsight(scal
 def test_a_mixture_is_calibrated():
     X, y, task = related("alike")
     noisy = np.where(np.random.default_rng(1).random(len(y)) < 0.2, -y, y)
-    for members in ("shares", "cheap", "ensemble"):
+    for members in ("default", "cheap", "ensemble"):
         trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), X, noisy, task=task)
         sure = trace.probability[2000:] > 0.7
         assert trace.probability[2000:][sure].mean() == pytest.approx((noisy[2000:][sure] > 0).mean(), abs=0.03)
@@ -350,7 +354,7 @@ def test_a_file_of_other_members_is_refused():
     X, y, task = stream(14)
     model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
     data, arrays = model.learner().dump(model.state_)
-    with pytest.raises(ValueError, match="the file holds 4 members, and the parameters name 8"):
+    with pytest.raises(ValueError, match="the file holds 4 members, and the parameters name 7"):
         ct.AdaptiveSharingClassifier("ensemble").learner().restore(data, arrays, model.tasks_)
 
 
@@ -389,7 +393,7 @@ def test_what_experts_told_waits_for_its_label(between, tmp_path):
 @pytest.mark.parametrize("delay", [0, 1, 13])
 def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
     X, y, task = stream(16, n=200)
-    records, learner = as_records(X), literal("shares")
+    records, learner = as_records(X), literal("default")
     asking = Asking(ASKS["margin"][1], seed=0, total=12, window=40)
     told = []
     for t in range(len(y) + delay):
@@ -426,7 +430,7 @@ def test_what_was_told_is_forgotten_when_other_records_come(then):
 # -- the learner's form, a file, refusals ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("members", ["shares", "cheap", "signed", "ensemble", "given"])
+@pytest.mark.parametrize("members", ["default", "cheap", "signed", "ensemble", "given"])
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_going_on_after_loading_is_never_having_stopped(members, storage, tmp_path):
     X, y, task = stream(6)
@@ -498,8 +502,8 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
 @pytest.mark.parametrize(
     ("arguments", "error", "named"),
     [
-        ({"members": "all"}, ValueError, "shares, cheap"),
-        ({"members": []}, ValueError, "at least one member"),
+        ({"members": "all"}, ValueError, "one of default, cheap, ensemble, signed, shares or"),
+        ({"members": []}, ValueError, "one or more models"),
         ({"members": [AdaptiveGradient()]}, TypeError, "Member"),
         ({"local": -1.0}, ValueError, "local"),
         ({"step": 0.0}, ValueError, "step"),
