@@ -431,6 +431,8 @@ REFUSED = [
     ("sets-of-labels", said((["a", "a", "c"], False), "labels"), "3 labels are not those of 3 models"),
     ("regressor", said((-1.0, 0.0, 1.0), "labels"), "the moments of numbers are"),
     ("read-csv", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
+    ("read-csv", number("encoder.moments", (0, 0), 0.0), "counts or squares among them negative or of nothing"),
+    ("read-csv", said([["x0", "numeric"]] * 2, "encoder", "columns"), "a column is named twice among"),
     ("read-csv", said("x", "encoder", "bits"), "Expected `int`, got `str`"),
     ("sharing", said([], "state", "members"), "the file holds 0 members, and the parameters name"),
     ("views", said([3, 3, 2], "state", "widths"), "views of one space have the widths"),

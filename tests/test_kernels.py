@@ -77,6 +77,12 @@ def test_names():
         ct.MultitaskKernelPerceptron(3).fit(X, Y)
 
 
+@pytest.mark.parametrize("parameters", [{"alpha": 1.0}, {"gamma": "wide"}, 3])
+def test_parameters_that_a_kernel_of_scikit_learn_does_not_take_are_refused(parameters):
+    with pytest.raises(ValueError, match="the kernel 'laplacian' does not take"):
+        ct.Pairwise("laplacian", parameters)
+
+
 def test_median_distance():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3))

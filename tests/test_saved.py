@@ -195,7 +195,7 @@ def told(model, form):
     if hasattr(model, "predict_proba"):
         with contextlib.suppress(AttributeError):  # a mixture whose members have none says so when asked
             said["probabilities"] = model.predict_proba(asked.X, **asked.given)[:, 1:]
-    return {name: [each if isinstance(each, list) else each.tolist() for each in held] for name, held in said.items()}
+    return {name: [each.tolist() if hasattr(each, "tolist") else each for each in held] for name, held in said.items()}
 
 
 def taught(model, form):

@@ -208,7 +208,7 @@ class Pairwise:
     Raises
     ------
     ValueError
-        For a name that scikit-learn does not know.
+        For a name that scikit-learn does not know, or parameters that its kernel does not take.
 
     Examples
     --------
@@ -228,14 +228,20 @@ class Pairwise:
         if self.metric not in PAIRWISE_KERNEL_FUNCTIONS:
             known = ", ".join([*sorted(PAIRWISE_KERNEL_FUNCTIONS), "gaussian", "precomputed"])
             raise ValueError(f"kernel {self.metric!r} is none of those known: {known}")
+        try:
+            self._of(np.ones((1, 1)), np.ones((1, 1)))
+        except (TypeError, ValueError) as error:
+            message = f"the kernel {self.metric!r} does not take {self.parameters!r}: {error}"
+            raise ValueError(message) from error
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
+        out[:] = self._of(_narrow(as_matrix(X)), _narrow(as_matrix(Z)))
+
+    def _of(self, X: Any, Z: Any) -> Any:
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        out[:] = pairwise_kernels(
-            _narrow(as_matrix(X)), _narrow(as_matrix(Z)), metric=self.metric, **dict(self.parameters or {})
-        )
+        return pairwise_kernels(X, Z, metric=self.metric, **dict(self.parameters or {}))
 
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record."""

@@ -130,6 +130,8 @@ class Encoder:
         _require("source", self.source, SOURCES)
         for name, kind in self.columns:
             _require(f"the kind of column {name!r}", kind, KINDS)
+        if len(dict(self.columns)) < len(self.columns):
+            raise ValueError(f"a column is named twice among {[name for name, _ in self.columns]!r}")
         if not 1 <= self.bits <= _MOST_BITS:
             message = "{} is {value!r}; expected a whole number from 1 to {most}"
             raise FieldError(message, "bits", value=self.bits, most=_MOST_BITS)
@@ -186,8 +188,14 @@ class Encoder:
         moments = np.array(arrays["moments"], dtype=np.float64)
         if moments.shape != encoder.moments.shape:
             raise ValueError(f"moments has the shape {moments.shape}; expected {encoder.moments.shape}")
-        if not np.isfinite(moments).all() or (moments[:, ::2] < 0).any():
-            raise ValueError("moments are not finite, or counts or squares among them negative")
+        count, _, squares = moments.T
+        if (
+            not np.isfinite(moments).all()
+            or (count < 0).any()
+            or (squares < 0).any()
+            or (squares[count == 0] > 0).any()
+        ):
+            raise ValueError("moments are not finite, or counts or squares among them negative or of nothing")
         encoder.moments = moments
         return encoder
 
