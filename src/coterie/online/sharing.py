@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW
+from coterie.learners.crossed import CrossedLogistic
+from coterie.learners.refitted_trees import RefittedTrees
+from coterie.learners.task_means import TaskMeanLogistic
 from coterie.mixture import Member, Mixture
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
@@ -98,7 +101,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     def __init__(
         self,
-        members: Literal["shares", "cheap", "ensemble", "signed"] | Sequence[Any] | None = None,
+        members: Literal["shares", "cheap", "ensemble", "signed", "tabular"] | Sequence[Any] | None = None,
         local: float = 0.1,
         step: float = 0.7,
         *,
@@ -155,14 +158,15 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     def _make_learner(self) -> Any:
         learners = [member.learner() for member in self._named_members().values()]
         experts = list(CHEAP.values()) if self.members == "cheap" else None
-        return Mixture(learners, experts, self.local)
+        mixture = Mixture(learners, experts, self.local)
+        return RefittedTrees(mixture, self.local) if self.members == "tabular" else mixture
 
     def _named_members(self) -> Mapping[str, Any]:
         if self.members is None or isinstance(self.members, str):
             name = self.members or "shares"
             if name not in _SETS:
                 raise ValueError(f"members must be one of {', '.join(_SETS)} or a sequence of models, got {name!r}")
-            made: Members = _SETS[name](self._gradient(), self._storage)
+            made: Mapping[str, Any] = _SETS[name](self._gradient(), self._storage)
             return made
         for n, member in enumerate(self.members):
             spec.require_instance(f"members[{n}]", member)
@@ -207,4 +211,14 @@ def _signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
     return _shares(gradient, storage) | {"signed pool": Member(Signed(gradient), Pooled(), Logistic())}
 
 
-_SETS: dict[str, Any] = {"shares": _shares, "cheap": _cheap, "ensemble": _ensemble, "signed": _signed}
+def _tabular(gradient: AdaptiveGradient, storage: dict[str, Any]) -> dict[str, Any]:
+    return _shares(gradient, storage) | {"task mean": TaskMeanLogistic(), "crossed": CrossedLogistic()}
+
+
+_SETS: dict[str, Any] = {
+    "shares": _shares,
+    "cheap": _cheap,
+    "ensemble": _ensemble,
+    "signed": _signed,
+    "tabular": _tabular,
+}
