@@ -78,8 +78,9 @@ class LearnerConfig:
         kind="text",
         metavar="SET",
         help="What the adaptive relation mixes: `shares` (the default), `cheap` (half the time and memory, for "
-        "millions of tasks), `ensemble` (the most accurate, two to three times the time) or `signed` (tasks may mirror "
-        "the others).",
+        "millions of tasks), `ensemble` (the most accurate, two to three times the time), `signed` (tasks may mirror "
+        "the others) or `tabular` (for columns of a table: [task means, crossed columns and trees]"
+        "(sharing.md#tables), at 20 to 40 times the time).",
     )
     multiview: str | None = spec.field(default=None, kind="text", help="How several views are joined: {norm}.")
     regression: bool = spec.field(
