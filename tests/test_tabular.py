@@ -518,6 +518,21 @@ def test_a_forgotten_task_leaves_no_record(early):
     assert np.isfinite(model.decision_function(X, task=task)).all()
 
 
+def test_first_records_of_a_forgotten_task_settle_no_bins():
+    X, y, task = table(42, n=400, tasks=3)
+    whole, without = (CrossedLogistic() for _ in range(2))
+    _, state = learner_told(whole, X[:200], y[:200], task[:200])
+    whole.drop_tasks(state, Dropped.of([1], 3))
+    assert state.first.n_records == len(state.codes) == (task[:200] != 1).sum()
+    stays = np.flatnonzero(task != 1)
+    numbers = np.array([0, -1, 1])[task]
+    rest = stays[stays >= 200]
+    whole.update_many(state, Dense(X[rest]), numbers[rest], y[rest])
+    _, expected = learner_told(without, X[stays], y[stays], numbers[stays])
+    np.testing.assert_array_equal(state.first.values, expected.first.values)
+    np.testing.assert_array_equal(state.codes, expected.codes)
+
+
 def test_labels_of_a_forgotten_task_may_still_be_awaited(early):
     X, y, task = table(34, n=150)
     model = ct.AdaptiveSharingClassifier("tabular").partial_fit(X[:60], y[:60], task=task[:60])
@@ -655,6 +670,15 @@ def test_first_records_of_a_file_are_looked_at():
     twice = arrays | {"learner.members.5.first.starts": np.repeat(starts, 4)}
     with pytest.raises(ValueError, match="403 first records wait, and 300 settle the bins"):
         learner.restore(data, twice, model.tasks_)
+
+
+def test_tasks_of_first_records_of_a_file_are_looked_at():
+    X, y, task = table(43, n=100)
+    model = ct.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
+    data, arrays = model.learner().dump(model.state_)
+    name = "learner.members.5.first.codes"
+    with pytest.raises(ValueError, match="tasks of first records holds numbers outside 0 to 4"):
+        model.learner().restore(data, arrays | {name: arrays[name] + 5}, model.tasks_)
 
 
 def test_an_altered_file_is_no_model(learned_table, tmp_path):

@@ -19,6 +19,9 @@ TREES, LEAVES, RATE = 60, 31, 0.1
 #: A leaf has so many records at least, and so does a column in which there may be a split.
 LEAST = 20
 
+#: Log-odds told are taken for no more than this: beyond it nobody is unsure, and sums of slopes stay finite.
+SURE = 50.0
+
 #: The constant feature is looked for among so many records.
 LOOKED_AT = 300
 
@@ -75,7 +78,11 @@ def _by_lightgbm(Z: Floats, y: Floats, told: Floats) -> Nodes:
     }
     key = Z.shape[1] - 1
     data = lightgbm.Dataset(
-        Z, (y > 0.0).astype(np.float64), init_score=told, categorical_feature=[key], params={"verbosity": -1}
+        Z,
+        (y > 0.0).astype(np.float64),
+        init_score=np.clip(told, -SURE, SURE),
+        categorical_feature=[key],
+        params={"verbosity": -1},
     )
     nodes = Nodes()
     for tree in lightgbm.train(parameters, data, TREES).dump_model()["tree_info"]:

@@ -14,7 +14,7 @@ from coterie.hypotheses import AdaptiveGradient
 from coterie.index import Index
 from coterie.learner import Features, Learner, Margins, RoundCount, StreamLearner
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import require
+from coterie.numeric.core.checks import require, require_shape, require_within
 from coterie.numeric.core.records import Csr, Rows
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.stream import Moves
@@ -46,12 +46,13 @@ class _Saved(msgspec.Struct):
 
 @dataclass
 class CrossedState:
-    """Weights of tokens and pairs, the bins, and the first records as long as these are not settled."""
+    """Weights of tokens and pairs, the bins, and the first records, with their tasks, until these are settled."""
 
     inner: State
     features: int
     crossing: Crossing | None = None
     first: Csr = field(default_factory=no_records)
+    codes: Codes = field(default_factory=lambda: np.zeros(0, np.int64))
     rounds: int = 0
 
     @property
@@ -62,7 +63,7 @@ class CrossedState:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        held = (*self.first, *(self.crossing or ()))
+        held = (*self.first, self.codes, *(self.crossing or ()))
         return self.inner.nbytes + sum(int(array.nbytes) for array in held)
 
 
@@ -109,12 +110,15 @@ class CrossedLogistic(StreamLearner):
 
     @property
     def comes_unnoticed(self) -> bool:
-        """True: the weights are those of all."""
-        return True
+        """False: a task that leaves early takes its first records along."""
+        return False
 
     def drop_tasks(self, state: CrossedState, dropped: Dropped) -> None:
-        """Drop tasks; what all have learned from them stays, until the last one leaves."""
+        """Drop tasks and first records of theirs; what all have learned from them stays, until the last one leaves."""
         self._inner.drop_tasks(state.inner, dropped)
+        codes = dropped.renumbered(state.codes)
+        stay = np.flatnonzero(codes >= 0)
+        state.first, state.codes = state.first.take(stay), codes[stay]
 
     def update_many(
         self,
@@ -141,7 +145,7 @@ class CrossedLogistic(StreamLearner):
         plain = sorted_entries(rows)
         for begin, end in self._pieces(state, last, delay):
             if state.crossing is None:
-                self._note(state, plain.cut(begin, end).trimmed())
+                self._note(state, plain.cut(begin, end).trimmed(), codes[begin:end])
                 continue
             some = slice(begin, end + delay)
             columns = crossed(state.crossing, plain.cut(begin, end + delay))
@@ -160,11 +164,11 @@ class CrossedLogistic(StreamLearner):
             at = min(at + most, last)
 
     @staticmethod
-    def _note(state: CrossedState, rows: Csr) -> None:
+    def _note(state: CrossedState, rows: Csr, codes: Codes) -> None:
         """Keep first records; once there are enough, settle the bins."""
-        state.first = joined(state.first, rows)
+        state.first, state.codes = joined(state.first, rows), np.append(state.codes, codes)
         if state.first.n_records == FIRST:
-            state.crossing, state.first = crossing_of(state.first), no_records()
+            state.crossing, state.first, state.codes = crossing_of(state.first), no_records(), state.codes[:0]
 
     def update_one(self, state: CrossedState, rows: Rows, i: int, y: float) -> None:
         """Learn one record of the known task i."""
@@ -211,7 +215,7 @@ class CrossedLogistic(StreamLearner):
         if state.crossing is not None:
             arrays |= flatten(state.crossing, "crossing.")[1]
         elif state.first.n_records:
-            arrays |= flatten(state.first, "first.")[1]
+            arrays |= flatten(state.first, "first.")[1] | {"first.codes": state.codes.copy()}
         return {"weights": data, "features": state.features, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> CrossedState:
@@ -237,4 +241,7 @@ class CrossedLogistic(StreamLearner):
             n = len(state.first.starts) - 1
             require(0 <= n < FIRST, f"{n} first records wait, and {FIRST} settle the bins")
             check_entries("first records", state.first, n, held.features)
+            state.codes = array_of(first, "codes", state.codes)
+            require_shape("tasks of first records", state.codes, n)
+            require_within("tasks of first records", state.codes, 0, len(inner.tasks) - 1)
         return state
