@@ -1,6 +1,6 @@
 """Error, log loss and computing time of `members="tabular"` on tables, beside the default and LightGBM refitted nightly.
 
-    python -m bench.tabular [set ...] [--shuffles 3] [--engine scikit-learn] [--write docs/tabular.md]
+    python -m bench.tabular [set ...] [--shuffles 3] [--engine scikit-learn]
 
 One pass, every prediction made before its label; all records are shuffled but those of flights, which come as they
 departed. Nightly is after each twentieth of the stream: LightGBM with the task as a category, fitted to all records so
@@ -14,7 +14,6 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,14 +32,11 @@ DEFAULT, TABULAR, NIGHTLY = "default", "tabular", "LightGBM nightly"
 #: What is promised: the geometric mean of error over that of the default, on all sets and without parkinsons.
 ALL, REST = 0.93, 0.985
 
-PAGE = """# Tables
-
-Written by `python -m bench.tabular`: one pass, every prediction made before its label is seen, {shuffles}; trees by
-{engine}. Errors in %, CPU in µs a record, of which a fit of trees takes most, in bursts.
+TABLES = """{shuffles}, trees by {engine}; errors in %, CPU in µs a record:
 
 {table}
 
-Error and log loss over those of the default; the mean is geometric.
+Error and log loss over those of the default; the mean is geometric:
 
 {ratios}
 """
@@ -174,8 +170,8 @@ def page(table: dict[str, Scores], shuffles: int) -> str:
             rest, _ = ratios(table, learner, column, ("parkinsons",))
             cells = " | ".join(f"{ratio:.3f}" for ratio in each)
             below.append(f"| {learner}, {what} | {cells} | {whole:.3f} | {rest:.3f} |")
-    often = "one shuffle" if shuffles == 1 else f"means over {shuffles} shuffles"
-    return PAGE.format(shuffles=often, engine=engine(), table="\n".join(lines), ratios="\n".join(below))
+    often = "One shuffle" if shuffles == 1 else f"Means over {shuffles} shuffles"
+    return TABLES.format(shuffles=often, engine=engine(), table="\n".join(lines), ratios="\n".join(below))
 
 
 def rows(quick: bool) -> Iterator[Row]:
@@ -193,12 +189,11 @@ def rows(quick: bool) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Measure, print, and write the page."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--shuffles", type=int, default=3)
     parser.add_argument("--engine", choices=("LightGBM", "scikit-learn"), help="who fits the trees of tabular")
-    parser.add_argument("--write", type=Path)
     asked = parser.parse_args()
     learners = learners_here()
     if asked.engine == "scikit-learn":
@@ -208,10 +203,7 @@ def main() -> None:
         table[name] = measure(name, asked.shuffles, learners)
         for learner, told in table[name].items():
             print(name, learner, *(f"{each:.4f}" for each in mean(told)), flush=True)
-    text = page(table, asked.shuffles)
-    print(text)
-    if asked.write:
-        asked.write.write_text(text)
+    print(page(table, asked.shuffles))
 
 
 if __name__ == "__main__":

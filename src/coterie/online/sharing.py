@@ -49,7 +49,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     Parameters
     ----------
-    members : {"shares", "cheap", "ensemble", "signed"} or sequence, optional
+    members : {"shares", "cheap", "ensemble", "signed", "tabular"} or sequence, optional
         What is mixed; ``"shares"`` without.
 
         ============  ==========================================================================================
@@ -57,6 +57,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         ``cheap``     a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
         ``ensemble``  ``shares``, and AROW with r=1 and with r=100, each at share 0 and 1/2: the most accurate
         ``signed``    ``shares`` and a pool that tasks may see with all signs turned, for tasks that mirror others
+        ``tabular``   ``shares``, task means, crossed columns, and refitted trees on top, for columns of a table
         ============  ==========================================================================================
 
         Or any sequence of online classifiers and of :class:`coterie.mixture.Member`. If margins of one are no
@@ -83,8 +84,12 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     Notes
     -----
-    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks. Where a stream's labels come late,
+    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks; of ``tabular`` members docs/sharing.md
+    says what they cost. Where a stream's labels come late,
     members are charged for what they told when asked, not for what they would say when the label comes.
+
+    ``tabular`` has 60 boosted trees, fitted to the last 8000 records when 200, 400, 800, ... have been learned
+    (:class:`coterie.learners.refitted_trees.RefittedTrees`). It is refused for many classes and sets of labels.
 
     Examples
     --------
