@@ -593,6 +593,18 @@ def test_going_on_after_loading_is_never_having_stopped(form, n, early, tmp_path
         np.testing.assert_array_equal(model.sharing_, each.sharing_)
 
 
+def test_members_for_tables_may_be_a_member_themselves(early, tmp_path):
+    X, y, task = table(44, n=150)
+    model = ct.AdaptiveSharingClassifier([ct.AdaptiveSharingClassifier("tabular"), ct.MultitaskAROW()])
+    model.partial_fit(X[:100], y[:100], task=task[:100])
+    model.save(tmp_path / "model")
+    other = ct.load(tmp_path / "model")
+    for each in (model, other):
+        each.partial_fit(X[100:], y[100:], task=task[100:])
+    np.testing.assert_array_equal(model.decision_function(X, task=task), other.decision_function(X, task=task))
+    assert model.state_.members[0].forest is not None
+
+
 def test_what_was_told_waits_in_a_file_too(early, tmp_path):
     X, y, task = table(38, n=200)
     whole, parts = (
@@ -716,8 +728,10 @@ def test_an_altered_file_is_refused_or_safe_to_use(n, files, tmp_path):
 def test_trees_are_not_fitted_for_each_of_many_classes(kind):
     y = [{"a"}, {"b"}] if kind is ct.MultiLabel else ["a", "b"]
     message = "trees cannot be fitted beside a model of many classes or of sets of labels: leave out members='tabular'"
-    with pytest.raises(ValueError, match=message):
-        kind(ct.AdaptiveSharingClassifier("tabular")).fit([[1.0], [2.0]], y)
+    tabular_one = ct.AdaptiveSharingClassifier("tabular")
+    for model in (tabular_one, ct.AdaptiveSharingClassifier([tabular_one, ct.MultitaskAROW()])):
+        with pytest.raises(ValueError, match=message):
+            kind(model).fit([[1.0], [2.0]], y)
 
 
 def test_trees_need_log_odds():

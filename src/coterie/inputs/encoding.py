@@ -189,7 +189,12 @@ class Encoder:
         if moments.shape != encoder.moments.shape:
             raise ValueError(f"moments has the shape {moments.shape}; expected {encoder.moments.shape}")
         count, _, squares = moments.T
-        if not np.isfinite(moments).all() or (count < 0).any() or (squares < 0).any() or (squares[count == 0] > 0).any():
+        if (
+            not np.isfinite(moments).all()
+            or (count < 0).any()
+            or (squares < 0).any()
+            or (squares[count == 0] > 0).any()
+        ):
             raise ValueError("moments are not finite, or counts or squares among them negative or of nothing")
         encoder.moments = moments
         return encoder

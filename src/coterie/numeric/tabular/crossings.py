@@ -128,9 +128,11 @@ def crossing_of(rows: Csr) -> Crossing:
     n, entries = rows.n_records, len(rows.values)
     if n == 0 or entries > 4 * MOST_TOKENS * n:
         return no_crossing()
-    constant = constant_of(rows)
     order = np.argsort(rows.features, kind="stable")
-    features, first = np.unique(rows.features[order], return_index=True)
+    features, first, counts = np.unique(rows.features[order], return_index=True, return_counts=True)
+    if counts[2 * counts < n].sum() > MOST_TOKENS * n:  # where most values are zero all others speak, as of a text
+        return no_crossing()
+    constant = constant_of(rows)
     columns = np.split(unscaled(rows, constant)[order], first[1:])[: len(features)]
     found = [_bins(column, n) for column in columns]
     edges = np.array([each for each, _ in found]).reshape(len(features), BINS - 1)
