@@ -284,10 +284,12 @@ def some_cuts(n, seed):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_any_pieces_equal_the_whole(form, early):
+def test_any_pieces_equal_the_whole(form, early, monkeypatch):
     X, y, task = late(20)
     X = FORMS[form](X)
     found = []
+    monkeypatch.setattr(refitted_trees, "PIECE", 37)
+    monkeypatch.setattr(crossed, "PIECE", 11)
     for ends in ([], some_cuts(180, 0), some_cuts(180, 1), list(range(1, 180))):
         model = ct.AdaptiveSharingClassifier("tabular", dtype="float32" if form == "single" else "float64")
         inner = model.__stream_model__()

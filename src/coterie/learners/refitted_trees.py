@@ -43,6 +43,9 @@ EXPERTS = 2
 #: Variance of the factors of the last step before the first round, as in :class:`coterie.mixture.Mixture`.
 UNSURE = 0.1
 
+#: Records that are learned together at most: their entries are copied.
+PIECE = 65_536
+
 #: So many runs of records kept are joined to one, that there may not be thousands.
 RUNS = 64
 
@@ -233,7 +236,7 @@ class RefittedTrees(StreamLearner):
             return moves
         first = 0
         while first < last:
-            end = min(last, first + next_fit(state.learned) - state.learned)
+            end = min(last, first + max(PIECE, delay), first + next_fit(state.learned) - state.learned)
             self._piece(state, rows, codes, y, moves, first, end, delay, new[len(state.tasks) - known :])
             first = end
         if last == 0:
