@@ -36,6 +36,7 @@ SCRIPTS = (
     "memory",
     "cold_start",
     "workers",
+    "tabular",
     "accuracy",
 )
 

@@ -22,7 +22,7 @@ from coterie import datasets
 
 SETS = ("landmine", "a9a", "chem97", "flights", "amazon4", "acl4")
 NOISES = (3.0, 10.0, 30.0)
-MEMBERS = ("shares", "cheap", "ensemble")
+MEMBERS = ("default", "cheap", "ensemble")
 MOST, PIECE, BINS = 20_000, 100, 15
 Floats = NDArray[np.float64]
 

@@ -123,6 +123,10 @@ class StreamLearner(Protocol):
         """Refuse to have some tasks at a time only: ValueError, unless the learner can drop tasks and take others."""
         raise ValueError("max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on")
 
+    def check_many(self) -> None:
+        """Refuse to be had once for each of many classes: ValueError."""
+        return
+
     @property
     def comes_unnoticed(self) -> bool:
         """True if a task that comes or leaves changes nothing of the others."""

@@ -222,6 +222,11 @@ class Mixture(StreamLearner):
         for learner in self.learners:
             learner.check_bounded()
 
+    def check_many(self) -> None:
+        """Refuse to be had once for each of many classes, if a learner does: ValueError."""
+        for learner in self.learners:
+            learner.check_many()
+
     @property
     def comes_unnoticed(self) -> bool:
         """True if a task that comes or leaves changes nothing of the others, for any learner."""

@@ -76,12 +76,18 @@ class ManyLearners(StreamLearner):
     learner : Learner or Mixture
         The learner to have once for each class.
 
+    Raises
+    ------
+    ValueError
+        If the learner is none to be had so many times.
+
     Notes
     -----
     Costs and memory are those of the learner times the number of classes and one.
     """
 
     def __init__(self, learner: StreamLearner) -> None:
+        learner.check_many()
         self.learner, self.log_odds = learner, learner.log_odds
 
     @property

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from .stopping import Run
 
 _DRAWN_TASKS = 200
+#: What ends a summary where the default learner went along columns of a table.
+TABLE = (
+    "The features are columns of a table: --members tabular, which adds task means, crossed columns and trees, may pay."
+)
 #: What a report is.
 PAGES = (".html", ".htm")
 
@@ -93,7 +97,8 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
         if outputs.json:
             _print_json(command, outcome, summary, there)
         elif not outputs.quiet:
-            _print_text(outcome, summary, there, notes)
+            advice = [TABLE] if command == "learn" and summary.of_a_table else []
+            _print_text(outcome, summary, there, (*advice, *notes))
     if outcome.stopped is not None:
         tell(run.ended(outcome.reading.rows, "model" in written.missing))
     written.require_all()

@@ -6,12 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coterie.evaluation.metrics import Metrics, evaluate
+from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.verdict import Verdict, verdict
+from coterie.online import AdaptiveSharingClassifier
+from coterie.online.selective import base_model
 from coterie.wording import counted, none_for_nan, percent, spoken
 
 if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
     from coterie.evaluation.view_weights import ViewWeights
+
+#: Of fewer records trees have not been fitted often enough to pay.
+ENOUGH_FOR_TREES = 1000
 
 ALONE = "independent"
 ONE = "pooled"
@@ -39,6 +45,8 @@ class Summary:
         What is meant here by ``"independent"`` and ``"pooled"``, see `Comparison`.
     weights : ViewWeights or None
         Of several views, how much each weighed.
+    of_a_table : bool
+        True if the default learner ran beside others over columns of a table, so that members for such may pay.
     """
 
     learner: str
@@ -49,6 +57,7 @@ class Summary:
     labels: dict[str, int]
     reference_names: tuple[str, str] = (ALONE, ONE)
     weights: ViewWeights | None = None
+    of_a_table: bool = False
 
     @property
     def examples(self) -> int:
@@ -153,7 +162,22 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
         labels={name: trace.queries for name, trace in traces.items()},
         reference_names=comparison.reference_names,
         weights=traces[chosen].weights,
+        of_a_table=bool(judged)
+        and _of_a_table(comparison.models[chosen])
+        and len(traces[chosen].mistake) >= ENOUGH_FOR_TREES,
     )
+
+
+def _of_a_table(model: Any) -> bool:
+    """True of the default learner where it read numbers and categories from columns."""
+    learner = base_model(model)
+    if type(learner) is not AdaptiveSharingClassifier or learner.members is not None:
+        return False
+    encoder = stream_model_of(model).encoder
+    if encoder is None or encoder.source != "columns":
+        return False
+    kinds = {kind for _, kind in encoder.columns}
+    return bool(kinds) and kinds <= {"numeric", "categorical"}
 
 
 def conclusions(

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
+from coterie.learners.crossed import CrossedLogistic
+from coterie.learners.refitted_trees import RefittedTrees
+from coterie.learners.task_means import TaskMeanLogistic
 from coterie.mixture import Member, mixture_of
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
@@ -48,7 +51,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     Parameters
     ----------
-    members : {"default", "cheap", "ensemble", "signed", "shares"} or sequence, optional
+    members : {"default", "cheap", "ensemble", "signed", "tabular", "shares"} or sequence, optional
         What is mixed; ``"default"`` without.
 
         ============  ==========================================================================================
@@ -56,6 +59,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         ``cheap``     a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
         ``ensemble``  ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
         ``signed``    ``default`` and a pool that tasks may see with all signs turned, for tasks that mirror others
+        ``tabular``   ``default``, task means, crossed columns, and refitted trees on top, for columns of a table
         ``shares``    the default of version 0.1: AROW with r=3 at share 1 instead of coin betting
         ============  ==========================================================================================
 
@@ -83,8 +87,12 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     Notes
     -----
-    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks. Where a stream's labels come late,
+    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks; of ``tabular`` members docs/sharing.md
+    says what they cost. Where a stream's labels come late,
     members are charged for what they told when asked, not for what they would say when the label comes.
+
+    ``tabular`` has 60 boosted trees, fitted to the last 8000 records when 200, 400, 800, ... have been learned
+    (:class:`coterie.learners.refitted_trees.RefittedTrees`). It is refused for many classes and sets of labels.
 
     Examples
     --------
@@ -101,7 +109,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     def __init__(
         self,
-        members: Literal["default", "cheap", "ensemble", "signed", "shares"] | Sequence[Any] | None = None,
+        members: Literal["default", "cheap", "ensemble", "signed", "tabular", "shares"] | Sequence[Any] | None = None,
         local: float = 0.1,
         step: float = 0.7,
         *,
@@ -166,7 +174,8 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     def _make_learner(self) -> Any:
         learners = [member.learner() for member in self._named_members().values()]
         experts = list(CHEAP.values()) if self.members == "cheap" else None
-        return mixture_of(learners, experts, self.local)
+        mixture = mixture_of(learners, experts, self.local)
+        return RefittedTrees(mixture, self.local) if self.members == "tabular" else mixture
 
     def _named_members(self) -> Mapping[str, Any]:
         if self.members is None or isinstance(self.members, str):
@@ -174,7 +183,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
             if name not in _SETS:
                 known = ", ".join(name for name in _SETS if not name.endswith(_EARLIER))
                 raise ValueError(f"members must be one of {known} or a sequence of models, got {name!r}")
-            made: Members = _SETS[name](self._gradient(), self._storage)
+            made: Mapping[str, Any] = _SETS[name](self._gradient(), self._storage)
             return made
         if not isinstance(self.members, Sequence) or not self.members:
             raise ValueError(f"members must be one or more models, or the name of a set, got {self.members!r}")
@@ -227,6 +236,10 @@ def _earlier_signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Memb
     return _with_signed(_shares(gradient, storage), gradient)
 
 
+def _tabular(gradient: AdaptiveGradient, storage: dict[str, Any]) -> dict[str, Any]:
+    return _default(gradient, storage) | {"task mean": TaskMeanLogistic(), "crossed": CrossedLogistic()}
+
+
 def _logistic(gradient: AdaptiveGradient) -> Members:
     return {_NAMES[share]: Member(gradient, relation_at(share), Logistic()) for share in (0.0, 1.0)}
 
@@ -256,6 +269,7 @@ _SETS: dict[str, Any] = {
     "cheap": _cheap,
     "ensemble": _ensemble,
     "signed": _signed,
+    "tabular": _tabular,
     "shares": _shares,
     f"ensemble{_EARLIER}": _earlier_ensemble,
     f"signed{_EARLIER}": _earlier_signed,

@@ -49,6 +49,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "views": ("core", "weights", "primal"),
     "text": ("core",),
     "graph": ("core",),
+    "tabular": ("core", "weights", "primal"),
 }
 
 
