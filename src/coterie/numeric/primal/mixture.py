@@ -54,7 +54,7 @@ class Layer(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for a round: ``experts`` and ``weights`` (S,); the ``inputs`` of the layer and what ``moved`` it (S + 1,)."""
+    """Room for a round: ``experts`` and ``weights`` (S,); ``inputs`` of the layer and what ``moved`` it (S + 1,)."""
 
     experts: Any
     weights: Any
