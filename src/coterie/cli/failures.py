@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import IO, Any
 
 import typer
 
@@ -65,8 +65,33 @@ def tell(message: str) -> None:
     """Print a line on standard error, even if that is closed; names in it command no terminal."""
     from coterie.wording import visible
 
-    with suppress(OSError):
-        print(f"coterie: {visible(message)}", file=sys.stderr, flush=True)
+    remark(f"coterie: {visible(message)}")
+
+
+def remark(line: str) -> None:
+    """Print a line on standard error as it is; a run does not end because nobody can read how it goes."""
+    print(line, file=Remarks(sys.stderr), flush=True)
+
+
+class Remarks:
+    """A stream from which errors of writing do not come: its reader is gone, its terminal closed, its disk full."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str, /) -> int:
+        """Write text, or lose it."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be written."""
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def _message(error: BaseException) -> str:

@@ -77,11 +77,17 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
     """Save, write and print what was asked for; `notes` end the summary.
 
     What cannot be written does not keep the rest from being written and printed; it is raised in the end. Of a run that
-    was stopped, a line says how to go on.
+    was stopped, a line says how to go on; also where a record that cannot be learned has ended it, which is raised.
     """
+    run.over = outcome.stopped is None and outcome.failed is None
     written = Written()
     if outputs.model is not None:
-        written.model(outcome.model, outputs.model)
+        with run.saving(outcome.reading.rows):
+            written.model(outcome.model, outputs.model)
+    if outcome.failed is not None:
+        tell(run.ended(outcome.reading.rows, "model" in written.missing))
+        written.complain_of_all()
+        raise outcome.failed
     if not (outputs.silent or outcome.one_label):
         from coterie.jobs.summary import summarize
 
@@ -137,6 +143,11 @@ class Written:
         except Exception as error:
             self.missing.append("model")
             self._errors.append(error)
+
+    def complain_of_all(self) -> None:
+        """Tell the errors, where another one is to be raised."""
+        for error in self._errors:
+            complain(error)
 
     def require_all(self) -> None:
         """Raise the last error, after the others have been told."""

@@ -63,6 +63,8 @@ class Outcome:
         Wall time of all.
     stopped : int or None
         The number of the signal that ended the pass before the records did; all else is of the records until then.
+    failed : Exception or None
+        The error that ended it so: of a record that cannot be read or learned, after others that could.
     one_label : bool
         True if it was ended while all records had the same label, so that errors tell nothing.
     """
@@ -72,6 +74,7 @@ class Outcome:
     reading: Reading
     seconds: float
     stopped: int | None = None
+    failed: Exception | None = None
     one_label: bool = False
 
     @property
@@ -122,7 +125,8 @@ def learn(
     on_round : callable, optional
         Called with the traces of each block, to show progress.
     stop : Stop, optional
-        Ends the pass between two blocks as if there were no more records.
+        Ends the pass between two blocks as if there were no more records. So does then a record that cannot be read or
+        learned, in any block but the first: what was learned before it is not lost.
     checkpoints : Checkpoints, optional
         Saves the first learner on the way, between two blocks. Records whose labels have not come are not counted: they
         are learned when the model that was saved reads them again.
@@ -187,7 +191,8 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
         stream_model_of(model).encoder = stream.encoder
     best = min(models, key=lambda name: comparison.traces[name].error)
     reading = replace(Reading.of(stream.reader), rows=stream.rows)
-    return Outcome(comparison, best, reading, time.perf_counter() - started, stream.stopped, stream.one_label)
+    seconds = time.perf_counter() - started
+    return Outcome(comparison, best, reading, seconds, stream.stopped, stream.failed, stream.one_label)
 
 
 def _compared(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
@@ -216,6 +221,8 @@ class _Stream:
         Records given out so far. All of them have been learned when the next block is asked for.
     stopped : int or None
         The number of the signal that ended it, if one did.
+    failed : Exception or None
+        The error of reading or of a record that ended it, if one did and it may be stopped.
     """
 
     def __init__(self, reader: Reader, stop: Stop | None = None) -> None:
@@ -232,6 +239,7 @@ class _Stream:
         self._encoder: Any = None
         self.rows = 0
         self.stopped: int | None = None
+        self.failed: Exception | None = None
         self.seconds = 0.0
 
     def close(self) -> None:
@@ -240,8 +248,12 @@ class _Stream:
 
     @property
     def encoder(self) -> Any:
-        """The encoder as it was after the last block: one that was being read when a signal came leaves no trace."""
-        return self.reader.encoder if self.stopped is None else self._encoder
+        """The encoder as it was after the last block: one that was being read when the pass ended leaves no trace."""
+        return self._encoder if self._cut_short else self.reader.encoder
+
+    @property
+    def _cut_short(self) -> bool:
+        return self.stopped is not None or self.failed is not None
 
     def save_by(self, checkpoints: Checkpoints | None, model: Any, delay: int) -> None:
         """Save a model between blocks, as often as the checkpoints say."""
@@ -286,7 +298,7 @@ class _Stream:
     def __iter__(self) -> Iterator[Block]:
         before = time.process_time()
         blocks = chain([self._first], self._blocks)
-        while (block := self._stop.unless_asked(lambda: self._next(blocks))) is not None:
+        while (block := self._stop.unless_asked(lambda: self._next_sound(blocks))) is not None:
             self.seconds += time.process_time() - before
             self.rows += len(block)
             yield block
@@ -297,6 +309,15 @@ class _Stream:
         self.stopped = self._stop.asked
         if self.stopped is not None and not self.rows:
             raise Stopped(self.stopped)
+
+    def _next_sound(self, blocks: Iterator[Block]) -> Block | None:
+        try:
+            return self._next(blocks)
+        except Exception as error:
+            if not (self._may_stop and self.rows):
+                raise
+            self.failed = error
+            return None
 
     def _next(self, blocks: Iterator[Block]) -> Block | None:
         self._now = block = next(blocks, None)
@@ -312,14 +333,14 @@ class _Stream:
 
     def require_two_labels(self) -> None:
         """Refuse a stream that is over and had one label only, unless labels are numbers."""
-        if self.stopped is None and self.one_label:
+        if not self._cut_short and self.one_label:
             only = next(iter(self._labels))
             message = f"all {self.reader.rows:,} records have the label {only!r}; expected two labels"
             raise InputError(message, self.reader.path, column=_role(self.reader, "label"))
 
     def require_labels_in_time(self, delay: int) -> None:
         """Refuse a stream that is over before the first label came: nothing was predicted from what was learned."""
-        if self.stopped is None and self.reader.rows <= delay:
+        if not self._cut_short and self.reader.rows <= delay:
             message = f"labels come {delay:,} records late, and there are {self.reader.rows:,}: none comes in time"
             raise InputError(message, self.reader.path)
 

@@ -15,8 +15,11 @@ from coterie.inputs.errors import FieldError
 
 T = TypeVar("T")
 
-#: The signals that ask a process to stop: Ctrl-C, and what `kill`, `timeout` and machines that shut down send.
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: The signals that ask a process to stop: Ctrl-C, what `kill`, `timeout` and machines that shut down send, and, where
+#: the system has it, what comes when a terminal or a connection is closed.
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+_HANGUP = getattr(signal, "SIGHUP", None)
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -34,7 +37,8 @@ class Stop:
 
     In a ``with`` block it takes the signals of `SIGNALS`, unless the process ignores them. Until learning begins, and
     while a block is read, a signal raises `Stopped`. While a block is learned, and after the last one, a first signal
-    is only remembered, so that models are never left half-changed; a second one raises `Stopped` wherever it comes.
+    is only remembered, so that models are never left half-changed; a second one raises `Stopped` wherever it comes. A
+    closed terminal is no second one: the kernel and the shell tell of it, each for itself.
 
     Parameters
     ----------
@@ -77,6 +81,8 @@ class Stop:
 
     def _heed(self, number: int, frame: FrameType | None) -> None:
         again = self.asked is not None
+        if again and number == _HANGUP:
+            return
         self.asked = number
         if self.begun and not again and self._on_signal is not None:
             self._on_signal()
