@@ -88,13 +88,17 @@ class Outcome:
         return self.comparison.traces[self.learner]
 
     def relation(self, learner: str, most: int) -> Sharing | None:
-        """The sharing of the tasks with most examples, at most so many of them; None for views, which have no tasks."""
-        trace = self.comparison.traces[learner]
+        """The sharing of the tasks with most examples, at most so many of them; None for views, which have no tasks.
+
+        Tasks that were forgotten on the way, because another one came, have no share any more.
+        """
+        trace, model = self.comparison.traces[learner], self.comparison.models[learner]
         if trace.weights is not None:
             return None
         counts = np.bincount(trace.task, minlength=len(trace.tasks))
-        chosen = np.sort(np.argsort(-counts, kind="stable")[:most])
-        return sharing(self.comparison.models[learner], [trace.tasks[i] for i in chosen])
+        known = set(stream_model_of(model).known_tasks)
+        held = [i for i in np.argsort(-counts, kind="stable") if trace.tasks[i] in known]
+        return sharing(model, [trace.tasks[i] for i in sorted(held[:most])])
 
 
 def learn(
