@@ -232,6 +232,8 @@ class _Stream:
     def __init__(self, reader: Reader, stop: Stop | None = None) -> None:
         self.reader = reader
         self._stop, self._may_stop = stop or Stop(), stop is not None
+        reader.end_when(lambda: self._stop.asked is not None)
+        self._stop.holding = lambda: reader.holding
         self._blocks: Any = iter(reader)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
@@ -272,7 +274,14 @@ class _Stream:
 
     @cached_property
     def _first(self) -> Block:
-        block: Block | None = next(self._blocks, None)
+        try:
+            block: Block | None = next(self._blocks, None)
+        except InputError:
+            if self._stop.asked is None:
+                raise
+            block = None
+        if block is None and self._stop.asked is not None:  # of a pipe no record is whole yet
+            raise Stopped(self._stop.asked)
         if block is None:
             raise InputError(self._why_none(), self.reader.path if not self.reader.skipped else None)
         return block
