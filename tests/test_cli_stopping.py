@@ -281,6 +281,18 @@ def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting
     assert (told["stopped"], told["examples"], told["model"]) == ("SIGINT", 80, "m.coterie")
 
 
+def test_how_to_go_on_can_be_typed(clicks, interrupting):
+    Path("-odd.csv").write_bytes(clicks.read_bytes())
+    interrupting(at=10)
+    result = run("learn", *WHO, *QUICK, "--model=-m x.c", "--", clicks, "-odd.csv", code=130)
+    said, _, command = result.stderr.splitlines()[-1].partition("to go on: coterie ")
+    assert said == "coterie: stopped after 500 records; "
+    assert command == "learn clicks.csv ./-odd.csv --from './-m x.c' --model './-m x.c' --skip 500"
+    assert "Next: coterie predict FILE --model './-m x.c'" in result.stdout
+    run(*shlex.split(command), "-q")
+    assert ct.load("./-m x.c").state_.rounds == 800
+
+
 def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
     run("learn", clicks, *WHO, *QUICK, "-q", "--model", "whole.coterie")
     interrupting(number=signal.SIGTERM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import signal
 import sys
 import warnings
@@ -118,6 +119,16 @@ def option(field: str) -> str:
     ('--budget-size', 'the demo')
     """
     return f"--{field.replace('_', '-')}" if field.isidentifier() else field
+
+
+def typed(path: object) -> str:
+    """Return a path as it is to be typed in a shell, as a word that is no option.
+
+    >>> typed("clicks.csv"), typed("my clicks.csv"), typed("-odd.csv"), typed("-")
+    ('clicks.csv', "'my clicks.csv'", './-odd.csv', '-')
+    """
+    name = str(path)
+    return shlex.quote(f"./{name}" if name.startswith("-") and name != "-" else name)
 
 
 def _usage(error: Any) -> str:

@@ -13,7 +13,7 @@ import typer
 from coterie import spec
 from coterie.settings import Setting
 
-from .failures import UsageError
+from .failures import UsageError, typed
 from .helping import GROUPS
 from .options import MODEL, Columns, Files, Json, Learning, Quiet
 from .outputs import Written
@@ -175,4 +175,4 @@ def _written(fitted: Fitted, model: Path | None, plot: Path | None) -> Iterator[
     if plot is not None:
         yield f"Plot: {plot}"
     if model is not None:
-        yield f"Model: {model} ({fitted.tasks:,} tasks). Next: coterie predict FILE --model {model}"
+        yield f"Model: {model} ({fitted.tasks:,} tasks). Next: coterie predict FILE --model {typed(model)}"

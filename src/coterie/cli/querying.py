@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.settings import Setting, Value
 
-from .failures import UsageError, option
+from .failures import UsageError, option, typed
 from .places import QUESTIONS, Place, naming
 from .spreading import OptionSet, parameter, parameters_of
 
@@ -125,8 +125,8 @@ def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs) -> None:
         told = {"command": "learn", "version": __version__, "examples": wanted.examples, "labels": wanted.labels}
         print_json(told | {"query": str(out), "model": saved})
     elif not outputs.quiet:
-        goes_on = outputs.model or "MODEL"
+        goes_on = typed(outputs.model or "MODEL")
         said = (
             f"Of {wanted.examples:,} records, {wanted.labels:,} are worth a label: {out}. Fill in its column {label!r}"
         )
-        print_lines(paragraph(f"{said}, then: coterie learn {out} --from {goes_on} --model {goes_on}"))
+        print_lines(paragraph(f"{said}, then: coterie learn {typed(out)} --from {goes_on} --model {goes_on}"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .failures import UsageError, option, tell
+from .failures import UsageError, option, tell, typed
 from .places import naming
 
 if TYPE_CHECKING:
@@ -132,14 +132,14 @@ class Run:
 
     def _command(self, records: int) -> str:
         """Return the command that learns what has not been learned."""
-        model = str(self._model)
-        words = ["coterie", "learn", *self.files, "--from", model, "--model", model, "--skip", str(records)]
+        model = typed(self._model)
+        words = ["coterie", "learn", *map(typed, self.files), "--from", model, "--model", model, "--skip", str(records)]
         for name, value in self.again.items():
             if value is True:
                 words.append(option(name))
             elif value:
-                words += [option(name), str(value)]
-        return shlex.join(words)
+                words += [option(name), shlex.quote(str(value))]
+        return " ".join(words)
 
 
 def _identity(path: Path | None) -> tuple[int, int] | None:
