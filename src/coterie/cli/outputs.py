@@ -97,7 +97,7 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
             written.file("report", lambda: _write_report(report, outcome, summary, title))
         there = outputs.without(written.missing)
         if outputs.json:
-            _print_json(command, outcome, summary, there)
+            _print_json(command, outcome, summary, there, written.rescued)
         elif not outputs.quiet:
             _print_text(outcome, summary, there, notes)
     if outcome.stopped is not None:
@@ -114,10 +114,13 @@ class Written:
     ----------
     missing : list of str
         The outputs that could not be written, by the names of their options.
+    rescued : str or None
+        Where the model is instead, if it could not be saved where it should.
     """
 
     def __init__(self) -> None:
         self.missing: list[str] = []
+        self.rescued: str | None = None
         self._errors: list[Exception] = []
 
     def file(self, name: str, write: Callable[[], object]) -> None:
@@ -138,6 +141,7 @@ class Written:
         except OSError as error:
             self.missing.append("model")
             rescued = _rescue(model, path.name)
+            self.rescued = None if rescued is None else str(rescued)
             said = "" if rescued is None else f"; the model was saved as {rescued} instead"
             self._errors.append(OSError(error.errno, f"{error.strerror}{said}", str(path)))
         except Exception as error:
@@ -184,7 +188,7 @@ def _write_report(path: Path, outcome: Outcome, summary: Summary, title: str | N
     )
 
 
-def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outputs) -> None:
+def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outputs, rescued: str | None) -> None:
     from coterie import __version__
 
     from .printing import print_json
@@ -194,7 +198,7 @@ def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outpu
     parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
     told |= {"parameters": parameters, "reading": vars(outcome.reading), "seconds": outcome.seconds}
     told["stopped"] = None if outcome.stopped is None else Signals(outcome.stopped).name
-    print_json(told | written)
+    print_json(told | written | {"rescued": rescued})
 
 
 _WRITTEN = ("model", "report")

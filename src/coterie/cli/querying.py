@@ -111,11 +111,11 @@ def query(files: list[str], columns: Columns, asking: Asking, model: OnlineEstim
     written = Written()
     if outputs.model is not None:
         written.model(selective, outputs.model)
-    _tell(wanted, label, out, outputs.without(written.missing))
+    _tell(wanted, label, out, outputs.without(written.missing), written.rescued)
     written.require_all()
 
 
-def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs) -> None:
+def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs, rescued: str | None) -> None:
     from coterie import __version__
 
     from .printing import paragraph, print_json, print_lines
@@ -123,7 +123,7 @@ def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs) -> None:
     if outputs.json:
         saved = None if outputs.model is None else str(outputs.model)
         told = {"command": "learn", "version": __version__, "examples": wanted.examples, "labels": wanted.labels}
-        print_json(told | {"query": str(out), "model": saved})
+        print_json(told | {"query": str(out), "model": saved, "rescued": rescued})
     elif not outputs.quiet:
         goes_on = typed(outputs.model or "MODEL")
         said = (
