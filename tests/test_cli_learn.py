@@ -67,7 +67,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
     told = run_json("learn", clicks, *WHO, "--model", model)
     assert set(told) == {
         "command", "version", "examples", "tasks", "learner", "learners", "verdict", "against_pooled", "sentences",
-        "parameters", "reading", "seconds", "stopped", "model", "report",
+        "parameters", "reading", "seconds", "stopped", "rescued", "model", "report",
     }  # fmt: skip
     assert (told["command"], told["examples"], told["tasks"], told["learner"]) == ("learn", 300, 5, "together")
     assert set(told["learners"]) == {"together", "independent", "pooled"}

@@ -394,6 +394,29 @@ def test_a_model_that_got_its_place_is_saved_though_saving_did_not_end(clicks, m
     assert "stopped at once; m.coterie is saved, and has learned all 400 records" in result.stderr
 
 
+@pytest.mark.parametrize("trouble", ["signals", "error"])
+def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypatch, trouble):
+    save = ct.MultitaskLogistic.save
+
+    def once(self, path):
+        if Path("m.coterie").exists() and Path(path) == Path("m.coterie"):
+            if trouble == "error":
+                raise ZeroDivisionError("oh")
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        save(self, path)
+
+    small_blocks(monkeypatch, 50)
+    monkeypatch.setattr(ct.MultitaskLogistic, "save", once)
+    command = ("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 300)
+    told = run(*command, code=130 if trouble == "signals" else 1).stderr
+    assert re.search(
+        r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to go on: coterie learn", told
+    )
+    assert "all 300 records" not in told
+    assert ct.load("m.coterie").state_.rounds == 300
+
+
 def test_one_interrupt_while_the_report_is_written_lets_it_be_written(clicks, monkeypatch):
     interrupted_report(monkeypatch, at=1)
     result = run("learn", clicks, *WHO, "--model", "m.coterie", "--report", "r.html")

@@ -62,7 +62,8 @@ SaveEvery = Annotated[
     typer.Option(
         metavar="N|5m",
         help="Save the model on the way as well, after every N records, or after so many seconds, minutes or hours "
-        "(`30s`, `5m`, `1h`); between two blocks, which are of up to 8,192 records. A line says after how many.",
+        "(`30s`, `5m`, `1h`); between two blocks, which are of up to 8,192 records. A line says after how "
+        "many, also with `--quiet`.",
         rich_help_panel=GROUPS["outputs"],
     ),
 ]

@@ -53,7 +53,7 @@ class Run:
         self.over = False
         self._model = model
         self._saved: int | None = None
-        self._ended = False
+        self._whole = self._ended = False
 
     def save_every(self, often: str | None) -> None:
         """Save the model on the way as often as an option says, if it does."""
@@ -88,7 +88,7 @@ class Run:
             yield
         finally:
             if _identity(self._model) != before:
-                self._saved = self.skip + records
+                self._saved, self._whole = self.skip + records, self.over
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
@@ -102,7 +102,7 @@ class Run:
                 tell(self._broken_off(self.stop.begun))
                 raise typer.Exit(128 + stopped.number) from None
             except Exception:
-                if self._saved is not None and not (self.over or self._ended):
+                if self._saved is not None and not (self._whole or self._ended):
                     tell(f"{self._model} is as it was saved{self._after(self._saved)}")
                 raise
 
@@ -114,7 +114,7 @@ class Run:
     def _broken_off(self, begun: bool) -> str:
         if self._saved is None:
             return f"stopped {'at once' if begun else 'before a record was learned'}: nothing was saved"
-        if self.over:
+        if self._whole:
             return f"stopped at once; {self._model} is saved, and has learned all {self._saved - self.skip:,} records"
         return f"stopped at once; {self._model} is as it was saved{self._after(self._saved)}"
 
