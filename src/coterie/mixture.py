@@ -30,7 +30,7 @@ from .numeric.core.records import Rows, widths_of
 from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.mixture import Layer, Losses, blend, combine, mix, weigh
 from .numeric.primal.stream import Moves
-from .numeric.trees import Arrays, array_of, below, flatten, numbered
+from .numeric.trees import Arrays, apart, array_of, below, flatten, numbered
 from .numeric.weights.table import Weights
 from .state import LearnedState
 
@@ -433,8 +433,9 @@ class Mixture(StreamLearner):
             raise ValueError(
                 f"the file holds {len(held.members)} members, and the parameters name {len(self.learners)}"
             )
+        own = apart(below(arrays, "members."))
         members = [
-            learner.restore(each, below(arrays, f"members.{n}."), tasks)
+            learner.restore(each, own.get(str(n), {}), tasks)
             for n, (learner, each) in enumerate(zip(self.learners, held.members, strict=True))
         ]
         index, S = _same_tasks(members), len(self._experts)
