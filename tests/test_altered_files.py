@@ -69,6 +69,7 @@ WHOLE = [
     2**63 - 1,
 ]
 NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 0.5, 1e-300, 1e300, -1e300, 1e16]
+SIZES = [5e-324, 1e-300, 1e-200, 1e-99, 1e-20, 1e20, 1e99, 1e200, 1e300, 2**53 + 1, 2**63 - 1, 2**63, 2**70, 0, -1, 0.5]
 ODD = [None, True, False, -1, 0, 1, 7, 2**31, 2**63 - 1, 2**70, 0.5, -1.5, 1e308, "", "x", "no", [], [1], {}, {"$float": "nan"},
        {"$tuple": []}, {"$dict": []}, {"$dict": [["a", 1.0]]}, {"$list": []}, {"$array": "AAAA", "dtype": "|u1", "shape": [3]},
        {"$part": "Pooled", "fields": {}}, {"$model": "MultitaskPerceptron", "parameters": {}}]  # fmt: skip
@@ -82,15 +83,17 @@ def altered(metadata: dict[str, str], tensors: dict[str, Any], rng: random.Rando
     metadata, tensors = dict(metadata), dict(tensors)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         names = [name for name in tensors if name not in ("document", "spec")]
-        kind = rng.choices(["number", "shape", "type", "names", "document", "spec"], [8, 3, 2, 1, 4, 1])[0]
-        if kind in ("document", "spec") or not names:
-            inline = kind == "spec" and "spec" not in tensors
-            text = metadata["spec"].encode() if inline else tensors["spec" if kind == "spec" else "document"].tobytes()
-            made = msgspec.json.encode(replanted(msgspec.json.decode(text), rng))
+        kinds = {"number": 8, "shape": 3, "type": 2, "names": 1, "document": 4, "spec": 1, "parameter": 2}
+        kind = rng.choices(list(kinds), list(kinds.values()))[0]
+        if kind in ("document", "spec", "parameter") or not names:
+            where = "spec" if kind in ("spec", "parameter") else "document"
+            inline = where == "spec" and "spec" not in tensors
+            data = msgspec.json.decode(metadata["spec"].encode() if inline else tensors[where].tobytes())
+            made = msgspec.json.encode(extreme(data, rng) if kind == "parameter" else replanted(data, rng))
             if inline:
                 metadata["spec"] = made.decode()
             else:
-                tensors["spec" if kind == "spec" else "document"] = np.frombuffer(made, np.uint8)
+                tensors[where] = np.frombuffer(made, np.uint8)
             continue
         name = rng.choice(names)
         if kind == "number":
@@ -170,6 +173,15 @@ def replanted(data: Any, rng: random.Random) -> Any:
         holder[rng.choice(["kind", "fields", "n_features_in_", "x", str(key) + "x"])] = holder.pop(key)
     else:
         holder[key] = rng.choice(ODD)
+    return data
+
+
+def extreme(data: Any, rng: random.Random) -> Any:
+    """JSON data of which one number is of a size at which arithmetic ends."""
+    places = [(holder, key) for holder, key in _places(data) if type(holder[key]) in (int, float)]
+    if places:
+        holder, key = rng.choice(places)
+        holder[key] = rng.choice(SIZES)
     return data
 
 
