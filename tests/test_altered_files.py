@@ -357,7 +357,7 @@ def rewritten(path: Path, name: str, change: Callable[[dict[str, Any], Any], Any
         described = msgspec.json.decode(metadata["spec"])
         parameters = spec.from_json(described["parameters"]) | dict([tensors.pop("parameter")])
         metadata["spec"] = msgspec.json.encode(described | {"parameters": spec.to_json(parameters)}).decode()
-    tensors["document"] = np.frombuffer(msgspec.json.encode(spec.to_json(document)), np.uint8)
+    tensors["document"] = np.frombuffer(msgspec.json.encode(spec.to_json(document, deepest=1000)), np.uint8)
     metadata["checksum"] = persistence._checksum(metadata, tensors)
     path.write_bytes(pack(tensors, metadata))
     return path
