@@ -161,7 +161,7 @@ def test_a_setting_refuses_what_is_out_of_its_range(setting, right, wrong, messa
         Setting(at_least=1, at_most=40).check("x", 41)
 
 
-@pytest.mark.parametrize("value", [1e-101, -1e-200, 5e-324, 1e101, -1e300, 10**101])
+@pytest.mark.parametrize("value", [1e-101, -1e-200, 5e-324, 1e101, -1e300, 10**101, 10**400])
 def test_numbers_whose_squares_are_none_are_refused(value):
     """Such a width of a kernel divided by zero when something was predicted."""
     with pytest.raises(ValueError, match=r"^x must be of a size from 1e-100 to 1e\+100, got "):
@@ -172,6 +172,7 @@ def test_numbers_whose_squares_are_none_are_refused(value):
         Setting(kind="whole").check("x", 2**63)
     Setting(kind="whole").check("x", 2**63 - 1)
     Setting().check("x", 0.0)
+    Setting().check("x", np.float32(0.5))
 
 
 @pytest.mark.parametrize("sigma", [1e-200, 1e300])

@@ -136,8 +136,7 @@ class Mixture(StreamLearner):
     ) -> None:
         if not learners:
             raise ValueError("a mixture needs at least one member")
-        if not (local >= 0 and np.isfinite(local)):
-            raise ValueError(f"local must be finite and at least 0, got {local!r}")
+        spec.check_not_negative("local", local)
         self.learners, self.local = list(learners), float(local)
         factors = [learner.log_odds for learner in learners]
         self.log_odds = None if None in factors else 1.0

@@ -161,7 +161,11 @@ class Setting:
         """Tell whether squares of a number are numbers too, and whether a whole number has 64 bits at most."""
         if self.kind == "whole":
             return -WHOLE <= value < WHOLE
-        return value == 0 or LEAST <= abs(value) <= MOST or (self.infinite and bool(np.isinf(value)))
+        try:
+            size = abs(float(value))
+        except OverflowError:  # of a whole number of hundreds of digits
+            return False
+        return size == 0 or LEAST <= size <= MOST or (self.infinite and size == np.inf)
 
     def _demand(self) -> str:
         if self.kind == "flag":

@@ -17,7 +17,7 @@ import datetime
 import reprlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeGuard, TypeVar, dataclass_transform
 
 import msgspec
 import numpy as np
@@ -247,13 +247,18 @@ def to_json(value: object, deepest: int = DEEPEST) -> Any:
         return value
     if isinstance(value, str):
         return _write_text(str.__str__(value))  # numpy's strings and those of enumerations among them
-    if isinstance(value, (int, np.integer)) and type(value) is not np.timedelta64:  # which is such an integer
+    if _is_whole(value):
         return int(value)
     if isinstance(value, (float, np.floating)) and np.isfinite(value):
         return float(value)
     if deepest == 0:
         raise ValueError("the data are nested too deep")
     return _tagged(value, lambda held: to_json(held, deepest - 1))
+
+
+def _is_whole(value: Any) -> TypeGuard[int]:
+    """Tell whether it is a whole number; a duration of NumPy's is one to NumPy alone."""
+    return not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer))
 
 
 def from_json(data: Any, deepest: int = DEEPEST) -> Any:
