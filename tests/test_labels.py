@@ -186,6 +186,15 @@ def test_batch_estimators_refuse_such_tasks_and_labels() -> None:
         ct.MultitaskKernelClassifier().fit(X, ["no", HALF] * 2, task=["a", "b"] * 2)
 
 
+@pytest.mark.parametrize("task", [uuid.UUID(int=1), HALF, decimal.Decimal(1)])
+def test_relations_that_name_their_tasks_name_such_only(task: Any) -> None:
+    """Their tasks are known before a record comes."""
+    with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
+        ct.TaskGraph([("ann", task)])
+    with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
+        ct.Interaction(np.eye(2), tasks=["ann", task])
+
+
 def test_questions_are_of_such_tasks_only(path: Path) -> None:
     model = ct.SelectiveSampling(ct.MultitaskLogistic(), budget=10)
     model.learn_one({"a": 1.0}, "yes", task="ann")
