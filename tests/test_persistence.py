@@ -229,8 +229,8 @@ def test_labels_of_records_of_each_kind(pair, path):
     assert type(again.predict_one) is type(model.predict_one)
 
 
-def test_a_label_without_a_form_is_refused_before_anything_is_written(path):
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.named((3j, 1j, 2j, 4j, 5j)))
+def test_a_parameter_without_a_form_is_refused_before_anything_is_written(path):
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task).set_params(task_column=3j)
     with pytest.raises(TypeError, match=r"a complex .* has no JSON form; use numbers, strings, tuples or dates"):
         model.save(path)
     assert names(path.parent) == []
