@@ -30,7 +30,7 @@ from .numeric.core.records import Rows, widths_of
 from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.mixture import Layer, Losses, blend, combine, mix, weigh
 from .numeric.primal.stream import Moves
-from .numeric.trees import Arrays, array_of, below, flatten, numbered
+from .numeric.trees import Arrays, apart, array_of, below, flatten, numbered
 from .numeric.weights.table import Weights
 from .state import LearnedState
 
@@ -136,8 +136,7 @@ class Mixture(StreamLearner):
     ) -> None:
         if not learners:
             raise ValueError("a mixture needs at least one member")
-        if not (local >= 0 and np.isfinite(local)):
-            raise ValueError(f"local must be finite and at least 0, got {local!r}")
+        spec.check_not_negative("local", local)
         self.learners, self.local = list(learners), float(local)
         factors = [learner.log_odds for learner in learners]
         self.log_odds = None if None in factors else 1.0
@@ -433,8 +432,9 @@ class Mixture(StreamLearner):
             raise ValueError(
                 f"the file holds {len(held.members)} members, and the parameters name {len(self.learners)}"
             )
+        own = apart(below(arrays, "members."))
         members = [
-            learner.restore(each, below(arrays, f"members.{n}."), tasks)
+            learner.restore(each, own.get(str(n), {}), tasks)
             for n, (learner, each) in enumerate(zip(self.learners, held.members, strict=True))
         ]
         index, S = _same_tasks(members), len(self._experts)

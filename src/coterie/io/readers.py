@@ -259,9 +259,13 @@ class Reader:
         """Leave out the rows that cannot be used, and encode the others."""
         import pyarrow as pa
 
-        from coterie.inputs.columns import label_faults, label_values, plain
+        from coterie.inputs.columns import label_faults, label_values, plain, refused_as_label
 
         roles = {role: name for name, role in wanted.items() if role in ("label", "task")}
+        for role, name in roles.items():
+            reason = refused_as_label(batch.columns.schema.field(name).type, role)
+            if reason is not None:
+                raise InputError(reason, path, column=name)
         missing = {
             role: list(label_faults(name, role, plain(batch.columns.column(name)))) for role, name in roles.items()
         }

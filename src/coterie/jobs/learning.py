@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie import spec
 from coterie.evaluation.comparison import Comparison, compare
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.stream_model import stream_model_of
@@ -378,7 +379,16 @@ class _Stream:
                 what = NO_MORE if hasattr(block.X, "present") else MORE
                 message = f"{label!r} is a third label, after {known}"
                 raise self._error(message, "label", block, codes == code, what)
+            if label not in self._labels:
+                self._require_kept(label, block, codes == code)
             self._labels[label] = None
+
+    def _require_kept(self, label: Hashable, block: Block, rows: NDArray[np.bool_]) -> None:
+        """Refuse a label that the model's file could not give back, before anything is learned of it."""
+        try:
+            spec.check_labels([label], "label")
+        except ValueError as error:
+            raise self._error(str(error), "label", block, rows) from None
 
     def _check_numbers(self, block: Block) -> None:
         try:
