@@ -277,6 +277,43 @@ def test_a_closed_pipe_ends_quietly(model):
     assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 141)
 
 
+def test_progress_that_cannot_be_written_ends_no_run(folder):
+    with Path("/dev/full").open("w") as full:
+        process = start(
+            "learn", "good.csv", *WHO, "--alone", "--model", "m.coterie", stdout=subprocess.DEVNULL, stderr=full
+        )
+        assert process.wait(timeout=60) == 0
+    assert persistence.load("m.coterie").state_.rounds == 3
+
+
+def test_progress_that_nobody_reads_ends_no_run(folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start("learn", "good.csv", *WHO, "--model", "m.coterie", stdout=subprocess.DEVNULL, stderr=writer)
+    os.close(writer)
+    assert process.wait(timeout=60) == 0
+    assert persistence.load("m.coterie").state_.rounds == 3
+
+
+@pytest.mark.parametrize("descriptor", [0, 1, 2])
+def test_streams_that_are_closed_are_as_the_null_device(folder, descriptor):
+    command = ("learn", "good.csv", *WHO, "--model", "m.coterie")
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    streams.pop(("stdin", "stdout", "stderr")[descriptor])
+    process = start(*command, **streams, text=True, preexec_fn=lambda: os.close(descriptor))
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert (out is None) if descriptor == 1 else ("Model: m.coterie" in out)
+    assert (err is None) if descriptor == 2 else ("error" not in err)
+    assert persistence.load("m.coterie").state_.rounds == 3
+
+
+def test_closed_standard_input_holds_no_record(folder):
+    command = ("learn", "-", "--format", "csv", *WHO)
+    process = start(*command, stdin=None, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.close(0))
+    assert process.communicate(timeout=60)[1] == "coterie: error: <stdin>: is empty: expected a header line\n"
+
+
 def test_an_interrupt_ends_with_130(folder):
     os.mkfifo("pipe.csv")
 

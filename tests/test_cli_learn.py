@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -66,7 +67,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
     told = run_json("learn", clicks, *WHO, "--model", model)
     assert set(told) == {
         "command", "version", "examples", "tasks", "learner", "learners", "verdict", "against_pooled", "sentences",
-        "parameters", "reading", "seconds", "stopped", "model", "report",
+        "parameters", "reading", "seconds", "stopped", "rescued", "model", "report",
     }  # fmt: skip
     assert (told["command"], told["examples"], told["tasks"], told["learner"]) == ("learn", 300, 5, "together")
     assert set(told["learners"]) == {"together", "independent", "pooled"}
@@ -348,3 +349,33 @@ def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):
     assert model.read_bytes() == before
     run("learn", more, "--from", model, "--new-task", "grow", "--model", model)
     assert "nobody" in ct.load(model).tasks_
+
+
+# -- at most so many tasks
+
+
+@pytest.fixture
+def come_and_go(tmp_path, monkeypatch):
+    """Records of nine users, of whom the first ones have most and do not come again."""
+    monkeypatch.chdir(tmp_path)
+    users = [f"u{i}" for i in range(9)]
+    counts = [120, 80, 60, 20, 20, 20, 20, 20, 40]
+    order = [user for user, count in zip(users, counts, strict=True) for _ in range(count)]
+    return write_csv(Path("gone.csv"), [each | {"user": user} for each, user in zip(rows(400), order, strict=True)])
+
+
+@pytest.mark.parametrize("options", [(), ("--relation", "half"), ("--many-classes",)])
+def test_a_report_shows_the_tasks_that_a_bounded_model_still_knows(come_and_go, options):
+    run("learn", come_and_go, *WHO, "--max-tasks", 3, *options, "--model", "m.coterie", "--report", "r.html")
+    assert ct.load("m.coterie").tasks_ == ["u6", "u7", "u8"]
+    assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("options", [(), ("--relation", "half"), ("--many-classes",)])
+def test_models_beside_a_bounded_one_forget_no_task(come_and_go, options):
+    free = run_json("learn", come_and_go, *WHO, *options)
+    bounded = run_json("learn", come_and_go, *WHO, *options, "--max-tasks", 3)
+    for name in ("independent", "pooled"):
+        assert bounded["learners"][name]["micro"] == free["learners"][name]["micro"]
+        assert "max_tasks" not in bounded["parameters"][name]
+    assert "max_tasks=3" in bounded["parameters"]["together"]

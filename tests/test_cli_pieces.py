@@ -236,6 +236,19 @@ def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     assert task.completed == reader.bytes_total
 
 
+def test_a_bar_on_a_terminal_that_goes_away_ends_no_run(tmp_path, monkeypatch):
+    class Gone(Terminal):
+        def write(self, text):
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("sys.stderr", Gone())
+    reader = clicks(tmp_path, block_rows=100)
+    with progress.watching(reader, quiet=False) as on_round:
+        outcome = learn(reader, {"a": LearnerConfig()}, on_round=on_round)
+    assert outcome.reading.rows == reader.rows
+    assert reader.rows > 100
+
+
 def test_a_probability_is_a_column_where_there_is_one():
     from coterie.cli.predict import _columns
 

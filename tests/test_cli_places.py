@@ -38,6 +38,10 @@ def folder(made, tmp_path, monkeypatch):
     Path("notes.txt").write_text("what I know of users\n")
     Path("notes.html").write_text("what I know of users\n")
     Path("weights.safetensors").write_bytes(other_safetensors())
+    Path("mine.html").write_text("<!DOCTYPE html>\n<html><body>what I know of coterie</body></html>\n")
+    Path("holiday.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    Path("drawn.svg").write_text('<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>\n')
+    Path("answers.jsonl").write_text('{"place": "s.jsonl:2", "click": "yes", "user": "u1"}\n')
     Path("answers.csv").write_text("place,click,user\ns.csv:2,yes,u1\n")
     Path("link.csv").symlink_to("s.csv")
     Path("hard.csv").hardlink_to("s.csv")
@@ -98,6 +102,12 @@ DESTRUCTIVE = [
     ("predict s.csv --model m.coterie --output m.coterie", f"--output: 'm.coterie' {READ}"),
     ("predict s.csv --model m.coterie --output link.coterie", "--output: 'link.coterie' is the same file as 'm.cot"),
     ("predict s.csv --model m.coterie --output groups.csv", "--output: 'groups.csv' exists and is no file of predic"),
+    ("predict s.csv --model m.coterie --output answers.csv", "--output: 'answers.csv' exists and is no file of pred"),
+    ("predict s.csv --model m.coterie --output answers.jsonl", "--output: 'answers.jsonl' exists and is no file of p"),
+    (f"{LEARN} --report mine.html", "--report: 'mine.html' exists and is no report made by coterie: name another"),
+    ("relations m.coterie --plot mine.html", "--plot: 'mine.html' exists and is no picture made by coterie"),
+    ("relations m.coterie --plot holiday.png", "--plot: 'holiday.png' exists and is no picture made by coterie"),
+    ("fit s.csv --task user --label price --plot drawn.svg", "--plot: 'drawn.svg' exists and is no picture made by"),
     ("relations m.coterie --plot notes.html", "--plot: 'notes.html' exists and is no picture"),
     ("datasets flights --export groups.csv", "--export: 'groups.csv' exists and is no export of this data set"),
     ("demo --report notes.html", "--report: 'notes.html' exists and is no report"),
@@ -118,11 +128,12 @@ def test_reproduce_replaces_its_own_results_alone(folder, monkeypatch, suffix):
 
     item = next(f"{paper.name}/{item.name}" for paper, item in catalogue.everything() if not item.needs)
     path = Path(item.replace("/", "-") + suffix)
-    path.write_text("mine")
+    mine = b"\x89PNG\r\n\x1a\n" + bytes(100) if suffix == ".png" else b"mine"
+    path.write_bytes(mine)
     assert f"--out: '{path}' exists and is no result of reproduce" in refused(
         "reproduce", item, "--quick", "--out", "."
     )
-    assert path.read_text() == "mine"
+    assert path.read_bytes() == mine
 
 
 def test_a_picture_replaces_no_model(folder):
@@ -149,6 +160,9 @@ def test_what_a_command_wrote_itself_it_may_replace(folder):
         run("predict", "s.csv", "--model", "m.coterie", "--output", "p.csv", "--json")
         run("relations", "m.coterie", "--plot", "r.html")
         run("relations", "m.coterie", "--plot", "r.png")
+        run("learn", "s.csv", *WHO, "--relation", "half", "--report", "r2.html")
+        for ending in ("png", "svg", "pdf"):
+            run("fit", "s.csv", "--task", "user", "--label", "price", "--ignore", "click", "--plot", f"f.{ending}")
         for ending in ("csv", "parquet"):
             run("datasets", "flights", "--export", f"flights.{ending}")
 
@@ -248,11 +262,33 @@ def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(fo
     assert contents(folder) == before
 
 
-def test_json_says_what_was_not_saved(folder, monkeypatch):
+JSON_OF_MODELS = [
+    f"{LEARN} --alone --relation half -q",
+    "fit s.csv --task user --label price --ignore click --alpha 1",
+    "learn bare.csv --from m.coterie --query q.csv",
+]
+
+
+@pytest.mark.parametrize("command", JSON_OF_MODELS)
+def test_json_says_where_what_was_not_saved_is(folder, monkeypatch, command):
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "sub"))
+    write_csv(Path("bare.csv"), rows(), ("user", "price", "age"))
+    broken_at(5 if "--query" in command else 2, monkeypatch)
+    result = run(*command.split(), "--model", "new.coterie", "--json", code=1)
+    told = json.loads(result.stdout)
+    assert told["model"] is None
+    assert told["rescued"].startswith(str(folder / "sub" / "coterie-"))
+    assert f"the model was saved as {told['rescued']} instead" in result.stderr
+    assert ct.load(told["rescued"]).tasks_
+    assert run_json(*command.replace("q.csv", "p.csv").split(), "--model", "new.coterie")["rescued"] is None
+
+
+def test_json_says_if_nothing_could_be_saved_anywhere(folder, monkeypatch):
     broken_at(2, monkeypatch)
+    monkeypatch.setattr("coterie.cli.outputs._rescue", lambda model, name: None)
     result = run(*LEARN.split(), "--alone", "--relation", "half", "--model", "new.coterie", "--json", "-q", code=1)
-    assert json.loads(result.stdout)["model"] is None
-    assert json.loads(result.stdout)["examples"] == 300
+    told = json.loads(result.stdout)
+    assert (told["model"], told["rescued"], told["examples"]) == (None, None, 300)
 
 
 def test_a_report_that_fails_does_not_keep_the_model_from_being_saved(folder, monkeypatch):

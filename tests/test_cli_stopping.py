@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import shlex
 import signal
@@ -40,6 +41,7 @@ def assert_same(one, other):
 def heed():
     """What starts the tests may have them ignore interrupts."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ def wait_for(process, text):
         lines.append(line)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, code):
     process, pipe = begun(long, "--model", "m.coterie", *(QUICK if code == 143 else ()))
     with pipe:
@@ -113,6 +115,29 @@ def test_what_was_saved_on_the_way_survives_a_kill(long):
     run("learn", "long.csv", "--from", "m.coterie", "--model", "m.coterie", "--skip", learned, "-q")
     run("learn", "long.csv", *WHO, *QUICK, "--ignore", "note", "-q", "--model", "whole.coterie")
     assert_same("m.coterie", "whole.coterie")
+
+
+def test_under_nohup_a_closed_terminal_stops_nothing(long):
+    def nohup():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    ours, theirs = pty.openpty()
+    os.mkfifo("pipe.csv")
+    command = ("learn", "pipe.csv", *WHO, *QUICK, "--ignore", "note", "--model", "m.coterie")
+    process = start(*command, stdout=subprocess.DEVNULL, stderr=theirs, preexec_fn=nohup)
+    os.close(theirs)
+    data = long.read_bytes()
+    with Path("pipe.csv").open("wb") as pipe:
+        pipe.write(data[: 1 << 22])
+        pipe.flush()
+        seen = b""
+        while b"1,024" not in seen:
+            seen += os.read(ours, 1 << 12)
+        os.close(ours)  # from now on standard error cannot be written
+        process.send_signal(signal.SIGHUP)
+        pipe.write(data[1 << 22 :])
+    assert process.wait(timeout=120) == 0
+    assert ct.load("m.coterie").state_.rounds == 2600
 
 
 # -- in one process
@@ -193,6 +218,16 @@ def test_a_second_signal_stops_at_once(clicks):
     assert stopped.value.number == signal.SIGTERM
 
 
+def test_a_terminal_that_is_closed_is_told_of_twice_and_stops_once(clicks):
+    def twice(traces):
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+
+    with Stop() as stop:
+        outcome = learning.learn(reader(clicks), {"half": HALF}, alone=True, on_round=twice, stop=stop)
+    assert (outcome.stopped, outcome.reading.rows) == (signal.SIGHUP, 50)
+
+
 def test_a_signal_before_the_first_block_stops_at_once(clicks, monkeypatch):
     stop, made = Stop(), reader(clicks)
     monkeypatch.setattr(made, "_restart", lambda: signal.raise_signal(signal.SIGINT))
@@ -244,6 +279,18 @@ def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting
     )
     told = json.loads(result.stdout)
     assert (told["stopped"], told["examples"], told["model"]) == ("SIGINT", 80, "m.coterie")
+
+
+def test_how_to_go_on_can_be_typed(clicks, interrupting):
+    Path("-odd.csv").write_bytes(clicks.read_bytes())
+    interrupting(at=10)
+    result = run("learn", *WHO, *QUICK, "--model=-m x.c", "--", clicks, "-odd.csv", code=130)
+    said, _, command = result.stderr.splitlines()[-1].partition("to go on: coterie ")
+    assert said == "coterie: stopped after 500 records; "
+    assert command == "learn clicks.csv ./-odd.csv --from './-m x.c' --model './-m x.c' --skip 500"
+    assert "Next: coterie predict FILE --model './-m x.c'" in result.stdout
+    run(*shlex.split(command), "-q")
+    assert ct.load("./-m x.c").state_.rounds == 800
 
 
 def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
@@ -303,6 +350,161 @@ def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypat
     assert ct.load("m.coterie").classes_.tolist() == ["no", "yes"]
 
 
+def interrupted_report(monkeypatch, *, at=2):
+    """Let the report send so many signals while it is written."""
+
+    def write(*given, **named):
+        for _ in range(at):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("coterie.report.write_report", write)
+
+
+def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatch, capfd):
+    interrupted_report(monkeypatch)
+    result = run("learn", clicks, *WHO, "--skip", 20, "--model", "m.coterie", "--report", "r.html", code=130)
+    assert result.stderr.splitlines()[-1] == (
+        "coterie: stopped at once; m.coterie is saved, and has learned all 380 records"
+    )
+    assert ct.load("m.coterie").state_.rounds == 380
+    noted = capfd.readouterr().err
+    assert "all records are learned, and what was asked for is being written (once more: stopping at once)" in noted
+
+
+def test_what_was_saved_is_told_when_the_report_of_a_stopped_run_is_broken_off(clicks, interrupting, monkeypatch):
+    interrupting()
+    interrupted_report(monkeypatch, at=1)
+    result = run("learn", clicks, *WHO, "--model", "m.coterie", "--report", "r.html", code=130)
+    assert result.stderr.splitlines()[-1] == (
+        "coterie: stopped at once; m.coterie is as it was saved after 100 records; to go on: coterie learn clicks.csv "
+        "--from m.coterie --model m.coterie --skip 100"
+    )
+
+
+def test_a_model_that_got_its_place_is_saved_though_saving_did_not_end(clicks, monkeypatch):
+    save = ct.MultitaskLogistic.save
+
+    def broken_off(self, path):
+        save(self, path)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(ct.MultitaskLogistic, "save", broken_off)
+    result = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", code=130)
+    assert "stopped at once; m.coterie is saved, and has learned all 400 records" in result.stderr
+
+
+@pytest.mark.parametrize("trouble", ["signals", "error"])
+def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypatch, trouble):
+    save = ct.MultitaskLogistic.save
+
+    def once(self, path):
+        if Path("m.coterie").exists() and Path(path) == Path("m.coterie"):
+            if trouble == "error":
+                raise ZeroDivisionError("oh")
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        save(self, path)
+
+    small_blocks(monkeypatch, 50)
+    monkeypatch.setattr(ct.MultitaskLogistic, "save", once)
+    command = ("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 300)
+    told = run(*command, code=130 if trouble == "signals" else 1).stderr
+    assert re.search(
+        r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to go on: coterie learn", told
+    )
+    assert "all 300 records" not in told
+    assert ct.load("m.coterie").state_.rounds == 300
+
+
+def test_one_interrupt_while_the_report_is_written_lets_it_be_written(clicks, monkeypatch):
+    interrupted_report(monkeypatch, at=1)
+    result = run("learn", clicks, *WHO, "--model", "m.coterie", "--report", "r.html")
+    assert "Report: r.html" in result.stdout
+
+
+# -- records that cannot be learned, after others that could
+
+
+@pytest.fixture
+def third(tmp_path, monkeypatch):
+    """The 181st of 400 records has a third label."""
+    monkeypatch.chdir(tmp_path)
+    records = list(rows(400))
+    write_csv(Path("good.csv"), records)
+    records[180] = records[180] | {"click": "maybe"}
+    return write_csv(Path("third.csv"), records)
+
+
+def test_a_bad_record_ends_a_run_as_a_stop_does(third, monkeypatch):
+    run("learn", "good.csv", *WHO, *QUICK, "-q", "--model", "whole.coterie")
+    small_blocks(monkeypatch, 50)
+    result = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2)
+    told, error = result.stderr.splitlines()[-2:]
+    assert told == (
+        "coterie: stopped after 150 records; to go on: coterie learn third.csv --from m.coterie --model m.coterie "
+        "--skip 150"
+    )
+    assert error.startswith("coterie: error: third.csv:182: column 'click': 'maybe' is a third label, after")
+    assert result.stdout == ""
+    run("learn", "good.csv", "--from", "m.coterie", "--model", "m.coterie", "--skip", 150, "-q")
+    assert_same("m.coterie", "whole.coterie")
+
+
+def test_a_record_that_cannot_be_read_ends_a_run_so_too(third, monkeypatch):
+    third.write_text(third.read_text().replace("maybe", "no,5"))
+    small_blocks(monkeypatch, 50)
+    monkeypatch.setattr("coterie.io.lines.PIECE_BYTES", 2000)
+    result = run("learn", third, *WHO, *QUICK, "--delay", 7, "--model", "m.coterie", code=2)
+    told, error = result.stderr.splitlines()[-2:]
+    records = int(re.search(r"--skip (\d+) --delay 7$", told)[1])
+    assert error == "coterie: error: third.csv:182: the line has 5 fields, the header 4"
+    assert 50 < records <= 180
+    assert ct.load("m.coterie").state_.rounds == records
+
+
+def test_a_bad_record_among_the_first_saves_nothing(third):
+    result = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2)
+    assert len(result.stderr.splitlines()) == 1
+    assert not Path("m.coterie").exists()
+
+
+def test_a_bad_record_without_a_model_says_that_nothing_was_saved(third, monkeypatch):
+    small_blocks(monkeypatch, 50)
+    told = run("learn", third, *WHO, *QUICK, code=2).stderr.splitlines()[-2]
+    assert told == "coterie: stopped after 150 records: nothing was saved, as no --model was given"
+
+
+def test_an_error_in_the_middle_repeats_what_was_saved(clicks, interrupting, monkeypatch):
+    def broken(self, traces):
+        if len(traces["together"].margin) and Path("m.coterie").exists():
+            raise ZeroDivisionError("oh")
+
+    small_blocks(monkeypatch, 50)
+    monkeypatch.setattr("coterie.cli.progress._Lines.add", broken)
+    result = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120, code=1)
+    told, error = result.stderr.splitlines()[-2:]
+    assert told == (
+        "coterie: m.coterie is as it was saved after 150 records; to go on: coterie learn clicks.csv --from m.coterie "
+        "--model m.coterie --skip 150 --save-every 120"
+    )
+    assert error.startswith("coterie: error: ZeroDivisionError: oh")
+
+
+def test_a_bad_record_and_no_room_to_save_are_both_told(third, monkeypatch):
+    def full(self, path):
+        raise OSError(28, "No space left on device")
+
+    small_blocks(monkeypatch, 50)
+    monkeypatch.setattr("coterie.MultitaskLogistic.save", full)
+    told = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2).stderr.splitlines()[-3:]
+    assert told[:2] == [
+        "coterie: stopped after 150 records",
+        "coterie: error: m.coterie: No space left on device",
+    ]
+    assert told[2].startswith("coterie: error: third.csv:182: ")
+
+
 # -- models saved on the way
 
 
@@ -311,7 +513,7 @@ def test_models_are_saved_on_the_way_and_told(clicks, monkeypatch):
     said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120).stderr
     assert re.findall(r"saved m.coterie after (\d+) records", said) == ["150", "300"]
     said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120, "-q").stderr
-    assert said == ""
+    assert said == "coterie: saved m.coterie after 150 records\ncoterie: saved m.coterie after 300 records\n"
 
 
 def test_what_is_saved_on_the_way_is_a_model_of_whole_blocks(clicks):

@@ -636,6 +636,40 @@ def test_whole_numbers_are_named_as_they_are_printed(tmp_path):
     assert ct.load(tmp_path / "m.coterie").tasks_ == [8]
 
 
+def test_a_command_says_which_names_a_relation_keeps(tmp_path):
+    graph = ct.TaskGraph([("JFK", "LGA"), ("LGA", "EWR")])
+    ct.MultitaskPerceptron(graph).fit([[1.0], [-1.0]], [0, 1], task=["JFK", "LGA"]).save(tmp_path / "g.coterie")
+    told = terminal.run("forget", tmp_path / "g.coterie", "--task", "JFK").stdout.splitlines()
+    assert told[:2] == ["Forgotten: JFK", "Named by the relation, and so still among the tasks: JFK"]
+    told = terminal.run_json("forget", tmp_path / "g.coterie", "--task", "LGA")
+    assert (told["forgotten"], told["named"], told["tasks"]) == (["LGA"], ["LGA"], 3)
+
+
+def test_a_name_that_is_printed_of_two_tasks_is_refused(tmp_path):
+    two = tmp_path / "two.coterie"
+    model = ct.MultitaskLogistic()
+    model.learn_one({"a": 1.0}, True, task=1)
+    model.learn_one({"a": -1.0}, False, task="1")
+    model.save(two)
+    before = two.read_bytes()
+    told = terminal.refused("forget", two, "--task", "1")
+    assert told == f"{two}: '1' is how 1 and '1' are printed: only forget_task can tell them apart"
+    assert two.read_bytes() == before
+
+
+def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
+    model = ct.MultitaskLogistic().fit([[1.0], [-1.0], [2.0], [3.0]], [0, 1, 0, 1], task=["a\nb", "c\nd", "c\\nd", "e"])
+    model.save(tmp_path / "m.coterie")
+    told = terminal.run("forget", tmp_path / "m.coterie", "--task", r"a\nb", "--task", r"c\nd").stdout
+    assert told.startswith("Forgotten: a\\nb, c\\nd\n")
+    assert ct.load(tmp_path / "m.coterie").tasks_ == ["e", "c\nd"]  # the one that is called so, not the one printed so
+
+
+def test_what_is_missing_is_the_model_and_not_its_place(tmp_path):
+    told = terminal.refused("forget", tmp_path / "names.coterie", "--task", "a", "--output", tmp_path / "nn.coterie")
+    assert told == f"there is no file {tmp_path / 'names.coterie'}"
+
+
 def test_a_command_learns_with_a_bound(clicks, tmp_path):
     path, model = tmp_path / "clicks.csv", tmp_path / "two.coterie"
     terminal.run("learn", path, "--task", "user", "--label", "click", "-q", "--max-tasks", 2, "--model", model)

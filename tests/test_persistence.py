@@ -229,8 +229,8 @@ def test_labels_of_records_of_each_kind(pair, path):
     assert type(again.predict_one) is type(model.predict_one)
 
 
-def test_a_label_without_a_form_is_refused_before_anything_is_written(path):
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.named((3j, 1j, 2j, 4j, 5j)))
+def test_a_parameter_without_a_form_is_refused_before_anything_is_written(path):
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task).set_params(task_column=3j)
     with pytest.raises(TypeError, match=r"a complex .* has no JSON form; use numbers, strings, tuples or dates"):
         model.save(path)
     assert names(path.parent) == []
@@ -263,8 +263,13 @@ def rewritten(path, tensors=None, **changes):
 
 
 def test_a_newer_format(saved):
-    rewritten(saved, version="2")
-    refused(saved, "has format 2, and this version of coterie reads up to 1$")
+    rewritten(saved, version="3")
+    refused(saved, "has format 3, and this version of coterie reads up to 2$")
+
+
+def test_a_format_of_thousands_of_digits_is_a_newer_one(saved):
+    rewritten(saved, version="9" * 5000)
+    refused(saved, "has format 999999999, and this version of coterie reads up to 2$")
 
 
 def test_truncations(saved):
@@ -297,8 +302,11 @@ def test_files_that_are_something_else(tmp_path):
     for content in (b"", b"PAR1", b"\xff" * 100, json.dumps({"a": 1}).encode(), pickle.dumps([1, 2, 3])):
         other.write_bytes(content)
         refused(other, "is not a whole coterie model")
-    refused(tmp_path, "there is no file", FileNotFoundError)
     refused(tmp_path / "nowhere" / "model", "there is no file", FileNotFoundError)
+    refused(tmp_path, "is not a coterie model: it is a folder$")
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", Path("/dev/zero")):
+        refused(place, "is not a coterie model: it is a pipe or a device, and a model is read from several places$")
 
 
 def test_a_class_or_part_that_is_not_known(saved):

@@ -682,3 +682,42 @@ def test_wide_tables_are_read_in_larger_pieces(tmp_path: Path, monkeypatch: pyte
     np.testing.assert_array_equal(np.vstack([block.X for block in blocks]), whole_block.X)
     monkeypatch.setattr(lines, "LARGEST_PIECE", 1 << 15)
     assert max(len(block) for block in read(path, label="y", scale="auto")) < 20
+
+
+# -- small files of large records --------------------------------------------------------------------------------------
+
+LONG, SHARING = 100_000, 2_000
+
+
+def few_bytes(folder: Path, kind: str) -> Path:
+    """A small file of texts of which many rows have the same one."""
+    words = pa.array(["a" * LONG, "b"])
+    codes = pa.array([int(n % 2) for n in range(SHARING)], pa.int32())
+    table = pa.table({"y": codes, "t": pa.DictionaryArray.from_arrays(codes, words), "x": pa.array([1.0] * SHARING)})
+    path = folder / f"small.{kind.partition(' ')[0]}"
+    if kind == "arrow":
+        feather.write_feather(table, str(path), compression="zstd")
+    else:
+        plain = table.set_column(1, "t", table["t"].cast(pa.string()))
+        parquet.write_table(plain, path, compression="zstd", row_group_size=SHARING // 2)
+    return compress(path, ".gz") if kind.endswith("compressed") else path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "parquet compressed", "arrow"])
+@pytest.mark.parametrize("role", ["categorical", "text", "task"])
+def test_a_block_of_long_texts_has_few_rows_however_small_the_file_is(tmp_path: Path, kind: str, role: str) -> None:
+    """A kilobyte of a text that 20,000 rows shared took gigabytes, as each row of a block has a copy of it."""
+    path = few_bytes(tmp_path, kind)
+    assert path.stat().st_size < 10_000
+    used = {"task": "t"} if role == "task" else {"features": {"t": role, "x": "numeric"}}
+    lengths = [len(block) for block in read(path, label="y", **used)]
+    assert sum(lengths) == SHARING
+    assert max(lengths) * LONG <= 2**25
+
+
+def test_a_block_of_short_texts_is_whole(tmp_path: Path) -> None:
+    table = pa.table({"y": [0, 1] * 10_000, "t": [f"text {n % 100}" for n in range(20_000)], "x": [1.0] * 20_000})
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=3000)
+    feather.write_feather(table, str(tmp_path / "a.arrow"))
+    for path in (tmp_path / "a.parquet", tmp_path / "a.arrow"):
+        assert [len(block) for block in read(path, label="y", task="t")] == [8192, 8192, 3616]

@@ -664,3 +664,14 @@ def test_norms_are_parts():
     assert repr(SchattenNorm(3)) == "SchattenNorm(p=3)"
     assert GroupNorm(2, 4) == GroupNorm(2.0, 4.0)
     assert repr(ct.OrthogonalMultiviewPerceptron(3, inner=6)) == "OrthogonalMultiviewPerceptron(p=3, inner=6)"
+
+
+@pytest.mark.parametrize(
+    "model", [ct.MultiviewPerceptron(), ct.OrthogonalMultiviewPerceptron(), ct.MultiCueClassifier()], ids=repr
+)
+def test_weights_are_those_of_views_and_there_is_no_coef(model):
+    X = [[[1.0, 0.0], [-1.0, 0.5]], [[0.5, 1.0], [-0.5, -1.0]]]
+    model.fit(X, [True, False])
+    with pytest.raises(AttributeError, match="a model of several views has weights for each view, and no coef_"):
+        _ = model.coef_
+    assert not hasattr(model, "coef_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, overload
@@ -197,6 +198,8 @@ def distinct_labels(
     ------
     ValueError
         If a label is missing (None or NaN); the message names the record.
+    TypeError
+        If a label is something that no dictionary can hold; the message names the record.
     """
     if _is_numeric(labels):
         return _distinct_numbers(labels, what)  # type: ignore[arg-type]
@@ -207,11 +210,13 @@ def distinct_labels(
     kinds = set(map(type, held)) if isinstance(held, list) else {object}
     if kinds <= _SIMPLE and (len(held) <= most or len(kinds) > 1):  # Arrow would make numbers of one type of several
         return _distinct_objects(held, what)
+    if any(issubclass(kind, datetime.datetime) for kind in kinds):  # of which Arrow would take nanoseconds off
+        return _distinct_objects(held, what)
     import pyarrow as pa
 
     try:
         encoded = pa.array(labels).dictionary_encode()
-    except (pa.ArrowException, TypeError, OverflowError):  # labels that Arrow has no type for
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # labels that Arrow has no type for
         return _distinct_objects(held, what)
     distinct = encoded.dictionary.to_pylist()
     if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):
@@ -236,9 +241,23 @@ def _distinct_numbers(labels: NDArray[Any], what: str) -> tuple[list[Hashable], 
 
 def _distinct_objects(labels: Iterable[Hashable], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
     held = list(labels)
-    distinct = list(dict.fromkeys(held))
+    try:
+        distinct = list(dict.fromkeys(held))
+    except TypeError:
+        t, label = next((t, label) for t, label in enumerate(held) if not _is_hashable(label))
+        raise TypeError(
+            f"{what} of record {t} (from 0) is no label, as text, numbers and tuples are: {label!r}"
+        ) from None
     if any(label is None or label != label for label in distinct):
         t, label = next((t, label) for t, label in enumerate(held) if label is None or label != label)
         raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
     numbers = {label: n for n, label in enumerate(distinct)}
     return distinct, np.fromiter(map(numbers.__getitem__, held), np.int64, len(held))
+
+
+def _is_hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True

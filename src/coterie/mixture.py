@@ -36,7 +36,7 @@ from .numeric.primal.grouped import NO_ARRIVALS
 from .numeric.primal.members import COIN, CONFIDENT, GRADIENT, Members, Room, SideBySide, Together, learn_late
 from .numeric.primal.mixture import Layer, Losses, Work, blend, combine, mix, room, weigh
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
-from .numeric.trees import Arrays, array_of, below, flatten, numbered
+from .numeric.trees import Arrays, apart, array_of, below, flatten, numbered
 from .numeric.weights.sections import Section, Whole, side_by_side
 from .numeric.weights.table import Weights
 from .relations.levels import LevelRelation
@@ -157,8 +157,7 @@ class Mixture(StreamLearner):
     ) -> None:
         if not learners:
             raise ValueError("a mixture needs at least one member")
-        if not (local >= 0 and np.isfinite(local)):
-            raise ValueError(f"local must be finite and at least 0, got {local!r}")
+        spec.check_not_negative("local", local)
         self.learners, self.local = list(learners), float(local)
         factors = [learner.log_odds for learner in learners]
         self.log_odds = None if None in factors else 1.0
@@ -465,8 +464,9 @@ class Mixture(StreamLearner):
             raise ValueError(
                 f"the file holds {len(held.members)} members, and the parameters name {len(self.learners)}"
             )
+        own = apart(below(arrays, "members."))
         members = [
-            learner.restore(each, below(arrays, f"members.{n}."), tasks)
+            learner.restore(each, own.get(str(n), {}), tasks)
             for n, (learner, each) in enumerate(zip(self.learners, held.members, strict=True))
         ]
         index, S = _same_tasks(members), len(self._experts)

@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from . import spec
 
-#: Files of a higher version are refused. Since 2 the sets of members of a mixture are others than before.
-VERSION = 2
+#: Files of a higher version are refused; one of more digits is no number that a file would have. Since 2 the sets of
+#: members of a mixture are others than before.
+VERSION, LONGEST_VERSION = 2, 9
 
 #: Bytes of a target's name that a temporary name repeats: with what is added it is no longer than a name may be.
 MOST_OF_NAME = 200
@@ -81,7 +82,9 @@ def save(model: Any, path: str | PathLike[str], lock: contextlib.AbstractContext
     Raises
     ------
     TypeError
-        If a task, label or parameter has no JSON form, or an array is of a type that files do not have.
+        If a parameter has no JSON form, or an array is of a type that files do not have.
+    ValueError
+        If a parameter has a JSON form that would not give it back. (Tasks, labels and names are refused when learned.)
     OSError
         If the disk is full or the folder cannot be written; the old file is then untouched. The last step, which makes
         the new file's name outlast a loss of power, may fail as well: then the new file is in place, and whole.
@@ -133,8 +136,8 @@ def load(path: str | PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        If the file is no model, is truncated or altered, is of a newer format, or holds what no model can be; the
-        message says which.
+        If the file is no model, no regular file, truncated or altered, is of a newer format, or holds what no model can
+        be; the message says which.
     FileNotFoundError
         If there is no such file.
 
@@ -151,8 +154,10 @@ def load(path: str | PathLike[str]) -> Any:
     if metadata.get("format") != "coterie":
         raise ValueError(f"{path} is not a coterie model: it is a safetensors file of another kind")
     version = metadata.get("version", "")
-    if version.isdecimal() and int(version) > VERSION:
-        raise ValueError(f"{path} has format {version}, and this version of coterie reads up to {VERSION}")
+    if version.isdecimal() and (len(version) > LONGEST_VERSION or int(version) > VERSION):
+        raise ValueError(
+            f"{path} has format {version[:LONGEST_VERSION]}, and this version of coterie reads up to {VERSION}"
+        )
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
     with _refusing(path):
@@ -244,8 +249,11 @@ def _refusing(path: str | PathLike[str]) -> Iterator[None]:
 def _read(path: Path) -> tuple[dict[str, str], Arrays]:
     from safetensors import SafetensorError, safe_open
 
-    if not path.is_file():
+    if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "a pipe or a device, and a model is read from several places"
+        raise ValueError(f"{path} is not a coterie model: it is {kind}")
     try:
         with safe_open(path, framework="numpy") as file:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in list(file.keys())}
@@ -340,11 +348,21 @@ def _filled(tensors: Arrays) -> Arrays:
 
 
 def _memory() -> float:
-    """The bytes of memory there are; no limit where the system does not say."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
+    """The bytes of memory there are, of the machine and of the container; no limit where the system does not say."""
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return float(min([machine, *_limits()]))
+    return math.inf
+
+
+#: Where Linux says how much memory a container may take: in control groups of both versions.
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def _limits() -> Iterator[int]:
+    for place in LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+            yield int(Path(place).read_text())
 
 
 def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:

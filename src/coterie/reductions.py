@@ -23,7 +23,7 @@ from .numeric.core.checks import require
 from .numeric.core.records import Rows
 from .numeric.primal.asking import EVERY
 from .numeric.primal.stream import Moves
-from .numeric.trees import Arrays, below, numbered
+from .numeric.trees import Arrays, apart, below, numbered
 from .state import LearnedState
 
 Codes = NDArray[np.int64]
@@ -228,9 +228,7 @@ class ManyLearners(StreamLearner):
         ValueError
             If the data do not fit together.
         """
-        held = msgspec.convert(data, _Saved).classes
-        *members, spare = [
-            self.learner.restore(each, below(arrays, f"classes.{c}."), tasks) for c, each in enumerate(held)
-        ]
+        held, own = msgspec.convert(data, _Saved).classes, apart(below(arrays, "classes."))
+        *members, spare = [self.learner.restore(each, own.get(str(c), {}), tasks) for c, each in enumerate(held)]
         require(all(each.features == spare.features for each in members), "the classes are of different widths")
         return ManyState(members, spare)

@@ -23,6 +23,9 @@ import numpy as np
 #: What the options of a command stand for: words, numbers, several numbers, and names of files.
 Value = bool | int | float | str | tuple[float, ...]
 
+#: Numbers of any use, so that neither they nor their inverses overflow when they are squared; whole ones.
+LEAST, MOST, WHOLE = 1e-100, 1e100, 2**63
+
 _KEY = "coterie.setting"
 
 
@@ -97,6 +100,9 @@ class Setting:
         """Refuse a value out of range: ValueError that begins with the name."""
         if not self._allows(value):
             raise ValueError(f"{name} must {self.must or self._demand()}, got {value!r}")
+        if is_number(value) and not self._computable(value):
+            size = "a number of 64 bits" if self.kind == "whole" else f"of a size from {LEAST:g} to {MOST:g}"
+            raise ValueError(f"{name} must be {size}, got {value!r}")
 
     @property
     def placeholder(self) -> str | None:
@@ -150,6 +156,16 @@ class Setting:
             and (self.at_most is None or value <= self.at_most)
             and (self.below is None or value < self.below)
         )
+
+    def _computable(self, value: float) -> bool:
+        """Tell whether squares of a number are numbers too, and whether a whole number has 64 bits at most."""
+        if self.kind == "whole":
+            return -WHOLE <= value < WHOLE
+        try:
+            size = abs(float(value))
+        except OverflowError:  # of a whole number of hundreds of digits
+            return False
+        return size == 0 or LEAST <= size <= MOST or (self.infinite and size == np.inf)
 
     def _demand(self) -> str:
         if self.kind == "flag":

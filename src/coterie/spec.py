@@ -14,10 +14,12 @@ from __future__ import annotations
 import base64
 import dataclasses
 import datetime
-from collections.abc import Callable, Mapping
+import reprlib
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeGuard, TypeVar, dataclass_transform
 
+import msgspec
 import numpy as np
 
 from .settings import (
@@ -33,9 +35,9 @@ from .settings import (
 )
 
 __all__ = [
-    "Choice", "Setting", "check_count", "check_not_negative", "check_positive", "choice", "choices", "field",
-    "fields_of", "from_json", "is_number", "labels_of", "model", "options_of", "part", "registered", "require_instance",
-    "require_part", "settings_of", "to_json",
+    "Choice", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive", "choice", "choices",
+    "field", "fields_of", "from_json", "is_number", "labels_of", "model", "options_of", "part", "registered",
+    "require_instance", "require_part", "settings_of", "to_json",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -46,8 +48,8 @@ _RENAMED = {"Linear": "LinearWeights"}
 _MODELS: dict[str, type] = {}
 _CHOICES = "_coterie_choices"
 
-#: Data are nested so deep at most; mixtures of mixtures of wrapped parts come to a dozen.
-DEEPEST = 100
+#: Data are nested so deep at most; mixtures of mixtures of wrapped parts come to a dozen. Labels stand in such data.
+DEEPEST, DEEPEST_LABEL = 100, 50
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -230,23 +232,33 @@ def registered(table: dict[str, type], name: str) -> type | None:
     return table.get(name)
 
 
-def to_json(value: object) -> Any:
-    """Plain JSON data for a part, or for anything a part or a task label may hold.
+def to_json(value: object, deepest: int = DEEPEST) -> Any:
+    """Plain JSON data for a part, or for anything a part or a task label may hold: what :func:`from_json` undoes.
 
     Raises
     ------
     TypeError
         If the value has no JSON form; the message names its type.
+    ValueError
+        If reading would not give it back: text that UTF-8 has no code for (half a surrogate pair), times of
+        nanoseconds, data nested deeper than ``deepest``.
     """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # numpy's strings and those of enumerations among them
-    if isinstance(value, (int, np.integer)):
+        return _write_text(str.__str__(value))  # numpy's strings and those of enumerations among them
+    if _is_whole(value):
         return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else {"$float": repr(float(value))}
-    return _tagged(value)
+    if isinstance(value, (float, np.floating)) and np.isfinite(value):
+        return float(value)
+    if deepest == 0:
+        raise ValueError("the data are nested too deep")
+    return _tagged(value, lambda held: to_json(held, deepest - 1))
+
+
+def _is_whole(value: Any) -> TypeGuard[int]:
+    """Tell whether it is a whole number; a duration of NumPy's is one to NumPy alone."""
+    return not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer))
 
 
 def from_json(data: Any, deepest: int = DEEPEST) -> Any:
@@ -294,41 +306,125 @@ def labels_of(given: Any) -> list[Any]:
     return given
 
 
-def _tagged(value: object) -> Any:
+def check_labels(labels: Iterable[Hashable], what: str = "task") -> None:
+    """Refuse labels that no file could give back, before anything is learned of them: O(their length).
+
+    A model that had learned of one could never be saved again, or not be loaded. ``what`` it would be the label of
+    begins the message.
+
+    Raises
+    ------
+    ValueError
+        For the first label that has no JSON form, or that would come back as another one.
+
+    Examples
+    --------
+    >>> check_labels(["ann", 7, ("fr", 2.5)])
+    >>> check_labels([1j])
+    Traceback (most recent call last):
+    ValueError: task 1j cannot be kept in a file: a complex (1j) has no JSON form; use numbers, strings, tuples or dates
+    """
+    for label in labels:
+        reason = _obstacle(label)
+        if reason is not None:
+            raise ValueError(f"{what} {_shown(label)} cannot be kept in a file: {reason}")
+
+
+def _obstacle(label: Hashable) -> str | None:
+    """The reason why a file would not give a label back as it is; None if it would."""
+    if _is_plainly_kept(label):
+        return None
+    try:
+        text = msgspec.json.encode(to_json(label, DEEPEST_LABEL))
+        again = from_json(msgspec.json.decode(text))
+    except (TypeError, ValueError) as error:
+        return str(error)
+    except RecursionError:
+        return "the data are nested too deep"
+    same = isinstance(again, LABELS) and again == label and hash(again) == hash(label)
+    return None if same else f"it would come back as {_shown(again)}"
+
+
+def _shown(label: object) -> str:
+    """A label as its literal, shortened."""
+    try:
+        return reprlib.repr(label)
+    except (ValueError, RecursionError):  # of thousands of digits
+        return f"of type {type(label).__name__}"
+
+
+def _is_plainly_kept(label: Any) -> bool:
+    """True for the labels that are nearly all, without writing them."""
+    kind = type(label)
+    if kind is int:
+        return bool(label.bit_length() < 64)
+    return kind is bool or kind is float or (kind is str and label.isascii())
+
+
+def _tagged(value: object, write: Writer) -> Any:
     if type(value).__name__ in _PARTS and type(value) is _PARTS[type(value).__name__]:
-        named = {name: to_json(held) for name, held in fields_of(value).items()}
+        named = {name: write(held) for name, held in fields_of(value).items()}
         return {"$part": type(value).__name__, "fields": named}
     if type(value) is _MODELS.get(type(value).__name__):
-        return _write_model(value)
-    for kind, write in _WRITERS:
+        return _write_model(value, write)
+    for kind, written in _WRITERS:
         if isinstance(value, kind):
-            return write(value)
+            return written(value, write)
     raise TypeError(f"a {type(value).__name__} ({value!r}) has no JSON form; use numbers, strings, tuples or dates")
 
 
-def _write_model(value: Any) -> dict[str, Any]:
-    held = {name: to_json(each) for name, each in value.get_params(deep=False).items()}
+def _write_text(value: str) -> str:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"the text {reprlib.repr(value)} holds half a surrogate pair, which is no Unicode"
+            ) from None
+    return value
+
+
+def _write_time(value: datetime.datetime, write: Writer) -> dict[str, Any]:
+    if datetime.datetime.fromisoformat(value.isoformat()) != value:
+        raise ValueError(f"the time {value!r} is finer than microseconds")
+    return {"$datetime": value.isoformat()}
+
+
+def _write_time_of_numpy(value: np.datetime64, write: Writer) -> Any:
+    held = value.item()
+    if not isinstance(held, datetime.date):  # a number of nanoseconds, or a year that Python has no date for
+        raise ValueError(f"the time {value!r} is finer than microseconds, or of none of the years 1 to 9999")
+    return write(held)
+
+
+def _write_model(value: Any, write: Writer) -> dict[str, Any]:
+    held = {name: write(each) for name, each in value.get_params(deep=False).items()}
     return {"$model": type(value).__name__, "parameters": held}
 
 
-def _write_array(value: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _write_array(value: np.ndarray[Any, Any], write: Writer) -> dict[str, Any]:
     if value.dtype.kind not in "biuf":
-        return {"$list": [to_json(item) for item in value.tolist()]}
+        return {"$list": [write(item) for item in (value.tolist() if value.dtype.kind in "OSU" else value.ravel())]}
     raw = np.asarray(value, order="C")
     text = base64.b64encode(raw.tobytes()).decode("ascii")
     return {"$array": text, "dtype": raw.dtype.str, "shape": list(raw.shape)}
 
 
-_WRITERS: list[tuple[type, Callable[[Any], Any]]] = [
-    (np.bool_, bool),
+#: Writes what is nested in data.
+Writer = Callable[[Any], Any]
+
+_WRITERS: list[tuple[type, Callable[[Any, Writer], Any]]] = [
+    (np.bool_, lambda value, write: bool(value)),
     (np.ndarray, _write_array),
-    (tuple, lambda value: {"$tuple": [to_json(item) for item in value]}),
-    (list, lambda value: [to_json(item) for item in value]),
-    (Mapping, lambda value: {"$dict": [[to_json(key), to_json(held)] for key, held in value.items()]}),
-    (bytes, lambda value: {"$bytes": base64.b64encode(value).decode("ascii")}),
-    (datetime.datetime, lambda value: {"$datetime": value.isoformat()}),
-    (datetime.date, lambda value: {"$date": value.isoformat()}),
-    (np.datetime64, lambda value: to_json(value.item())),
+    (tuple, lambda value, write: {"$tuple": [write(item) for item in value]}),
+    (list, lambda value, write: [write(item) for item in value]),
+    (Mapping, lambda value, write: {"$dict": [[write(key), write(held)] for key, held in value.items()]}),
+    (bytes, lambda value, write: {"$bytes": base64.b64encode(value).decode("ascii")}),
+    (datetime.datetime, _write_time),
+    (float, lambda value, write: {"$float": repr(float(value))}),
+    (np.floating, lambda value, write: {"$float": repr(float(value))}),
+    (datetime.date, lambda value, write: {"$date": value.isoformat()}),
+    (np.datetime64, _write_time_of_numpy),
 ]
 
 

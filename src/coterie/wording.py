@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
 NONE = "–"
+#: The mark in pages and pictures by which they may be replaced by new ones.
+MADE = "made by coterie"
 SPOKEN = {
     "together": "learning together",
     "independent": "one model per task",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.evaluation.stream_model import BlockPredictions
 from coterie.index import Index, distinct_labels
 from coterie.inputs import tabular
@@ -46,6 +46,7 @@ class TrainingRows(NamedTuple):
         if self.tasks is None or self.codes is None:
             raise ValueError("every row must have one task, given as task=")
         known = Index([*(() if tasks is None else labels_of(tasks)), *self.tasks.labels])
+        spec.check_labels(known.labels)
         return known, np.array([known.numbers[label] for label in self.tasks.labels], np.int64)[self.codes]
 
 

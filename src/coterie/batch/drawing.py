@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from coterie.persistence import replacing
+from coterie.wording import MADE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +38,8 @@ def new_figure(path: Path, inches: tuple[float, float] = (7.0, 4.5)) -> Figure:
 def write(figure: Figure, path: Path, dpi: int = 150) -> None:
     """Write a figure, completely or not at all."""
     with replacing(path) as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=dpi)
+        kind = path.suffix[1:]
+        figure.savefig(file, format=kind, dpi=dpi, metadata={"Software" if kind == "png" else "Creator": MADE})
 
 
 def draw_field(grid: NDArray[Any], arrows: NDArray[Any], points: NDArray[Any], path: Path) -> None:

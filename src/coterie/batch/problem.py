@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.index import Index
 from coterie.kernels import Kernel
 from coterie.numeric.core.points import Points
@@ -142,6 +143,7 @@ def column_tasks(
     for given in (tasks, known_tasks(relation), names):
         if given is not None:
             labels = labels_of(given)
+            spec.check_labels(labels)
             if len(labels) != n_columns:
                 raise ValueError(f"y has {n_columns} columns, and there are {len(labels)} tasks: one column a task")
             return Index(labels)

@@ -203,6 +203,7 @@ def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-v
         classes, places = np.unique(column_or_1d(held, warn=True), return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y must hold two classes, got one class only: {classes.tolist()[0]!r}")
+        spec.check_labels(classes if classes.dtype.kind in "mM" else classes.tolist(), "label")
         codes = codes_of(coding, len(classes))
         made = Classes(classes, codes), codes[places], places
     if n is not None and len(made[1]) != n:

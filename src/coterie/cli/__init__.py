@@ -20,17 +20,27 @@ AWAKE = "20"
 
 def main() -> None:
     """Run the command that the process was started with."""
+    _complete_streams()
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", AWAKE)  # before numpy is loaded
     gc.set_threshold(GARBAGE)
     atexit.register(gc.freeze)  # the process ends, and all its memory with it
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminated)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # not every system has both
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _terminated)
     try:
         from .app import app
 
         app(prog_name="coterie")
     except KeyboardInterrupt as stopped:  # before the command has begun, which would say so
         sys.exit(128 + getattr(stopped, "number", signal.SIGINT))
+
+
+def _complete_streams() -> None:
+    """Open nothing in the place of standard streams that are closed, before a file gets their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import IO, Any
 
 import typer
 
@@ -65,8 +66,33 @@ def tell(message: str) -> None:
     """Print a line on standard error, even if that is closed; names in it command no terminal."""
     from coterie.wording import visible
 
-    with suppress(OSError):
-        print(f"coterie: {visible(message)}", file=sys.stderr, flush=True)
+    remark(f"coterie: {visible(message)}")
+
+
+def remark(line: str) -> None:
+    """Print a line on standard error as it is; a run does not end because nobody can read how it goes."""
+    print(line, file=Remarks(sys.stderr), flush=True)
+
+
+class Remarks:
+    """A stream from which errors of writing do not come: its reader is gone, its terminal closed, its disk full."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str, /) -> int:
+        """Write text, or lose it."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be written."""
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def _message(error: BaseException) -> str:
@@ -93,6 +119,16 @@ def option(field: str) -> str:
     ('--budget-size', 'the demo')
     """
     return f"--{field.replace('_', '-')}" if field.isidentifier() else field
+
+
+def typed(path: object) -> str:
+    """Return a path as it is to be typed in a shell, as a word that is no option.
+
+    >>> typed("clicks.csv"), typed("my clicks.csv"), typed("-odd.csv"), typed("-")
+    ('clicks.csv', "'my clicks.csv'", './-odd.csv', '-')
+    """
+    name = str(path)
+    return shlex.quote(f"./{name}" if name.startswith("-") and name != "-" else name)
 
 
 def _usage(error: Any) -> str:

@@ -13,7 +13,7 @@ import typer
 from coterie import spec
 from coterie.settings import Setting
 
-from .failures import UsageError
+from .failures import UsageError, typed
 from .helping import GROUPS
 from .options import MODEL, Columns, Files, Json, Learning, Quiet
 from .outputs import Written
@@ -81,6 +81,8 @@ def fit(
     from coterie.inputs.errors import FieldError, InputError
     from coterie.jobs.fitting import FitConfig, fit_files
 
+    from .printing import print_json, print_lines, reading_lines
+
     if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
         raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
     config = FitConfig.of(**batch.read())
@@ -102,22 +104,16 @@ def fit(
     if model is not None:
         written.model(fitted.model, model)
     there = {name: None if name in written.missing else path for name, path in (("model", model), ("plot", plot))}
-    _tell(fitted, there["model"], there["plot"], json, quiet)
+    if json:
+        print_json(_as_json(fitted, there["model"], there["plot"]) | {"rescued": written.rescued})
+    elif not quiet:
+        print_lines(_summary(fitted), reading_lines(fitted.reading), _written(fitted, there["model"], there["plot"]))
     written.require_all()
 
 
 def _draw(fitted: Fitted, plot: Path) -> None:
     with naming(plot):
         cast("RidgePath", fitted.path).plot(plot)
-
-
-def _tell(fitted: Fitted, model: Path | None, plot: Path | None, json: bool, quiet: bool) -> None:
-    from .printing import print_json, print_lines, reading_lines
-
-    if json:
-        print_json(_as_json(fitted, model, plot))
-    elif not quiet:
-        print_lines(_summary(fitted), reading_lines(fitted.reading), _written(fitted, model, plot))
 
 
 def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str, Any]:
@@ -175,4 +171,4 @@ def _written(fitted: Fitted, model: Path | None, plot: Path | None) -> Iterator[
     if plot is not None:
         yield f"Plot: {plot}"
     if model is not None:
-        yield f"Model: {model} ({fitted.tasks:,} tasks). Next: coterie predict FILE --model {model}"
+        yield f"Model: {model} ({fitted.tasks:,} tasks). Next: coterie predict FILE --model {typed(model)}"

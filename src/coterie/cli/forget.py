@@ -20,8 +20,8 @@ Output = Annotated[
 def forget(model: Model, task: Tasks, output: Output = None, json: Json = False, quiet: Quiet = False) -> None:
     """Forget tasks: their own weights, their names and their counts are gone from the model.
 
-    What others have learned through them stays. The model is replaced, whole or not at all, unless another place is
-    named. Nothing is changed if one of the tasks is not known.
+    What others have learned through them stays, and so does a name that is in the model's relation. The model is
+    replaced, whole or not at all, unless another place is named. Nothing is changed if one of the tasks is not known.
 
     For example:
       coterie forget clicks.coterie --task ann
@@ -35,12 +35,13 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
 
     place = output or model
     require_places([Place("output", place, MODEL, model)], [model])
+    forgot, named = run(model, task)
     with naming(place):
-        forgot = run(model, task, output)
+        forgot.save(place)
     names = list(dict.fromkeys(task))
     if json:
-        size = forgot.size[0]
-        told = {"command": "forget", "version": __version__, "forgotten": names, "tasks": size, "model": str(place)}
-        print_json(told)
+        told = {"command": "forget", "version": __version__, "forgotten": names, "named": named}
+        print_json(told | {"tasks": forgot.size[0], "model": str(place)})
     elif not quiet:
-        print_lines([f"Forgotten: {', '.join(names)}"], [saved_line(place, forgot)])
+        stays = [f"Named by the relation, and so still among the tasks: {', '.join(named)}"] if named else []
+        print_lines([f"Forgotten: {', '.join(names)}", *stays], [saved_line(place, forgot)])

@@ -62,7 +62,8 @@ SaveEvery = Annotated[
     typer.Option(
         metavar="N|5m",
         help="Save the model on the way as well, after every N records, or after so many seconds, minutes or hours "
-        "(`30s`, `5m`, `1h`); between two blocks, which are of up to 8,192 records.",
+        "(`30s`, `5m`, `1h`); between two blocks, which are of up to 8,192 records. A line says after how "
+        "many, also with `--quiet`.",
         rich_help_panel=GROUPS["outputs"],
     ),
 ]
@@ -88,8 +89,8 @@ def learn(
     predictions. Beside the learner asked for run one model per task and one model for all tasks: the summary says
     whether learning together helps, and for whom.
 
-    Ctrl-C or SIGTERM ends it as if there were no more records: the model is saved where --model was given, and a line
-    tells after how many records, and how to go on.
+    Ctrl-C, SIGTERM or SIGHUP ends it as if there were no more records, and so does a bad record: the model is saved
+    where --model was given, and a line tells after how many records, and how to go on.
 
     For example:
       coterie learn clicks.csv --task user --label click --model clicks.coterie

@@ -81,11 +81,17 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
     """Save, write and print what was asked for; `notes` end the summary.
 
     What cannot be written does not keep the rest from being written and printed; it is raised in the end. Of a run that
-    was stopped, a line says how to go on.
+    was stopped, a line says how to go on; also where a record that cannot be learned has ended it, which is raised.
     """
+    run.over = outcome.stopped is None and outcome.failed is None
     written = Written()
     if outputs.model is not None:
-        written.model(outcome.model, outputs.model)
+        with run.saving(outcome.reading.rows):
+            written.model(outcome.model, outputs.model)
+    if outcome.failed is not None:
+        tell(run.ended(outcome.reading.rows, "model" in written.missing))
+        written.complain_of_all()
+        raise outcome.failed
     if not (outputs.silent or outcome.one_label):
         from coterie.jobs.summary import summarize
 
@@ -95,7 +101,7 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
             written.file("report", lambda: _write_report(report, outcome, summary, title))
         there = outputs.without(written.missing)
         if outputs.json:
-            _print_json(command, outcome, summary, there)
+            _print_json(command, outcome, summary, there, written.rescued)
         elif not outputs.quiet:
             advice = [TABLE] if command == "learn" and summary.of_a_table else []
             _print_text(outcome, summary, there, (*advice, *notes))
@@ -113,10 +119,13 @@ class Written:
     ----------
     missing : list of str
         The outputs that could not be written, by the names of their options.
+    rescued : str or None
+        Where the model is instead, if it could not be saved where it should.
     """
 
     def __init__(self) -> None:
         self.missing: list[str] = []
+        self.rescued: str | None = None
         self._errors: list[Exception] = []
 
     def file(self, name: str, write: Callable[[], object]) -> None:
@@ -137,11 +146,17 @@ class Written:
         except OSError as error:
             self.missing.append("model")
             rescued = _rescue(model, path.name)
+            self.rescued = None if rescued is None else str(rescued)
             said = "" if rescued is None else f"; the model was saved as {rescued} instead"
             self._errors.append(OSError(error.errno, f"{error.strerror}{said}", str(path)))
         except Exception as error:
             self.missing.append("model")
             self._errors.append(error)
+
+    def complain_of_all(self) -> None:
+        """Tell the errors, where another one is to be raised."""
+        for error in self._errors:
+            complain(error)
 
     def require_all(self) -> None:
         """Raise the last error, after the others have been told."""
@@ -178,7 +193,7 @@ def _write_report(path: Path, outcome: Outcome, summary: Summary, title: str | N
     )
 
 
-def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outputs) -> None:
+def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outputs, rescued: str | None) -> None:
     from coterie import __version__
 
     from .printing import print_json
@@ -188,7 +203,7 @@ def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outpu
     parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
     told |= {"parameters": parameters, "reading": vars(outcome.reading), "seconds": outcome.seconds}
     told["stopped"] = None if outcome.stopped is None else Signals(outcome.stopped).name
-    print_json(told | written)
+    print_json(told | written | {"rescued": rescued})
 
 
 _WRITTEN = ("model", "report")

@@ -10,9 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from coterie.wording import MADE
+
 from .failures import UsageError, option
 
 _HEAD = 512
+_MARKED = 1 << 12
 _STANDARD_OUTPUT = 1
 
 
@@ -179,6 +182,19 @@ def beginning(*starts: bytes) -> Callable[[Path], bool]:
     return holds
 
 
+def made_here(*starts: bytes) -> Callable[[Path], bool]:
+    """Return a function that tells whether a file begins so and has the mark of what coterie draws, near either end."""
+    begins = beginning(*starts)
+
+    def holds(path: Path) -> bool:
+        with path.open("rb") as file:
+            first = file.read(_MARKED)
+            file.seek(max(path.stat().st_size - _MARKED, 0))
+            return begins(path) and MADE.encode() in first + file.read(_MARKED)
+
+    return holds
+
+
 def _is_model(path: Path) -> bool:
     from coterie.persistence import begins_as_model
 
@@ -186,8 +202,12 @@ def _is_model(path: Path) -> bool:
 
 
 MODEL = Kind("model", _is_model)
-PAGE = Kind("report", beginning(b"<!doctype html", b"<html"))
-PREDICTIONS = Kind("file of predictions", beginning(b"place,", b'{"place":'))
+PAGE = Kind("report made by coterie", made_here(b"<!doctype html"))
+#: Not lists of records to label, which begin with places as well, but with other ones.
+PREDICTIONS = Kind(
+    "file of predictions",
+    beginning(b"place,task,prediction", b"place,prediction", *(b'{"place": %d' % digit for digit in range(10))),
+)
 #: One that is there may have been filled in, by hand: it is never replaced.
 QUESTIONS = Kind("new list of records to label", lambda path: False)
 
@@ -196,4 +216,5 @@ _PICTURES = {".png": (b"\x89png",), ".pdf": (b"%pdf",), ".svg": (b"<?xml", b"<sv
 
 def picture(path: Path) -> Kind:
     """The kind of a picture, by the ending of its name; of endings that are refused elsewhere nothing is known."""
-    return Kind("picture", beginning(*_PICTURES.get(path.suffix, (b"",))))
+    starts = _PICTURES.get(path.suffix)
+    return Kind("picture made by coterie", (lambda path: True) if starts is None else made_here(*starts))

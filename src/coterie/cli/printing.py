@@ -13,6 +13,8 @@ import numpy as np
 from coterie.evaluation.metrics import measured, written
 from coterie.wording import COMMANDING, NONE, counted, percent, visible
 
+from .failures import typed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
@@ -94,7 +96,7 @@ def reading_lines(reading: Reading) -> Iterator[str]:
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling) -> str:
     """Return the line that names the saved model and the next command."""
     held = f"{_bytes(path.stat().st_size)}, {counted(*model.size)}"
-    return f"Model: {path} ({held}). Next: coterie predict FILE --model {path}"
+    return f"Model: {path} ({held}). Next: coterie predict FILE --model {typed(path)}"
 
 
 def paragraph(text: str) -> list[str]:

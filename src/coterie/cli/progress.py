@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from .failures import Remarks, remark
 
 if TYPE_CHECKING:
     from coterie.evaluation.progressive import Trace
@@ -75,7 +77,7 @@ def _line(*cells: str) -> str:
 def _bar(reader: Reader) -> Iterator[tuple[Write, Callable[[], None]]]:
     """Provide functions that write a line and move the bar, which needs a terminal and a known size of files."""
     if not (sys.stderr.isatty() and reader.bytes_total):
-        yield lambda line: print(line, file=sys.stderr, flush=True), lambda: None
+        yield remark, lambda: None
         return
     bar: Any = _rich_bar()
     with bar:
@@ -87,11 +89,17 @@ def _bar(reader: Reader) -> Iterator[tuple[Write, Callable[[], None]]]:
 
 
 def _rich_bar() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TimeRemainingColumn
 
-    columns = (BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    return _progress(BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn())
+
+
+def _progress(*columns: Any) -> Any:
+    """Return a bar on a standard error that may go away; one that is drawn in a thread could tell nobody."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(*columns, console=Console(file=cast("IO[str]", Remarks(sys.stderr))), transient=True)
 
 
 @contextmanager
@@ -99,13 +107,11 @@ def stepping(name: str, quiet: bool) -> Iterator[Callable[[float], None]]:
     """Provide what to call with the share of something long that is done: a bar on a terminal, else its name."""
     if quiet or not sys.stderr.isatty():
         if not quiet:
-            print(f"{name} ...", file=sys.stderr, flush=True)
+            remark(f"{name} ...")
         yield lambda share: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with _progress(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task(name, total=1.0)
         yield lambda share: bar.advance(task, share)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.settings import Setting, Value
 
-from .failures import UsageError, option
+from .failures import UsageError, option, typed
 from .places import QUESTIONS, Place, naming
 from .spreading import OptionSet, parameter, parameters_of
 
@@ -111,11 +111,11 @@ def query(files: list[str], columns: Columns, asking: Asking, model: OnlineEstim
     written = Written()
     if outputs.model is not None:
         written.model(selective, outputs.model)
-    _tell(wanted, label, out, outputs.without(written.missing))
+    _tell(wanted, label, out, outputs.without(written.missing), written.rescued)
     written.require_all()
 
 
-def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs) -> None:
+def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs, rescued: str | None) -> None:
     from coterie import __version__
 
     from .printing import paragraph, print_json, print_lines
@@ -123,10 +123,10 @@ def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs) -> None:
     if outputs.json:
         saved = None if outputs.model is None else str(outputs.model)
         told = {"command": "learn", "version": __version__, "examples": wanted.examples, "labels": wanted.labels}
-        print_json(told | {"query": str(out), "model": saved})
+        print_json(told | {"query": str(out), "model": saved, "rescued": rescued})
     elif not outputs.quiet:
-        goes_on = outputs.model or "MODEL"
+        goes_on = typed(outputs.model or "MODEL")
         said = (
             f"Of {wanted.examples:,} records, {wanted.labels:,} are worth a label: {out}. Fill in its column {label!r}"
         )
-        print_lines(paragraph(f"{said}, then: coterie learn {out} --from {goes_on} --model {goes_on}"))
+        print_lines(paragraph(f"{said}, then: coterie learn {typed(out)} --from {goes_on} --model {goes_on}"))

@@ -9,7 +9,7 @@ import typer
 
 from .failures import tell
 from .options import Json, Quiet
-from .places import Kind, Place, beginning, naming, require_places
+from .places import Kind, Place, beginning, made_here, naming, require_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +154,8 @@ def _prepare(out: Path, names: list[str], quiet: bool) -> None:
 
     with naming(out):
         out.mkdir(exist_ok=True)
-    kinds = {ending: Kind("result of reproduce", beginning(start)) for ending, start in BEGINNINGS.items()}
+    holds = {ending: (made_here if ending == ".png" else beginning)(start) for ending, start in BEGINNINGS.items()}
+    kinds = {ending: Kind("result of reproduce", each) for ending, each in holds.items()}
     places = [out / f"{name}{ending}" for name in names for ending in kinds]
     places += [path for name in names for path in out.glob(f"{name}-*.png")]
     require_places([Place("out", path, kinds[path.suffix]) for path in places], [])

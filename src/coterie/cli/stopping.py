@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .failures import UsageError, option, tell
+from .failures import UsageError, option, tell, typed
 from .places import naming
 
 if TYPE_CHECKING:
     from coterie.jobs.stopping import Checkpoints, Stop
 
 _NOTE = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
+_OVER = b"\ncoterie: all records are learned, and what was asked for is being written (once more: stopping at once)\n"
 
 
 class Run:
@@ -40,6 +41,8 @@ class Run:
         Ends the pass over the records at a signal, within `stopping`.
     checkpoints : Checkpoints or None
         Saves the model on the way.
+    over : bool
+        True once all records have been learned.
     """
 
     def __init__(self, files: list[str], model: Path | None, again: Mapping[str, Any], skip: int = 0) -> None:
@@ -47,8 +50,10 @@ class Run:
         self.again = dict(again)
         self.stop: Stop | None = None
         self.checkpoints: Checkpoints | None = None
+        self.over = False
         self._model = model
         self._saved: int | None = None
+        self._whole = self._ended = False
 
     def save_every(self, often: str | None) -> None:
         """Save the model on the way as often as an option says, if it does."""
@@ -62,38 +67,60 @@ class Run:
         self.checkpoints = Checkpoints(SaveEvery.of(often), self._save)
 
     def _save(self, model: Any, records: int) -> None:
-        """Save a checkpoint; a disk that is full now may not be at the next one."""
+        """Save a checkpoint; a disk that is full now may not be at the next one.
+
+        It is told also where nothing else is: without the number of records nobody could go on after a crash.
+        """
         path, learned = Path(str(self._model)), self.skip + records
         try:
-            with naming(path):
+            with naming(path), self.saving(records):
                 model.save(path)
         except OSError as error:
             tell(f"warning: {path}: {error.strerror}: not saved after {learned:,} records, learning goes on")
             return
-        self._saved = learned
-        if not self.quiet:
-            tell(f"saved {path} after {learned:,} records")
+        tell(f"saved {path} after {learned:,} records")
+
+    @contextmanager
+    def saving(self, records: int) -> Iterator[None]:
+        """Notice whether the model of so many records gets its place, even if the time after that is cut short."""
+        before = _identity(self._model)
+        try:
+            yield
+        finally:
+            if _identity(self._model) != before:
+                self._saved, self._whole = self.skip + records, self.over
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
         """Heed signals; a pass that could not be ended in order tells what is left of it."""
         from coterie.jobs.stopping import Stop, Stopped
 
-        with Stop(_note) as self.stop:
+        with Stop(self._note) as self.stop:
             try:
                 yield
             except Stopped as stopped:
                 tell(self._broken_off(self.stop.begun))
                 raise typer.Exit(128 + stopped.number) from None
+            except Exception:
+                if self._saved is not None and not (self._whole or self._ended):
+                    tell(f"{self._model} is as it was saved{self._after(self._saved)}")
+                raise
+
+    def _note(self) -> None:
+        """Tell at a signal, in the middle of anything, that it was heard."""
+        with suppress(OSError):
+            os.write(2, _OVER if self.over else _NOTE)
 
     def _broken_off(self, begun: bool) -> str:
-        if self._saved is not None:
-            return f"stopped at once; {self._model} is as it was saved{self._after(self._saved)}"
-        return f"stopped {'at once' if begun else 'before a record was learned'}: nothing was saved"
+        if self._saved is None:
+            return f"stopped {'at once' if begun else 'before a record was learned'}: nothing was saved"
+        if self._whole:
+            return f"stopped at once; {self._model} is saved, and has learned all {self._saved - self.skip:,} records"
+        return f"stopped at once; {self._model} is as it was saved{self._after(self._saved)}"
 
     def ended(self, records: int, missing: bool) -> str:
         """Return what to say of a pass that ended after so many records, its model being saved or ``missing``."""
-        learned = self.skip + records
+        learned, self._ended = self.skip + records, True
         if self._model is None:
             return f"stopped after {learned:,} records: nothing was saved, as no --model was given"
         if missing:
@@ -105,17 +132,20 @@ class Run:
 
     def _command(self, records: int) -> str:
         """Return the command that learns what has not been learned."""
-        model = str(self._model)
-        words = ["coterie", "learn", *self.files, "--from", model, "--model", model, "--skip", str(records)]
+        model = typed(self._model)
+        words = ["coterie", "learn", *map(typed, self.files), "--from", model, "--model", model, "--skip", str(records)]
         for name, value in self.again.items():
             if value is True:
                 words.append(option(name))
             elif value:
-                words += [option(name), str(value)]
-        return shlex.join(words)
+                words += [option(name), shlex.quote(str(value))]
+        return " ".join(words)
 
 
-def _note() -> None:
-    """Tell at a signal, in the middle of anything, that it was heard."""
+def _identity(path: Path | None) -> tuple[int, int] | None:
+    """What the system knows a file by: a model that is replaced is another one."""
     with suppress(OSError):
-        os.write(2, _NOTE)
+        if path is not None:
+            found = path.stat()
+            return found.st_dev, found.st_ino
+    return None

@@ -69,7 +69,7 @@ class Heterogeneous:
         ValueError
             If there is not one kernel a task.
         """
-        return Coupling(self.b, self._kernels_of(tasks), len(tasks))
+        return Coupling(float(self.b), self._kernels_of(tasks), len(tasks))
 
     def _kernels_of(self, tasks: Sequence[Hashable]) -> tuple[Kernel, ...] | None:
         kernels = self.kernels

@@ -220,8 +220,23 @@ def label_values(array: pa.Array) -> NDArray[Any]:
     return objects
 
 
+def refused_as_label(kind: pa.DataType, what: str) -> str | None:
+    """The reason why a column of this type names no labels or tasks; None where it may.
+
+    Examples
+    --------
+    >>> refused_as_label(pa.list_(pa.int64()), "task")
+    'it holds list<item: int64>, and no task is one: expected text, numbers, truth values or dates'
+    >>> refused_as_label(pa.dictionary(pa.int8(), pa.string()), "task")
+    """
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(inner):
+        return f"it holds {kind}, and no {what} is one: expected text, numbers, truth values or dates"
+    return None
+
+
 def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row whose label or task is missing: null, blank or NaN."""
+    """Yield a fault for each row whose label or task is missing (null, blank or NaN), or a time of nanoseconds."""
     missing = ~present(array)
     if is_string(array.type):
         blank = pc.equal(pc.utf8_trim_whitespace(array), "")
@@ -230,6 +245,10 @@ def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
         missing |= np.isnan(array.to_numpy(zero_copy_only=False))
     for row in np.flatnonzero(missing):
         yield Fault(int(row), name, f"the {what} is missing")
+    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+        fine = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) % 1000 != 0
+        for row in np.flatnonzero(fine):
+            yield Fault(int(row), name, f"the {what} is a time finer than microseconds, which labels cannot be")
 
 
 def number_faults(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[Fault]:

@@ -235,6 +235,7 @@ class Input:
         form = tabular.Form(self.width, self.names)
         rows, width, y = tabular.validated(self.options.owner, form, X, y, first, labels, self.options.dtype)
         if first:
+            spec.check_labels(() if form.names is None else form.names.tolist(), "feature")
             self.width, self.names = form.width, form.names
         return rows, width, y
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from coterie.numeric.core.records import Csr
-from coterie.numeric.trees import below
+from coterie.numeric.trees import apart
 from coterie.numeric.views.forms import emptied, side_by_side
 from coterie.views import ViewRecords, Views
 
@@ -128,9 +128,9 @@ class ViewEncoder:
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ViewEncoder:
         """Build the encoder that `to_state` described, with what it had learned."""
-        state = msgspec.convert(spec, _State)
+        state, own_arrays = msgspec.convert(spec, _State), apart(dict(arrays))
         parts = [
-            ViewColumns(name, own, Encoder.from_state(held, below(dict(arrays), f"{k}.")), called)
+            ViewColumns(name, own, Encoder.from_state(held, own_arrays.get(str(k), {})), called)
             for k, (name, own, called, held) in enumerate(state.views)
         ]
         for each in parts:

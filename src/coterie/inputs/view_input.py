@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie import spec
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
 from coterie.numeric.views.forms import emptied, side_by_side
@@ -274,6 +275,7 @@ def read_views(
     """
     found = names_of(X, given)
     if views is None:
+        spec.check_labels(found, "view")
         views = Views(found, [0] * len(found))
         if tabular.is_records(X):
             words = [Vocabulary()] * len(found) if one_space else [Vocabulary() for _ in found]

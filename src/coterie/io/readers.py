@@ -17,7 +17,7 @@ from .schema import QUERY, ReadOptions, decide, decide_namespaces, require_row_o
 from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
     import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 ROWS = ("svmlight", "vw")
+TEXTS = ("csv", "tsv", "jsonl", *ROWS)
 FORMATS = TABLES + ROWS
 _LISTED = ", ".join(map(repr, FORMATS))
 _SUFFIXES = {
@@ -140,6 +141,7 @@ class Reader:
         self._given = encoder.copy() if encoder is not None else None
         self._update, self._skip = update, skip
         self._stdin_read = False
+        self._asked: Callable[[], bool] = lambda: False
         self.bytes_total = total_size(paths)
         self._restart()
 
@@ -180,11 +182,25 @@ class Reader:
         """Bytes of the files read so far, before decompression."""
         return self._bytes_before + (self._source.position if self._source is not None else 0)
 
+    @property
+    def holding(self) -> bool:
+        """True while there may be records that were taken from a pipe and have not been delivered."""
+        return self._source is not None and self._source.holding
+
+    def end_when(self, asked: Callable[[], bool]) -> None:
+        """End once a function returns True: what was taken from a pipe is delivered, and no more is waited for.
+
+        It is asked before a file is opened, and all the time while a pipe of text is empty.
+        """
+        self._asked = asked
+
     def __iter__(self) -> Iterator[Block]:
         self._restart()
         for path, kind in zip(self._paths, self._formats, strict=True):
+            if self._asked():
+                return
             self._require_unread(path)
-            with reading(STDIN_NAME if path == STDIN else path), Source(path) as source:
+            with reading(STDIN_NAME if path == STDIN else path), self._opened(path, kind) as source:
                 self._source = source
                 if source.stream.empty:
                     raise InputError(f"is empty: expected {_EXPECTED[kind]}", source.name)
@@ -195,6 +211,11 @@ class Reader:
                 self._bytes_before, self._source = self.bytes_read, None
         if not self.rows and not self.skipped and not self.passed:
             raise InputError("there is no record in it", self.paths[-1])
+
+    def _opened(self, path: str, kind: str) -> Source:
+        """Open a file; its first piece decides types where no encoder does, and always those of JSON."""
+        decided = self.encoder is not None or (kind in ROWS and not self._options.views)
+        return Source(path, kind in TEXTS, not decided or kind == "jsonl", self._asked)
 
     def _require_unread(self, path: str) -> None:
         if path == STDIN and self._stdin_read:
@@ -238,9 +259,13 @@ class Reader:
         """Leave out the rows that cannot be used, and encode the others."""
         import pyarrow as pa
 
-        from coterie.inputs.columns import label_faults, label_values, plain
+        from coterie.inputs.columns import label_faults, label_values, plain, refused_as_label
 
         roles = {role: name for name, role in wanted.items() if role in ("label", "task")}
+        for role, name in roles.items():
+            reason = refused_as_label(batch.columns.schema.field(name).type, role)
+            if reason is not None:
+                raise InputError(reason, path, column=name)
         missing = {
             role: list(label_faults(name, role, plain(batch.columns.column(name)))) for role, name in roles.items()
         }

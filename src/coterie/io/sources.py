@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import glob
 import io
+import os
+import select
+import stat
 import sys
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,6 +26,12 @@ STDIN_NAME = "<stdin>"
 _CODECS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "lz4": b"\x04\x22\x4d\x18", "bz2": b"BZh"}
 _SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4", ".bz2": "bz2"}
 _LONGEST_MAGIC = 8
+
+#: What comes out of a pipe within so many seconds of the first byte is one piece.
+GATHERED_SECONDS = 1.0
+#: So often it is asked whether to wait for more.
+_ASKED_SECONDS = 0.1
+_BUFFERED = 1 << 17
 
 
 class _Counted(io.RawIOBase):
@@ -58,6 +68,53 @@ class _Counted(io.RawIOBase):
         return data
 
 
+class _Pipe:
+    """What is there of a stream that cannot be read again: taken as it comes, and all that was taken is given out.
+
+    Parameters
+    ----------
+    raw : _Counted
+        Of which no more than the first bytes have been looked at.
+    file : file object
+        The same, with a descriptor.
+    asked : callable
+        Returns whether to end rather than wait for more.
+    """
+
+    def __init__(self, raw: _Counted, file: Any, asked: Callable[[], bool]) -> None:
+        self._raw, self._file, self._asked = raw, file, asked
+        self._poll = select.poll()
+        self._poll.register(file.fileno(), select.POLLIN)
+        self.taken = self.broken_off = False
+
+    def read(self, size: int, whole: bool) -> bytes:
+        """Read up to `size` bytes: all of them if ``whole``, else those that come within a second of the first."""
+        parts: list[bytes] = []
+        until = None
+        if not self.taken:  # the buffer of the file may hold some already, which no poll would tell; later it does not
+            parts.append(self._raw.read(_LONGEST_MAGIC))
+            if len(parts[0]) < _LONGEST_MAGIC or not self._take(parts, _BUFFERED):
+                return parts[0]
+            self.taken = True
+            until = time.monotonic() + GATHERED_SECONDS
+        while (left := size - sum(map(len, parts))) > 0 and not self._asked():
+            if until is not None and not whole and time.monotonic() >= until:
+                break
+            if self._poll.poll(1000 * _ASKED_SECONDS):
+                if not self._take(parts, left):
+                    break
+                until = until or time.monotonic() + GATHERED_SECONDS
+        self.broken_off = not parts and self._asked()
+        return b"".join(parts)
+
+    def _take(self, parts: list[bytes], size: int) -> bool:
+        """Add what is there, False at the end."""
+        part: bytes = self._file.read1(size)
+        self._raw.position += len(part)
+        parts.extend([part] if part else [])
+        return bool(part)
+
+
 class Source:
     """One opened file, or standard input; a context manager.
 
@@ -65,6 +122,12 @@ class Source:
     ----------
     path : str
         A file's path, or ``"-"`` for standard input.
+    text : bool
+        True if it holds records line by line, so that those of a pipe can be had as they come.
+    whole : bool
+        True if the first piece of it decides how all is read: it is the same then, however fast a pipe is filled.
+    asked : callable, optional
+        Returns whether to end rather than wait for more of a pipe.
 
     Attributes
     ----------
@@ -76,7 +139,9 @@ class Source:
         The path, if the file is not compressed and can be read in any order.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(
+        self, path: str, text: bool = False, whole: bool = True, asked: Callable[[], bool] = lambda: False
+    ) -> None:
         self.name = STDIN_NAME if path == STDIN else path
         with ExitStack() as opened:
             file = sys.stdin.buffer if path == STDIN else opened.enter_context(Path(path).open("rb"))
@@ -87,6 +152,9 @@ class Source:
                 raise InputError(f"is not {promised} data, though its name says so", self.name)
             self.stream = self._raw if codec is None else _Counted(_decompressed(self._raw, codec))
             self.local = path if codec is None and path != STDIN and Path(path).is_file() else None
+            piped = text and codec is None and _is_pipe(file)
+            self._pipe = _Pipe(self._raw, file, asked) if piped else None
+            self._whole = whole
             self._held = opened.pop_all()
 
     @property
@@ -105,13 +173,33 @@ class Source:
 
     def read(self, size: int) -> bytes:
         """Read up to `size` bytes of the data; empty only at the end."""
-        return self.stream.read(size)
+        if self._pipe is None:
+            return self.stream.read(size)
+        whole, self._whole = self._whole, False
+        return self._pipe.read(size, whole)
+
+    @property
+    def holding(self) -> bool:
+        """True if bytes were taken from where they cannot be had again."""
+        return self._pipe is not None and self._pipe.taken
+
+    @property
+    def broken_off(self) -> bool:
+        """True if the end of the data is not that of a pipe: the last record may not be whole."""
+        return self._pipe is not None and self._pipe.broken_off
 
     def __enter__(self) -> Source:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._held.close()
+
+
+def _is_pipe(file: IO[bytes]) -> bool:
+    """True for a pipe, a terminal or a socket: what is read of it is gone, and more may come."""
+    with suppress(OSError, AttributeError):
+        return hasattr(file, "read1") and hasattr(select, "poll") and not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    return False
 
 
 def _decompressed(raw: _Counted, codec: str) -> Any:

@@ -4,34 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from coterie import persistence
 from coterie.evaluation.stream_model import goes_on
 from coterie.inputs.errors import InputError
+from coterie.wording import visible
 
 
-def forget(path: str | PathLike[str], tasks: Sequence[str], output: str | PathLike[str] | None = None) -> Any:
-    """Forget tasks that a saved model has learned, and save it, whole or not at all.
+class Forgot(NamedTuple):
+    """A model that has forgotten tasks, to be saved.
+
+    Attributes
+    ----------
+    model : online estimator
+    named : list of str
+        The names of those tasks that its relation names: they stay in its ``tasks_``, with cleared weights.
+    """
+
+    model: Any
+    named: list[str]
+
+
+def forget(path: str | PathLike[str], tasks: Sequence[str]) -> Forgot:
+    """Load a model and let it forget tasks.
 
     Parameters
     ----------
     path : path
         The model.
     tasks : sequence of str
-        The names of the tasks, as they are printed.
-    output : path, optional
-        Where to save the model; without, in its place.
+        The names of the tasks, as they are or as they are printed.
 
     Returns
     -------
-    model
-        As it was saved.
+    Forgot
 
     Raises
     ------
     InputError
-        For a model that was fitted to all its records at once, or a task that it does not know.
+        For a model that was fitted to all its records at once, a task that it does not know, or a name that several of
+        its tasks have in print, such as 1 and "1".
     ValueError
         For a model that cannot forget tasks.
     """
@@ -39,13 +52,29 @@ def forget(path: str | PathLike[str], tasks: Sequence[str], output: str | PathLi
     if not goes_on(model):
         kind = type(model).__name__
         raise InputError(f"holds a batch model ({kind}), which is fitted anew without the records of a task", str(path))
-    named = {str(task): task for task in getattr(model, "tasks_", ())}
-    model.forget_tasks([_known(named, task, str(path)) for task in tasks])
-    model.save(path if output is None else output)
-    return model
+    known = _by_name(getattr(model, "tasks_", ()))
+    found = {name: _only(known, name, str(path)) for name in tasks}
+    model.forget_tasks(list(found.values()))
+    left = set(getattr(model, "tasks_", ()))
+    return Forgot(model, [name for name, task in found.items() if task in left])
 
 
-def _known(named: dict[str, Hashable], task: str, path: str) -> Hashable:
-    if named and task not in named:
-        raise InputError(f"task {task!r} was never seen: the model knows {len(named)} tasks", path)
-    return named.get(task, task)
+def _by_name(tasks: Sequence[Hashable]) -> dict[str, list[Hashable]]:
+    """The tasks of each name; where a name is printed otherwise than it is, of that, too, if it is nobody's own."""
+    own: dict[str, list[Hashable]] = {}
+    printed: dict[str, list[Hashable]] = {}
+    for task in tasks:
+        own.setdefault(str(task), []).append(task)
+        printed.setdefault(visible(str(task)), []).append(task)
+    return printed | own
+
+
+def _only(known: dict[str, list[Hashable]], name: str, path: str) -> Hashable:
+    found = known.get(name, [])
+    if known and not found:
+        number = len({task for tasks in known.values() for task in tasks})
+        raise InputError(f"task {name!r} was never seen: the model knows {number} tasks", path)
+    if len(found) > 1:
+        which = " and ".join(map(repr, found))
+        raise InputError(f"{name!r} is how {which} are printed: only forget_task can tell them apart", path)
+    return found[0] if found else name

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie import spec
 from coterie.evaluation.comparison import Comparison, compare
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.stream_model import stream_model_of
@@ -63,6 +64,8 @@ class Outcome:
         Wall time of all.
     stopped : int or None
         The number of the signal that ended the pass before the records did; all else is of the records until then.
+    failed : Exception or None
+        The error that ended it so: of a record that cannot be read or learned, after others that could.
     one_label : bool
         True if it was ended while all records had the same label, so that errors tell nothing.
     """
@@ -72,6 +75,7 @@ class Outcome:
     reading: Reading
     seconds: float
     stopped: int | None = None
+    failed: Exception | None = None
     one_label: bool = False
 
     @property
@@ -85,13 +89,17 @@ class Outcome:
         return self.comparison.traces[self.learner]
 
     def relation(self, learner: str, most: int) -> Sharing | None:
-        """The sharing of the tasks with most examples, at most so many of them; None for views, which have no tasks."""
-        trace = self.comparison.traces[learner]
+        """The sharing of the tasks with most examples, at most so many of them; None for views, which have no tasks.
+
+        Tasks that were forgotten on the way, because another one came, have no share any more.
+        """
+        trace, model = self.comparison.traces[learner], self.comparison.models[learner]
         if trace.weights is not None:
             return None
         counts = np.bincount(trace.task, minlength=len(trace.tasks))
-        chosen = np.sort(np.argsort(-counts, kind="stable")[:most])
-        return sharing(self.comparison.models[learner], [trace.tasks[i] for i in chosen])
+        known = set(stream_model_of(model).known_tasks)
+        held = [i for i in np.argsort(-counts, kind="stable") if trace.tasks[i] in known]
+        return sharing(model, [trace.tasks[i] for i in sorted(held[:most])])
 
 
 def learn(
@@ -122,7 +130,8 @@ def learn(
     on_round : callable, optional
         Called with the traces of each block, to show progress.
     stop : Stop, optional
-        Ends the pass between two blocks as if there were no more records.
+        Ends the pass between two blocks as if there were no more records. So does then a record that cannot be read or
+        learned, in any block but the first: what was learned before it is not lost.
     checkpoints : Checkpoints, optional
         Saves the first learner on the way, between two blocks. Records whose labels have not come are not counted: they
         are learned when the model that was saved reads them again.
@@ -187,7 +196,8 @@ def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_
         stream_model_of(model).encoder = stream.encoder
     best = min(models, key=lambda name: comparison.traces[name].error)
     reading = replace(Reading.of(stream.reader), rows=stream.rows)
-    return Outcome(comparison, best, reading, time.perf_counter() - started, stream.stopped, stream.one_label)
+    seconds = time.perf_counter() - started
+    return Outcome(comparison, best, reading, seconds, stream.stopped, stream.failed, stream.one_label)
 
 
 def _compared(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
@@ -216,11 +226,15 @@ class _Stream:
         Records given out so far. All of them have been learned when the next block is asked for.
     stopped : int or None
         The number of the signal that ended it, if one did.
+    failed : Exception or None
+        The error of reading or of a record that ended it, if one did and it may be stopped.
     """
 
     def __init__(self, reader: Reader, stop: Stop | None = None) -> None:
         self.reader = reader
         self._stop, self._may_stop = stop or Stop(), stop is not None
+        reader.end_when(lambda: self._stop.asked is not None)
+        self._stop.holding = lambda: reader.holding
         self._blocks: Any = iter(reader)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
@@ -232,6 +246,7 @@ class _Stream:
         self._encoder: Any = None
         self.rows = 0
         self.stopped: int | None = None
+        self.failed: Exception | None = None
         self.seconds = 0.0
 
     def close(self) -> None:
@@ -240,8 +255,12 @@ class _Stream:
 
     @property
     def encoder(self) -> Any:
-        """The encoder as it was after the last block: one that was being read when a signal came leaves no trace."""
-        return self.reader.encoder if self.stopped is None else self._encoder
+        """The encoder as it was after the last block: one that was being read when the pass ended leaves no trace."""
+        return self._encoder if self._cut_short else self.reader.encoder
+
+    @property
+    def _cut_short(self) -> bool:
+        return self.stopped is not None or self.failed is not None
 
     def save_by(self, checkpoints: Checkpoints | None, model: Any, delay: int) -> None:
         """Save a model between blocks, as often as the checkpoints say."""
@@ -256,7 +275,14 @@ class _Stream:
 
     @cached_property
     def _first(self) -> Block:
-        block: Block | None = next(self._blocks, None)
+        try:
+            block: Block | None = next(self._blocks, None)
+        except InputError:
+            if self._stop.asked is None:
+                raise
+            block = None
+        if block is None and self._stop.asked is not None:  # of a pipe no record is whole yet
+            raise Stopped(self._stop.asked)
         if block is None:
             raise InputError(self._why_none(), self.reader.path if not self.reader.skipped else None)
         return block
@@ -286,7 +312,7 @@ class _Stream:
     def __iter__(self) -> Iterator[Block]:
         before = time.process_time()
         blocks = chain([self._first], self._blocks)
-        while (block := self._stop.unless_asked(lambda: self._next(blocks))) is not None:
+        while (block := self._stop.unless_asked(lambda: self._next_sound(blocks))) is not None:
             self.seconds += time.process_time() - before
             self.rows += len(block)
             yield block
@@ -297,6 +323,15 @@ class _Stream:
         self.stopped = self._stop.asked
         if self.stopped is not None and not self.rows:
             raise Stopped(self.stopped)
+
+    def _next_sound(self, blocks: Iterator[Block]) -> Block | None:
+        try:
+            return self._next(blocks)
+        except Exception as error:
+            if not (self._may_stop and self.rows):
+                raise
+            self.failed = error
+            return None
 
     def _next(self, blocks: Iterator[Block]) -> Block | None:
         self._now = block = next(blocks, None)
@@ -312,14 +347,14 @@ class _Stream:
 
     def require_two_labels(self) -> None:
         """Refuse a stream that is over and had one label only, unless labels are numbers."""
-        if self.stopped is None and self.one_label:
+        if not self._cut_short and self.one_label:
             only = next(iter(self._labels))
             message = f"all {self.reader.rows:,} records have the label {only!r}; expected two labels"
             raise InputError(message, self.reader.path, column=_role(self.reader, "label"))
 
     def require_labels_in_time(self, delay: int) -> None:
         """Refuse a stream that is over before the first label came: nothing was predicted from what was learned."""
-        if self.stopped is None and self.reader.rows <= delay:
+        if not self._cut_short and self.reader.rows <= delay:
             message = f"labels come {delay:,} records late, and there are {self.reader.rows:,}: none comes in time"
             raise InputError(message, self.reader.path)
 
@@ -344,7 +379,16 @@ class _Stream:
                 what = NO_MORE if hasattr(block.X, "present") else MORE
                 message = f"{label!r} is a third label, after {known}"
                 raise self._error(message, "label", block, codes == code, what)
+            if label not in self._labels:
+                self._require_kept(label, block, codes == code)
             self._labels[label] = None
+
+    def _require_kept(self, label: Hashable, block: Block, rows: NDArray[np.bool_]) -> None:
+        """Refuse a label that the model's file could not give back, before anything is learned of it."""
+        try:
+            spec.check_labels([label], "label")
+        except ValueError as error:
+            raise self._error(str(error), "label", block, rows) from None
 
     def _check_numbers(self, block: Block) -> None:
         try:

@@ -15,8 +15,11 @@ from coterie.inputs.errors import FieldError
 
 T = TypeVar("T")
 
-#: The signals that ask a process to stop: Ctrl-C, and what `kill`, `timeout` and machines that shut down send.
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: The signals that ask a process to stop: Ctrl-C, what `kill`, `timeout` and machines that shut down send, and, where
+#: the system has it, what comes when a terminal or a connection is closed.
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+_HANGUP = getattr(signal, "SIGHUP", None)
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -33,8 +36,10 @@ class Stop:
     """Whether the process was asked to stop, heeded between blocks of records.
 
     In a ``with`` block it takes the signals of `SIGNALS`, unless the process ignores them. Until learning begins, and
-    while a block is read, a signal raises `Stopped`. While a block is learned, and after the last one, a first signal
-    is only remembered, so that models are never left half-changed; a second one raises `Stopped` wherever it comes.
+    while a block is read, a signal raises `Stopped`, unless that would lose records (``holding``). While a block is
+    learned, and after the last one, a first signal is only remembered, so that models are never left half-changed; a
+    second one raises `Stopped` wherever it comes. A closed terminal is no second one: the kernel and the shell tell of
+    it, each for itself.
 
     Parameters
     ----------
@@ -47,6 +52,9 @@ class Stop:
         The number of the signal.
     begun : bool
         True once the first block was asked for.
+    holding : callable
+        Returns whether records are at hand that cannot be read again, as those taken from a pipe: they are read to
+        their end, and a first signal is remembered then, too.
 
     Examples
     --------
@@ -62,6 +70,7 @@ class Stop:
         self.asked: int | None = None
         self._on_signal = on_signal
         self._learning = self.begun = False
+        self.holding: Callable[[], bool] = lambda: False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stop:
@@ -77,19 +86,25 @@ class Stop:
 
     def _heed(self, number: int, frame: FrameType | None) -> None:
         again = self.asked is not None
+        if again and number == _HANGUP:
+            return
         self.asked = number
-        if self.begun and not again and self._on_signal is not None:
+        holding = self.holding()
+        if (self.begun or holding) and not again and self._on_signal is not None:
             self._on_signal()
-        if again or not self._learning:
+        if again or not (self._learning or holding):
             raise Stopped(number)
 
     def unless_asked(self, take: Callable[[], T | None]) -> T | None:
-        """What ``take`` gives, which a signal breaks off; None if one came before that, or meanwhile."""
+        """What ``take`` gives, which a signal breaks off; None if one came before that, or meanwhile.
+
+        While there is something ``holding``, signals break off nothing, and ``take`` is to give None in the end.
+        """
         taken = None
         self.begun = True
         try:
             self._learning = False  # before the question, so that no signal falls between the two
-            if self.asked is None:
+            if self.asked is None or self.holding():
                 taken = take()
             self._learning = True
         except Stopped:

@@ -199,6 +199,15 @@ def numbered(name: str, parts: Sequence[Arrays]) -> Arrays:
     return {f"{name}.{n}.{own}": array for n, held in enumerate(parts) for own, array in held.items()}
 
 
+def apart(arrays: Arrays) -> dict[str, Arrays]:
+    """The arrays by the first part of their names, each without it: O(arrays), however many models they are of."""
+    found: dict[str, Arrays] = {}
+    for name, array in arrays.items():
+        first, _, own = name.partition(".")
+        found.setdefault(first, {})[own] = array
+    return found
+
+
 def below(arrays: Arrays, prefix: str) -> Arrays:
     """Return the arrays whose names begin with the prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -452,8 +452,13 @@ class OnlineEstimator(Parameters):
     # -- beside other models --------------------------------------------------------------------------------------
 
     def with_relation(self, relation: Any) -> Any:
-        """An unfitted model like this one, whose tasks share as the relation says: what it is compared with."""
-        return type(self)(**{**self.get_params(deep=False), "relation": relation})
+        """An unfitted model like this one, whose tasks share as the relation says: what it is compared with.
+
+        It has no ``max_tasks``: a model that forgets its tasks is no measure of what they learn by themselves.
+        """
+        parameters = self.get_params(deep=False)
+        unbounded = {"max_tasks": None} if "max_tasks" in parameters else {}
+        return type(self)(**{**parameters, "relation": relation, **unbounded})
 
     def baselines(self, seen: Any = None) -> dict[str, Any]:
         """The models that a comparison lets run beside this one: one model per task, and one for all."""

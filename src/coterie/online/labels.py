@@ -126,6 +126,14 @@ class Inside(NamedTuple):
     factor: NDArray[np.float64] | float
 
 
+def _is_among(y: Hashable, known: Mapping[Hashable, Any]) -> bool:
+    """Tell whether a label is known; TypeError for what no dictionary can hold."""
+    try:
+        return y in known
+    except TypeError:
+        raise TypeError(f"a label must be text, a number or a tuple of them, got {y!r}") from None
+
+
 def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
     return -np.logaddexp(0.0, -log_odds * margins)
 
@@ -201,7 +209,7 @@ class TwoLabels:
 
     def with_one(self, y: Hashable) -> TwoLabels:
         """These labels and one more; themselves where it is known."""
-        if y in self.inside:
+        if _is_among(y, self.inside):
             return self
         made = TwoLabels(self.inside)
         made.values([y])
@@ -240,6 +248,7 @@ class TwoLabels:
         """The labels known after these have been seen."""
         known = dict(self.inside)
         fresh = [label for label in labels if label not in known]
+        spec.check_labels(fresh, "label")
         if not known and len(fresh) == 1 and isinstance(fresh[0], bool):
             fresh = [False, True]
         if len(known) + len(fresh) > 2:
@@ -399,7 +408,7 @@ class ManyLabels:
 
     def with_one(self, y: Hashable) -> ManyLabels:
         """These labels and one more; themselves where it is known."""
-        if y in self.inside:
+        if _is_among(y, self.inside):
             return self
         made = ManyLabels(self.inside)
         made.values([y])
@@ -413,6 +422,7 @@ class ManyLabels:
         """The number of each label, new ones learned."""
         distinct, places = distinct_labels(y, "label")
         self._before = len(self.inside)
+        spec.check_labels((label for label in distinct if label not in self.inside), "label")
         for label in distinct:
             self.inside.setdefault(label, len(self.inside))
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
@@ -561,7 +571,8 @@ class LabelSets:
     @property
     def columns(self) -> list[int]:
         """The numbers of the labels, in their order."""
-        return [self.seen.index(label) for label in self.ordered]
+        numbers = {label: c for c, label in enumerate(self.seen)}
+        return [numbers[label] for label in self.ordered]
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -614,7 +625,9 @@ class LabelSets:
         width = range(rows.shape[1]) if rows is not None else ()
         fresh = dict.fromkeys([*width, *(label for each in sets for label in _sorted_set(each))])
         known = set(self.seen)
-        self.seen += [label for label in fresh if label not in known]
+        new = [label for label in fresh if label not in known]
+        spec.check_labels(new, "label")
+        self.seen += new
         return self._rows(sets)
 
     def learn(self, values: NDArray[np.bool_], last: int) -> Membership:
@@ -735,7 +748,10 @@ def _are_sets(y: Any) -> bool:
 
 def _as_set(each: Any) -> frozenset[Hashable]:
     if isinstance(each, (set, frozenset, list, tuple)):
-        return frozenset(each)
+        try:
+            return frozenset(each)
+        except TypeError:
+            raise TypeError(f"a set of labels must hold text, numbers or tuples of them, got {each!r}") from None
     raise ValueError(f"y must hold a set of labels for each record, or be a matrix of 0 and 1; got {each!r}")
 
 

@@ -17,10 +17,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.evaluation.stream_model import Asking, BlockPredictions, Margins, Rounds
 from coterie.evaluation.trace import Trace
 from coterie.evaluation.view_weights import ViewWeights
-from coterie.index import occurring
+from coterie.index import Whole, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
@@ -199,6 +200,8 @@ class OnlineModel:
     @exclusive
     def weights(self) -> NDArray[Any]:
         """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
+        if not self.learner.has_tasks:
+            raise AttributeError("a model of several views has weights for each view, and no coef_")
         return np.asarray(self.label_kind.factor * self.learner.weights(self.state))
 
     @exclusive
@@ -217,7 +220,10 @@ class OnlineModel:
         """Functions that raise ValueError for a task that would be refused."""
         learner = self.learner
         state = learner.init() if self.state is None else self.state
-        checks: list[Callable[[Hashable], Any]] = [lambda task: learner.check_tasks(state, [task])]
+        checks: list[Callable[[Hashable], Any]] = [
+            lambda task: spec.check_labels([task]),
+            lambda task: learner.check_tasks(state, [task]),
+        ]
         if self.fitted and self.settings.new_task == "raise":
             known = set(self.known_tasks)
 
@@ -365,6 +371,7 @@ class OnlineModel:
 
     def _bounded_state(self, tasks: Sequence[Hashable], records: Records, length: int | None) -> Any:
         """The state with no more tasks than there may be, which would take these: ValueError for one refused."""
+        self._require_kept(tasks)
         if self.state is None:
             state = self.input.init_state(self.learner, (), records, length)
             self.learner.check_tasks(state, tasks)
@@ -421,6 +428,7 @@ class OnlineModel:
         """The state with room for these tasks and records, made if there is none; those ``coming`` are checked only."""
         if self.learner.counts_features and self.input.grows and len(coming):
             records = records._replace(width=1 if self.state is None else self.state.features)
+        self._require_kept([*tasks, *coming] if tasks else coming)
         if self.state is None:
             state = self.input.init_state(self.learner, tasks, records, length, coming)
             self.learner.check_tasks(state, coming)
@@ -431,6 +439,12 @@ class OnlineModel:
         self.learner.check_tasks(self.state, every)
         self.input.fit_state(self.learner, self.state, tasks, records.width)
         return self.state
+
+    def _require_kept(self, tasks: Sequence[Hashable]) -> None:
+        """Refuse new tasks that no file could give back."""
+        if not isinstance(tasks, Whole):  # which are whole numbers
+            known = self.known_tasks if self.state is None else self.state.tasks.numbers
+            spec.check_labels(task for task in tasks if task not in known)
 
     def _refuse_unseen(self, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that were never seen, if the parameters say so."""

@@ -97,6 +97,7 @@ class Questions:
         return Asker(chance, self.limits, self.seed, self.clock, owner, answer)
 
     def _numbers(self, distinct: Sequence[Hashable]) -> NDArray[np.int64]:
+        spec.check_labels(self.tasks.new_among(distinct))
         self.tasks.add(distinct)
         return np.array([self.tasks.numbers[task] for task in distinct], np.int64)
 
@@ -168,7 +169,7 @@ def _with_ring(limits: Sliding, size: int) -> Sliding:
 
 def _require_count(name: str, value: Any, more: str = "or None") -> None:
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if value is not None and not (whole and value >= 1):
+    if value is not None and not (whole and 1 <= value < 2**63):
         raise ValueError(f"{name} must be a whole number of 1 or more, {more}, got {value!r}")
 
 

@@ -165,10 +165,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         first = None if self.members is None or isinstance(self.members, str) else self.members[0]
         if isinstance(first, OnlineEstimator):
             return first.with_relation(relation)
-        shared = {
-            name: getattr(self, name)
-            for name in ("step", "storage", "bits", "dtype", "task_column", "new_task", "max_tasks")
-        }
+        shared = {name: getattr(self, name) for name in ("step", "storage", "bits", "dtype", "task_column", "new_task")}
         return MultitaskLogistic(relation, **shared)
 
     def _make_learner(self) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
+
 Matrix = NDArray[np.float64]
 
 SHOWN = 5
@@ -45,13 +47,14 @@ def rows_of(labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
 
 
 def check_label(label: Hashable) -> None:
-    """Refuse what no dictionary can find again."""
+    """Refuse what no dictionary can find again, and no file could give back."""
     try:
         hash(label)
     except TypeError:
         raise ValueError(f"a task label must be hashable, got {label!r}, a {type(label).__name__}") from None
     if label != label:
         raise ValueError(f"a task label must be equal to itself, got {label!r}")
+    spec.check_labels([label])
 
 
 def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:

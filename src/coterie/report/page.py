@@ -10,6 +10,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from coterie.persistence import replacing
+from coterie.wording import MADE
 
 from . import markup, sections
 
@@ -101,6 +102,7 @@ def assemble(title: str, parts: list[Part]) -> str:
     drawn = {name: figure for part in parts for name, figure in part.figures.items()}
     return Template(_own("page.html")).substitute(
         title=markup.escape(title),
+        made=MADE,
         policy=_policy(plotly, drawing),
         style=_own("style.css"),
         body="\n".join(part.html for part in parts if part.html),

@@ -20,7 +20,7 @@ from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
 from coterie.numeric.primal.rules import HingeStep
 from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays, array_of, below
+from coterie.numeric.trees import Arrays, apart, array_of
 from coterie.numeric.views.forms import as_form, plain_rows
 from coterie.relations import Independent
 from coterie.rules import PassiveAggressive
@@ -167,9 +167,10 @@ class CueLearner(ViewRound):
         self.check(names)
         learners, held = self._learners(names), msgspec.convert(data, _Saved)
         require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(names)} views")
+        own = apart(arrays)
         members = [
-            learner.restore(own, below(arrays, f"view{k}."), [0])
-            for k, (learner, own) in enumerate(zip(learners, held.members, strict=True))
+            learner.restore(data, own.get(f"view{k}", {}), [0])
+            for k, (learner, data) in enumerate(zip(learners, held.members, strict=True))
         ]
         require(all(member.dense == held.dense for member in members), "views are kept in several forms")
         weights = array_of(arrays, "weights", np.zeros(0))

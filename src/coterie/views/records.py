@@ -147,7 +147,7 @@ class _Saved(msgspec.Struct):
 
     views: list[Any]
     widths: list[int]
-    words: list[list[str]]
+    words: list[list[Any]]
     shared: bool
 
 
@@ -161,7 +161,7 @@ def views_from_json(data: Mapping[str, Any]) -> Views:
     """
     held = msgspec.convert(data, _Saved)
     spec.labels_of(held.views)
-    words = [Vocabulary(names) for names in held.words]
+    words = [Vocabulary(spec.labels_of(names)) for names in held.words]
     words = words * len(held.views) if held.shared else words
     if len(held.widths) != len(held.views) or len(words) not in (0, len(held.views)):
         raise ValueError(

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.numeric.core.dictionaries import PLAIN, read
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import feature_hash
@@ -66,6 +67,7 @@ class Vocabulary:
         known = self.numbers
         for name in names:
             if name not in known:
+                spec.check_labels([name], "feature")
                 known[name] = len(known)
 
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
@@ -119,7 +121,7 @@ View = Vocabulary | HashedVocabulary
 
 
 class _Named(msgspec.Struct, forbid_unknown_fields=True):
-    names: list[str | tuple[Any, ...]]
+    names: list[Any]
 
 
 class _Hashed(msgspec.Struct, forbid_unknown_fields=True):
@@ -132,12 +134,12 @@ def vocabulary_from_json(data: Mapping[str, Any]) -> View:
     Raises
     ------
     ValueError
-        If none did: a name is there twice, or no text.
+        If none did: a name is there twice, or can be none.
     """
     if "names" not in data:
         return HashedVocabulary(msgspec.convert(data, _Hashed).bits)
-    names = msgspec.convert(data, _Named).names
-    made = Vocabulary(names)  # type: ignore[arg-type]
+    names = spec.labels_of(msgspec.convert(data, _Named).names)
+    made = Vocabulary(names)
     if len(made) != len(names):
         raise ValueError("the name of a feature is there twice")
     return made

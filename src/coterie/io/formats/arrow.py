@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from coterie.inputs.columns import is_string
 from coterie.inputs.errors import InputError
 from coterie.io.schema import schema_kinds
 
@@ -34,9 +38,27 @@ def _rows_at_once(block_rows: int, columns: int) -> int:
 def _blocks(batch: pa.RecordBatch, before: int, block_rows: int) -> Iterator[Batch]:
     """Cut a batch into blocks, rows counted from the file's first; refuse one that does not match its description."""
     batch.validate(full=True)
+    block_rows = _rows_of_length(sum(map(_longest_shared, batch.columns)), block_rows)
     for first in range(0, batch.num_rows, block_rows):
         part = batch.slice(first, block_rows)
         yield Batch(part, np.arange(part.num_rows, dtype=np.int64) + before + first + 1)
+
+
+def _rows_of_length(longest: int, most: int) -> int:
+    """The number of rows of a block, fewer if one may have so many bytes of text."""
+    return max(1, min(most, _BLOCK_BYTES // max(longest, 1)))
+
+
+def _longest_shared(column: pa.Array) -> int:
+    """The bytes of the longest text of a column that many rows may share, so that it may be small; 0 of other columns.
+
+    Blocks have a copy of a text for each row: a file of a kilobyte would make gigabytes of them.
+    """
+    kind = column.type
+    shared = column.dictionary if pa.types.is_dictionary(kind) else column if pa.types.is_string_view(kind) else None
+    if shared is None or not is_string(shared.type):
+        return 0
+    return pc.max(pc.binary_length(shared)).as_py() or 0
 
 
 def _pick(batch: pa.RecordBatch, wanted: Mapping[str, str]) -> pa.RecordBatch:
@@ -51,10 +73,15 @@ class ParquetTable:
         from pyarrow import parquet
 
         self._source, self._block_rows = source, block_rows
-        self._file = parquet.ParquetFile(source.local or _spooled(source))
+        place = source.local or _spooled(source)
+        self._opened = partial(parquet.ParquetFile, place)
+        self._file = self._opened()
         source.hold(self._file.close)
         self._schema = self._file.schema_arrow
         self.names = list(self._schema.names)
+        leaves = self._file.metadata.schema
+        self._places = {leaves.column(number).path: number for number in range(len(leaves))}
+        self._peeking: Any = None
 
     def kinds(self) -> Kinds:
         """The kinds that the types of the columns suggest."""
@@ -69,11 +96,30 @@ class ParquetTable:
 
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
         """Read batch after batch, of the columns wanted only."""
-        row, rows = 0, self._longest_block(len(wanted))
-        for batch in self._file.iter_batches(rows, columns=list(wanted), use_threads=False):
-            yield from _blocks(_pick(batch, wanted), row, rows)
-            row += batch.num_rows
-            self._source.advance(row / max(self._file.metadata.num_rows, 1))
+        row, most = 0, self._longest_block(len(wanted))
+        groups = range(self._file.metadata.num_row_groups)
+        for rows, some in groupby(groups, lambda group: self._rows_of_group(group, wanted, most)):
+            for batch in self._file.iter_batches(rows, list(some), columns=list(wanted), use_threads=False):
+                yield from _blocks(_pick(batch, wanted), row, rows)
+                row += batch.num_rows
+                self._source.advance(row / max(self._file.metadata.num_rows, 1))
+
+    def _rows_of_group(self, group: int, wanted: Mapping[str, str], most: int) -> int:
+        """The number of rows of a block of a row group, fewer if texts are long that stand there once for many rows."""
+        shared = [name for name in wanted if is_string(self._schema.field(name).type) and self._dictionary(group, name)]
+        if not shared:
+            return most
+        if self._peeking is None:
+            strings = [each for each in self.names if is_string(self._schema.field(each).type)]
+            self._peeking = self._opened(read_dictionary=strings)
+            self._source.hold(self._peeking.close)
+        first = next(self._peeking.iter_batches(1, [group], columns=shared, use_threads=False), None)
+        return most if first is None else _rows_of_length(sum(map(_longest_shared, first.columns)), most)
+
+    def _dictionary(self, group: int, name: str) -> bool:
+        """True if texts of a column may stand once for many rows of a row group."""
+        column = self._file.metadata.row_group(group).column(self._places[name])
+        return bool(column.has_dictionary_page and column.total_uncompressed_size * column.num_values > _BLOCK_BYTES)
 
 
 def _spooled(source: Source) -> Any:

@@ -55,8 +55,12 @@ class _Splitter:
         self.delimiter = delimiter or ""
 
     def __call__(self, data: bytes, final: bool) -> tuple[TextRecords, int, int]:
-        self.delimiter = self.delimiter or sniff_delimiter(data.lstrip(b"\r\n").partition(b"\n")[0])
-        found, taken, breaks = split_csv(as_bytes(data), self.delimiter, final)
+        if not self.delimiter:
+            header, end, _ = data.lstrip(b"\r\n").partition(b"\n")
+            if not (end or final):  # of a pipe: the rest of the line may decide
+                data = b""
+            self.delimiter = sniff_delimiter(header) if data else ""
+        found, taken, breaks = split_csv(as_bytes(data), self.delimiter or DELIMITERS[0], final)
         return TextRecords(data, found.start, found.stop, found.line, found.fields), taken, breaks
 
 

@@ -1,0 +1,312 @@
+"""Labels, tasks and names of features: what a file could not give back is refused before anything is learned of it."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import coterie as ct
+from coterie import spec
+from terminal import refused
+
+HALF = "\ud83d"
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Size(enum.IntEnum):
+    SMALL = 1
+
+
+class Shop(enum.StrEnum):
+    NORTH = "north"
+
+
+def nested(depth: int) -> Any:
+    return (nested(depth - 1),) if depth else "leaf"
+
+
+#: Labels that come back from a file as they are.
+KEPT = {
+    "text": "ann",
+    "umlaut": "Jörg 😀",
+    "empty": "",
+    "control": "a\nb\x00",
+    "number": 7,
+    "large number": 2**70,
+    "fraction": 0.1,
+    "infinity": float("inf"),
+    "truth": True,
+    "bytes": b"\xff\x00",
+    "tuple": ("fr", 2.5, (True, b"x")),
+    "empty tuple": (),
+    "nested": nested(49),
+    "day": datetime.date(2020, 2, 29),
+    "time": datetime.datetime(2020, 2, 29, 12, 30, 1, 999999),
+    "time of a zone": datetime.datetime(2020, 2, 29, tzinfo=datetime.timezone(datetime.timedelta(hours=5.5))),
+    "pandas' time": pd.Timestamp(1577836800123456000),
+    "NumPy's text": np.str_("bob"),
+    "word of an enumeration": Shop.NORTH,
+    "number of an enumeration": Size.SMALL,
+}
+
+#: Labels that do not, and what is said of them.
+LOST = {
+    "half a surrogate pair": (HALF, "half a surrogate pair"),
+    "half a pair in a tuple": (("fr", HALF), "half a surrogate pair"),
+    "nanoseconds": (pd.Timestamp(1577836800123456001), "finer than microseconds"),
+    "nested too deep": (nested(150), "nested too deep"),
+    "much too deep": (nested(900), "nested too deep"),
+    "Decimal": (decimal.Decimal("1.5"), "a Decimal .* has no JSON form"),
+    "UUID": (uuid.UUID(int=1), "a UUID .* has no JSON form"),
+    "set": (frozenset("a"), "a frozenset .* has no JSON form"),
+    "enumeration": (Colour.RED, "a Colour .* has no JSON form"),
+    "time of a day": (datetime.time(12, 30), "a time .* has no JSON form"),
+    "duration": (datetime.timedelta(1), "a timedelta .* has no JSON form"),
+    "complex": (1j, "a complex .* has no JSON form"),
+    "part": (ct.Pooled(), "would come back as Pooled"),
+    "NaN within": (("fr", float("nan")), "would come back as"),
+    "too many digits": (10**5000, "digits"),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.coterie"
+
+
+def models() -> list[Any]:
+    return [ct.MultitaskPerceptron(), ct.OneVsRest(), ct.MultitaskLogistic(max_tasks=9), ct.AdaptiveSharingClassifier()]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_label_that_is_learned_comes_back_from_a_file(name: str, path: Path) -> None:
+    label = KEPT[name]
+    for model in models():
+        model.learn_one({"a": 1.0, ("b", 2): 1.0, 3: 1.0, 0.5: -1.0}, label, task=label)
+        model.learn_one({"a": -1.0, 3: 1.0}, False if label is True else "other", task="other")
+        model.save(path)
+        again = ct.load(path)
+        assert again.tasks_ == model.tasks_ == [label, "other"]
+        assert hash(again.tasks_[0]) == hash(label)
+        assert again.__stream_model__().label_kind.inside == model.__stream_model__().label_kind.inside
+        assert again.predict_one({"a": 1.0, 3: 0.5}, task=label) == model.predict_one({"a": 1.0, 3: 0.5}, task=label)
+        first = path.read_bytes()
+        again.save(path)
+        assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name: str, path: Path) -> None:
+    label, reason = LOST[name]
+    record, tasks = {"a": 1.0}, np.empty(2, object)
+    tasks[:] = ["ann", label]
+    for model in models():
+        for again in range(2):  # of a model that has learned nothing, and of one that has
+            held = repr(model.__dump__()) if again else None
+            with pytest.raises(ValueError, match=f"(?s)task .* cannot be kept in a file: .*{reason}"):
+                model.learn_one(record, "yes", task=label)
+            with pytest.raises(ValueError, match=f"(?s)task .* cannot be kept in a file: .*{reason}"):
+                model.partial_fit([record, record], ["yes", "yes"], tasks, classes=["yes", "no"])
+            with pytest.raises(ValueError, match=f"(?s)label .* cannot be kept in a file: .*{reason}"):
+                model.learn_one(record, label, task="ann")
+            assert not again or repr(model.__dump__()) == held
+            if not again:
+                assert not model.__stream_model__().fitted
+                model.learn_one(record, "yes", task="ann")
+        model.save(path)
+        ct.load(path)
+
+
+@pytest.mark.parametrize("name", [HALF, ("a", HALF), decimal.Decimal(1), None, frozenset("a"), nested(80)])
+def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name: Any, path: Path) -> None:
+    """One such record made a model impossible to save for ever."""
+    for model in models():
+        model.learn_one({"page": "home", "a": 1.0}, True, task="ann")
+        before = repr(model.__dump__())
+        with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file"):
+            model.learn_one({"a": 1.0, name: 1.0}, False, task="bob")
+        with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file"):
+            model.partial_fit([{"a": 1.0}, {"b": 1.0, name: 1.0}], [True, False], ["ann", "bob"])
+        assert repr(model.__dump__()) == before
+        model.save(path)
+        assert ct.load(path).tasks_ == ["ann"]
+
+
+def test_a_text_with_half_a_surrogate_pair_is_refused_as_the_reader_of_json_lines_does(
+    path: Path, tmp_path: Path
+) -> None:
+    record = json.loads('{"page":"\\ud83d","a":1.0}')
+    model = ct.MultitaskPerceptron()
+    with pytest.raises(ValueError, match=r"feature 'page=\\ud83d' cannot be kept in a file: .* half a surrogate pair"):
+        model.learn_one(record, True, task="ann")
+    assert not model.__stream_model__().fitted
+    hashed = ct.MultitaskPerceptron(storage="hashed", bits=10)  # which keeps no names
+    hashed.learn_one(record, True, task="ann")
+    hashed.save(path)
+    assert ct.load(path).predict_one(record, task="ann") is True
+
+
+def test_columns_and_views_are_named_as_files_can_name_them(path: Path) -> None:
+    frame = pd.DataFrame(np.array([[1.0, 0.0], [-1.0, 1.0]]), columns=pd.Index([HALF, "b"], dtype=object))
+    with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file: .* half a surrogate pair"):
+        ct.MultitaskPerceptron().fit(frame, [True, False])
+    views = {"a": {"x": 1.0}, HALF: {"y": 1.0}}
+    with pytest.raises(ValueError, match=r"view .* cannot be kept in a file: .* half a surrogate pair"):
+        ct.MultiviewPerceptron().learn_one(views, True)
+    model = ct.MultiviewPerceptron()
+    model.learn_one({"a": {"x": 1.0}, ("b", 1): {1: 1.0}}, True)
+    with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file: .* half a surrogate pair"):
+        model.learn_one({"a": {HALF: 1.0}}, True)
+    model.save(path)
+    assert ct.load(path).decision_function([{"a": {"x": 1.0}}]) == model.decision_function([{"a": {"x": 1.0}}])
+
+
+def test_batch_estimators_refuse_such_tasks_and_labels() -> None:
+    X = np.array([[1.0], [-1.0], [2.0], [-2.0]])
+    tasks = np.array(["a", HALF] * 2, object)
+    with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
+        ct.MultitaskKernelRidge().fit(X, [1.0, 2.0, 3.0, 4.0], task=tasks)
+    with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
+        ct.MultitaskKernelRidge().fit(X, [1.0, 2.0, 3.0, 4.0], task=["a", "b"] * 2, tasks=["a", "b", uuid.UUID(int=1)])
+    with pytest.raises(ValueError, match=r"label .* cannot be kept in a file"):
+        ct.MultitaskKernelClassifier().fit(X, ["no", HALF] * 2, task=["a", "b"] * 2)
+
+
+@pytest.mark.parametrize("task", [uuid.UUID(int=1), HALF, decimal.Decimal(1)])
+def test_relations_that_name_their_tasks_name_such_only(task: Any) -> None:
+    """Their tasks are known before a record comes."""
+    with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
+        ct.TaskGraph([("ann", task)])
+    with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
+        ct.Interaction(np.eye(2), tasks=["ann", task])
+
+
+def test_questions_are_of_such_tasks_only(path: Path) -> None:
+    model = ct.SelectiveSampling(ct.MultitaskLogistic(), budget=10)
+    model.learn_one({"a": 1.0}, "yes", task="ann")
+    with pytest.raises(ValueError, match="half a surrogate pair"):
+        model.wants_label({"a": 1.0}, task=HALF)
+    with pytest.raises(ValueError, match="half a surrogate pair"):
+        model.wants_label({HALF: 1.0}, task="ann")
+    with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
+        model.wants_label({"a": 1.0}, task=nested(80))
+    model.save(path)
+    assert ct.load(path).tasks_ == ["ann"]
+
+
+def test_many_labels_cost_little() -> None:
+    """Only those that are new are looked at, and nearly all of them by their type."""
+    labels: list[Any] = [f"task {n}" for n in range(1000)] + list(range(1000)) + [True, 0.5]
+    spec.check_labels(labels)
+    with pytest.raises(ValueError, match=r"class \(1, nan\) cannot be kept"):
+        spec.check_labels([*labels, (1, float("nan"))], "class")
+
+
+@pytest.mark.parametrize("value", [HALF, (HALF,), {HALF: 1}, {"a": [HALF]}, np.array([HALF], object)])
+def test_data_that_would_not_come_back_have_no_json(value: Any) -> None:
+    with pytest.raises(ValueError, match="half a surrogate pair"):
+        spec.to_json(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pd.Timestamp(1577836800123456001),
+        np.datetime64(1577836800123456001, "ns"),
+        np.array(["2020-01-01T00:00:00.123456789"], "datetime64[ns]"),
+        np.datetime64(20000, "Y"),
+    ],
+)
+def test_times_that_would_not_come_back_have_no_json(value: Any) -> None:
+    with pytest.raises(ValueError, match="finer than microseconds"):
+        spec.to_json(value)
+
+
+def test_durations_are_not_taken_for_numbers() -> None:
+    with pytest.raises(TypeError, match="has no JSON form"):
+        spec.to_json(np.timedelta64(5, "s"))
+
+
+def test_writing_and_reading_are_nested_as_deep() -> None:
+    assert spec.from_json(spec.to_json(nested(spec.DEEPEST))) == nested(spec.DEEPEST)
+    with pytest.raises(ValueError, match="the data are nested too deep"):
+        spec.to_json(nested(spec.DEEPEST + 1))
+
+
+def test_tasks_of_nanoseconds_stay_apart_or_are_refused() -> None:
+    model = ct.MultitaskPerceptron()
+    times = [pd.Timestamp(1577836800123456000 + 1000 * n) for n in range(3)]
+    model.partial_fit([[1.0]] * 3, [True, False, True], times)
+    assert model.tasks_ == times
+    with pytest.raises(ValueError, match="finer than microseconds"):
+        model.partial_fit([[1.0]], [True], [pd.Timestamp(1577836800123456001)])
+
+
+@pytest.mark.parametrize("task", [[1], {"a": 1}, {1}])
+def test_what_cannot_be_hashed_is_said_to_be_no_label(task: Any) -> None:
+    model, held = ct.MultitaskPerceptron(), np.empty(2, object)
+    held[:] = ["ann", task]
+    for _ in range(2):
+        with pytest.raises(TypeError, match="a label must be text, a number or a tuple of them, got "):
+            model.learn_one({"a": 1.0}, task, task="ann")
+        with pytest.raises(
+            TypeError, match=r"task of record 1 .from 0. is no label, as text, numbers and tuples are: "
+        ):
+            model.partial_fit([{"a": 1.0}] * 2, [True, False], held)
+        model.learn_one({"a": 1.0}, True, task="ann")
+        model.learn_one({"a": 1.0}, True, task="ann")
+    sets = ct.MultiLabel()
+    with pytest.raises(TypeError, match="a set of labels must hold text, numbers or tuples of them"):
+        sets.learn_one({"a": 1.0}, [[1]], task="ann")
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+ROWS = 60
+#: Columns of Parquet that are no task, what is said, and what the first record at fault is.
+COLUMNS = {
+    "decimal": (pa.array([decimal.Decimal(n % 3) for n in range(ROWS)], pa.decimal128(9, 0)), 1, "a Decimal"),
+    "time": (pa.array([n % 3 for n in range(ROWS)], pa.time32("s")), 1, "a time"),
+    "duration": (pa.array([n % 3 for n in range(ROWS)], pa.duration("s")), 1, "a timedelta"),
+    "nanoseconds": (pa.array([1000 + n % 3 for n in range(ROWS)], pa.timestamp("ns")), 2, "finer than microseconds"),
+    "list": (pa.array([[n % 3] for n in range(ROWS)]), None, "it holds list"),
+    "struct": (pa.array([{"a": n % 3} for n in range(ROWS)]), None, "it holds struct"),
+}
+
+
+@pytest.mark.parametrize("role", ["task", "label"])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(
+    name: str, role: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    column, line, reason = COLUMNS[name]
+    names = {"task": "shop", "label": "late"} | {role: "odd"}
+    table = pa.table(
+        {
+            "odd": column,
+            "shop": pa.array([f"s{n % 2}" for n in range(ROWS)]),
+            "late": pa.array([n % 2 == 0 for n in range(ROWS)]),
+            "x": pa.array(np.linspace(-1, 1, ROWS)),
+        }
+    )
+    parquet.write_table(table, tmp_path / "records.parquet")
+    command = ["learn", "records.parquet", "--task", names["task"], "--label", names["label"], "--model", "m.coterie"]
+    said = refused(*command)
+    assert said.startswith(f"records.parquet{'' if line is None else f':{line}'}: column 'odd': ")
+    assert reason in said
+    assert not Path("m.coterie").exists()

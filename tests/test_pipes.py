@@ -1,0 +1,250 @@
+"""Records that come through a pipe bit by bit: learned as they come, and none that was taken is lost."""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import termios
+import threading
+import time
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.io import sources
+from coterie.io.readers import read
+from coterie.jobs import learning
+from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.stopping import Stop
+from terminal import rows, run, start, write_csv, write_jsonl
+
+WHO = ("--task", "user", "--label", "click")
+QUICK = ("--alone", "--relation", "half")
+HALF = LearnerConfig.of(relation="half")
+SIGNS = {"yes": "1", "no": "-1"}
+
+
+def write(kind, path, records):
+    if kind == "csv":
+        return write_csv(path, records)
+    if kind == "jsonl":
+        return write_jsonl(path, [{name: each[name] for name in ("user", "price", "age", "click")} for each in records])
+    line = {
+        "svmlight": "{sign} qid:{user} 1:{price} 2:{age}\n",
+        "vw": "{sign} |user u{user} |x price:{price} age:{age}\n",
+    }[kind]
+    made = [each | {"sign": SIGNS[each["click"]], "user": each["user"][1:]} for each in records]
+    path.write_text("".join(line.format(**each) for each in made))
+    return path
+
+
+ROLES = {
+    "csv": {"label": "click", "task": "user"},
+    "jsonl": {"label": "click", "task": "user"},
+    "svmlight": {},
+    "vw": {"task": "user"},
+}
+
+
+@contextmanager
+def piped(*pieces, gap=0.0, end=True):
+    """The path of a pipe into which these pieces come one after the other; it stays open if it has no end."""
+    ours, theirs = os.pipe()
+
+    def fill():
+        for piece in pieces:
+            os.write(theirs, piece)
+            time.sleep(gap)
+        if end:
+            os.close(theirs)
+
+    filling = threading.Thread(target=fill)
+    filling.start()
+    try:
+        yield f"/dev/fd/{ours}"
+    finally:
+        filling.join()
+        os.close(ours)
+        if not end:
+            os.close(theirs)
+
+
+def dense(block):
+    return getattr(block.X, "toarray", lambda: block.X)()
+
+
+def together(blocks):
+    return [
+        np.vstack([dense(each) for each in blocks]),
+        *(np.concatenate([getattr(each, name) for each in blocks]) for name in ("y", "task", "place")),
+    ]
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """A piece is what comes within so little time that each write is one."""
+    monkeypatch.setattr(sources, "GATHERED_SECONDS", 0.005)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "svmlight", "vw"])
+def test_what_comes_bit_by_bit_is_what_is_in_a_file(tmp_path, soon, kind):
+    path = write(kind, tmp_path / "s.txt", list(rows(60)))
+    whole = list(read(path, format=kind, **ROLES[kind]))
+    data = path.read_bytes()
+    cuts = [0, 3, 5, *range(150, len(data), 400), len(data)]
+    with piped(*(data[a:b] for a, b in pairwise(cuts)), gap=0.02) as pipe:
+        found = list(read(pipe, format=kind, **ROLES[kind]))
+    for one, other in zip(together(found), together(whole), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", ["csv", "svmlight", "vw"])
+def test_records_are_delivered_as_they_come(tmp_path, soon, kind):
+    path = write(kind, tmp_path / "s.txt", list(rows(60)))
+    made = read(path, format=kind, **ROLES[kind])
+    list(made)
+    lines = path.read_bytes().splitlines(keepends=True)
+    head = lines[: kind == "csv"]
+    with piped(b"".join(head + lines[1:20]), lines[20] + lines[21][:4], gap=0.3, end=False) as pipe:
+        blocks = iter(read(pipe, format=kind, encoder=made.encoder, **ROLES[kind]))
+        assert [len(next(blocks)), len(next(blocks))] == [19, 1]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "svmlight", "vw"])
+def test_an_end_that_is_asked_for_gives_all_that_was_taken(tmp_path, kind):
+    path = write(kind, tmp_path / "s.txt", list(rows(60)))
+    whole = list(read(path, format=kind, **ROLES[kind]))
+    data = path.read_bytes()
+    until = data.index(b"\n", 900) + 1
+    with piped(data[: until + 5], end=False) as pipe:  # and a part of a record
+        reader = read(pipe, format=kind, block_rows=7, **ROLES[kind])
+        begun = time.monotonic()
+        reader.end_when(lambda: time.monotonic() > begun + 0.3)
+        found = list(reader)
+    assert not reader.holding
+    n = data[:until].count(b"\n") - (kind == "csv")
+    assert sum(map(len, found)) == n
+    for one, other in zip(together(found), together(whole), strict=True):
+        np.testing.assert_array_equal(one, other[:n])
+
+
+def test_files_after_a_pipe_that_was_ended_are_not_opened(tmp_path):
+    path = write("csv", tmp_path / "s.csv", list(rows(60)))
+    with piped(path.read_bytes(), end=False) as pipe:
+        reader = read([pipe, str(path)], format="csv", **ROLES["csv"])
+        begun = time.monotonic()
+        reader.end_when(lambda: time.monotonic() > begun + 0.3)
+        assert sum(map(len, reader)) == 60
+
+
+def test_a_header_that_comes_in_parts_has_the_delimiter_of_the_whole(tmp_path, soon):
+    path = write_csv(tmp_path / "s.csv", rows(9), ("user", "price", "click"))
+    data = path.read_bytes().replace(b",", b";").replace(b"user;price;click", b"user,x;price;click;a;b")
+    lines = [line + b";1;2" * (i > 0) for i, line in enumerate(data.splitlines())]
+    data = b"\n".join(lines) + b"\n"
+    encoder = read(path, **ROLES["csv"])
+    list(encoder)
+    (tmp_path / "t.csv").write_bytes(data)
+    asked = {"encoder": encoder.encoder, "label": "click", "task": "user,x"}
+    (whole,) = read(tmp_path / "t.csv", **asked)
+    with piped(data[:9], data[9:], gap=0.3) as pipe:
+        found = list(read(pipe, format="csv", **asked))
+    for one, other in zip(together(found), together([whole]), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_blocks_of_a_pipe_are_learned_to_their_end_when_a_signal_comes(tmp_path):
+    path = write("csv", tmp_path / "s.csv", list(rows(200)))
+    seen = []
+
+    def told(traces):
+        seen.append(len(next(iter(traces.values())).margin))
+        if len(seen) == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    with piped(path.read_bytes()) as pipe, Stop() as stop:
+        reader = read(pipe, format="csv", scale="auto", block_rows=30, **ROLES["csv"])
+        outcome = learning.learn(reader, {"half": HALF}, alone=True, on_round=told, stop=stop)
+    assert (outcome.stopped, sum(seen), outcome.reading.rows) == (signal.SIGTERM, 200, 200)
+    whole = learning.learn(read(path, scale="auto", **ROLES["csv"]), {"half": HALF}, alone=True)
+    X = dense(next(iter(read(path, encoder=whole.model.encoder_))))
+    np.testing.assert_array_equal(
+        outcome.model.decision_function(X, task=["u1"] * 200), whole.model.decision_function(X, task=["u1"] * 200)
+    )
+
+
+# -- commands
+
+
+def heed():
+    """What starts the tests may have them ignore interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_csv(Path("s.csv"), rows(400)).read_bytes()
+
+
+def begin(*options):
+    command = ("learn", "-", "--format", "csv", *options)
+    return start(
+        *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, preexec_fn=heed
+    )
+
+
+def give(process, piece):
+    """Write into the pipe and wait until it is taken."""
+    process.stdin.write(piece)
+    left = array.array("i", [1])
+    deadline = time.monotonic() + 60
+    while left[0] and time.monotonic() < deadline:
+        time.sleep(0.1)
+        fcntl.ioctl(process.stdin, termios.FIONREAD, left)
+    assert left[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_a_slow_pipe_brought_is_saved_when_a_run_is_stopped(data, number):
+    process = begin(*WHO, *QUICK, "--model", "m.coterie", "--save-every", "100")
+    end = data.index(b"\n", 5000) + 1
+    give(process, data[:2000])
+    give(process, data[2000 : end + 7])
+    process.send_signal(number)
+    err = process.communicate(timeout=120)[1].decode()
+    assert process.returncode == 128 + number
+    n = data[:end].count(b"\n") - 1
+    assert re.search(rf"coterie: stopped after {n} records; to go on: coterie learn - --from m.coterie", err)
+    Path("part.csv").write_bytes(data[:end])
+    run("learn", "part.csv", *WHO, *QUICK, "-q", "--model", "whole.coterie")
+    assert Path("m.coterie").read_bytes() == Path("whole.coterie").read_bytes()
+
+
+def test_a_model_that_goes_on_learns_and_saves_what_a_pipe_brings(data):
+    run("learn", "s.csv", *WHO, *QUICK, "-q", "--model", "m.coterie")
+    process = begin("--from", "m.coterie", "--model", "n.coterie", "--save-every", "50", "-q")
+    process.stdin.write(data[: data.index(b"\n", 3000) + 1])
+    line = process.stderr.readline()  # the pipe is still open
+    n = data[:3001].count(b"\n")
+    assert line == f"coterie: saved n.coterie after {n} records\n".encode()
+    assert ct.load("n.coterie").state_.rounds == 400 + n
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def test_a_pipe_with_a_header_alone_has_no_record_to_save(data):
+    process = begin(*WHO, "--model", "m.coterie")
+    give(process, data[: data.index(b"\n") + 9])
+    process.send_signal(signal.SIGTERM)
+    err = process.communicate(timeout=60)[1].decode()
+    assert err.splitlines()[-1] == "coterie: stopped before a record was learned: nothing was saved"
+    assert (process.returncode, Path("m.coterie").exists()) == (143, False)
