@@ -58,6 +58,7 @@ MODELS = {
     "MultitaskAROW": (ct.MultitaskAROW(), PLAIN),
     "MultitaskAROW, full": (ct.MultitaskAROW(ct.TaskGraph([(0, 1), (1, 2)]), covariance="full"), PLAIN),
     "AdaptiveSharingClassifier": (ct.AdaptiveSharingClassifier("signed"), PLAIN),
+    "AdaptiveSharingRegressor": (ct.AdaptiveSharingRegressor(), NUMBERS),
     "MultitaskRegressor": (ct.MultitaskRegressor(loss=ct.EpsilonInsensitive()), NUMBERS),
     "MultitaskKernelPerceptron": (
         ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), budget=ct.SharedProjection(10)),

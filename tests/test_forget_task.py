@@ -148,6 +148,7 @@ QUICK = {
     "perceptron-sparse-average",
     "perceptron-tree-sparse",
     "perceptron-tasks-of-all-kinds",
+    "regressor-adaptive",
     "second-order-primal",
     "second-order-Gaussian",
     "sharing",

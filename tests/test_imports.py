@@ -18,6 +18,7 @@ PUBLIC = [
     "Absolute",
     "AdaptiveGradient",
     "AdaptiveSharingClassifier",
+    "AdaptiveSharingRegressor",
     "Always",
     "BatchOptimal",
     "Below",

@@ -425,7 +425,7 @@ def test_learn_numbers_from_a_file_and_predict(houses):
     assert "mean absolute error" in text
     assert "%" not in text.replace("95 %", "")
     predicted = run("predict", "houses.csv", "--model", "m").stdout.splitlines()
-    assert predicted[0] == "place,task,prediction"
+    assert predicted[0] == "place,task,prediction,low,high"
     assert abs(float(predicted[1].split(",")[2]) - 2000) < 2500
     run("learn", "houses.csv", "--from", "m", "--quiet", "--model", "m2")
 

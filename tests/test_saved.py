@@ -268,6 +268,7 @@ QUICK = {
     "perceptron-sparse-average",
     "read-csv",
     "regressor",
+    "regressor-adaptive",
     "ridge",
     "second-order-primal",
     "sharing",

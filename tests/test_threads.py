@@ -53,6 +53,7 @@ MODELS = {
     "mixture": lambda: ct.AdaptiveSharingClassifier(),
     "many classes": lambda: ct.OneVsRest(),
     "numbers": lambda: ct.MultitaskRegressor(),
+    "numbers of all shares": lambda: ct.AdaptiveSharingRegressor(),
     "asking": lambda: ct.SelectiveSampling(ct.MultitaskLogistic()),
 }
 VERBS = {

@@ -55,6 +55,7 @@ from .kernels import Precomputed as Precomputed
 from .kernels import median_distance as median_distance
 from .mixture import Member as Member
 from .online import AdaptiveSharingClassifier as AdaptiveSharingClassifier
+from .online import AdaptiveSharingRegressor as AdaptiveSharingRegressor
 from .online import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
 from .online import MultiCueClassifier as MultiCueClassifier
 from .online import MultiLabel as MultiLabel

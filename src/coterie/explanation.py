@@ -167,14 +167,18 @@ def differing_features(
 
 
 def _weights(model: LinearModel, task: Hashable) -> NDArray[np.float64]:
-    """The weights of one task, shape (d,), as its margins for unit records: d may be too large for all tasks."""
+    """The weights of one task, shape (d,), as its margins for unit records: d may be too large for all tasks.
+
+    Less the margin of a record of zeros, which predictions of numbers have.
+    """
     from scipy.sparse import eye_array
 
     d = model.state_.features
-    tasks = np.empty(d, object)
+    tasks = np.empty(d + 1, object)
     tasks.fill(task)
-    units = Block(eye_array(d, format="csr"), None, tasks, np.arange(1, d + 1))
-    return np.asarray(stream_model_of(model).decide_block(units))
+    units = Block(eye_array(d + 1, d, format="csr"), None, tasks, np.arange(1, d + 2))
+    margins = np.asarray(stream_model_of(model).decide_block(units))
+    return np.asarray(margins[:-1] - margins[-1])
 
 
 def _number(model: SharingModel, task: Hashable) -> int:

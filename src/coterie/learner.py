@@ -82,6 +82,8 @@ class StreamLearner(Protocol):
         False for records that have no tasks.
     has_variances : bool
         True where :meth:`variances` has the variance of each margin.
+    has_intervals : bool
+        True where :meth:`intervals` has an interval for each label.
     counts_features : bool
         True where the number of features is part of what is computed, so that records that come with more are met one
         by one.
@@ -90,6 +92,7 @@ class StreamLearner(Protocol):
     log_odds: float | None = None
     has_tasks: ClassVar[bool] = True
     has_variances: ClassVar[bool] = False
+    has_intervals: ClassVar[bool] = False
 
     @property
     def counts_features(self) -> bool:
@@ -202,6 +205,12 @@ class StreamLearner(Protocol):
     ) -> NDArray[np.float64]:
         """The variance of each record's margin, by what was learned; 0 where :attr:`has_variances` is False."""
         return np.zeros(len(codes))
+
+    def intervals(
+        self, state: Any, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable], level: float
+    ) -> tuple[Margins, NDArray[np.float64]]:
+        """Margins as :meth:`score_any`, and intervals of the labels, shape (n, 2), where :attr:`has_intervals`."""
+        raise AttributeError("there are no intervals")
 
     def noted(self, state: Any, moves: Any) -> Noted:
         """Events of a run of rounds beside moves of weights."""

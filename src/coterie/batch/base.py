@@ -253,7 +253,7 @@ class BatchEstimator(Parameters):
 
     # -- records read from files, and model files
 
-    def __predict_block__(self, block: Block) -> BlockPredictions:
+    def __predict_block__(self, block: Block, level: float = 0.9) -> BlockPredictions:
         """Predict a block of records that was read from a file: numbers, or labels and scores."""
         self._check_fitted()
         scores = self._scores(block.X, block.tasks)

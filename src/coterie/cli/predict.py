@@ -38,6 +38,13 @@ Task = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="The column of the task, where it has another name than in learning."),
 ]
+Level = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        help="The probability with which a number is to lie in its interval, 0.9 without; for models that have such.",
+    ),
+]
 
 
 def predict(
@@ -45,6 +52,7 @@ def predict(
     model: Model,
     output: Output = "-",
     task: Task = None,
+    level: Level = None,
     format_: Format = None,
     on_error: OnError = "stop",
     json: AsJson = False,
@@ -52,9 +60,9 @@ def predict(
     """Predict records with a saved model, in bounded memory.
 
     Writes a line for each record: its place in the file (line or row), its task, the label predicted, the margin,
-    positive for the larger of the two labels, and that label's probability where there is one. A label in the file is
-    not looked at. A task that the model has never seen is predicted by what its relation says of it, or refused, as the
-    model was told when it was learned.
+    positive for the larger of the two labels, and that label's probability where there is one; of numbers, the ends of
+    an interval in which they lie, where the model has such. A label in the file is not looked at. A task that the model
+    has never seen is predicted by what its relation says of it, or refused, as the model was told when it was learned.
 
     For example:
       coterie predict today.csv --model clicks.coterie --output predicted.csv
@@ -70,7 +78,7 @@ def predict(
     learned = load_model(model)
     encoder = learned.encoder_
     reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False)
-    with closing(predict_records(learned, reader)) as predictions, _opened(output) as out:
+    with closing(predict_records(learned, reader, level)) as predictions, _opened(output) as out:
         (_write_json if json else _write_csv)(predictions, out)
     if reader.skipped:
         tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")

@@ -42,13 +42,16 @@ class BlockPredictions(NamedTuple):
     """Predictions for the n records of a block.
 
     ``task`` is None where records have no tasks, ``margin`` (positive for the second class) where numbers are
-    predicted, ``probability`` (of the second class, or of the class predicted among many) where the model has none.
+    predicted, ``probability`` (of the second class, or of the class predicted among many) where the model has none,
+    ``low`` and ``high``, the ends of an interval of numbers, where it has no intervals.
     """
 
     task: NDArray[Any] | None
     prediction: NDArray[Any]
     margin: NDArray[Any] | None
     probability: Margins | None
+    low: Margins | None = None
+    high: Margins | None = None
 
 
 class LabelKind(Protocol):
@@ -114,8 +117,8 @@ class StreamModel(Protocol):
     def decide_block(self, block: Block) -> Margins:
         """The margin of each record of a block; nothing is learned."""
 
-    def predict_block(self, block: Block) -> BlockPredictions:
-        """The prediction for each record of a block; nothing is learned."""
+    def predict_block(self, block: Block, level: float = 0.9) -> BlockPredictions:
+        """The prediction for each record of a block, with intervals of that level; nothing is learned."""
 
     def skip_unlabelled(self, rounds: int = 1) -> None:
         """End rounds whose labels will not come: means and clocks go on, nothing is learned."""

@@ -49,7 +49,8 @@ SHARES = (0.0, 0.5, 1.0)
 class LearnerConfig:
     """A learner, not yet made: its relation may need to know whether tasks are numbers or words.
 
-    Left alone it is the default of the command line, `coterie.AdaptiveSharingClassifier`. The fields are what is not
+    Left alone it is the default of the command line, `coterie.AdaptiveSharingClassifier`, for numbers
+    `coterie.AdaptiveSharingRegressor`. The fields are what is not
     the matter of a single part; ``options`` has the options of parts by name, a file being given by its path. `of`
     takes all of it by name, as `learner_options` lists it. A relation or rule that is not named is the first that takes
     all the options given.
@@ -96,7 +97,7 @@ class LearnerConfig:
         kind="text",
         help="When and how far a record moves the weights: {rule}; `pa1` is the default with `graph`, `matrix` and "
         "learned matrices, which `logistic` and `arow` cannot use. For numbers {loss}; `epsilon` is the default with "
-        "these relations.",
+        "these relations, and where a rule is named, tasks share by `half` unless told otherwise.",
     )
     average: bool | None = spec.field(
         default=None,
@@ -176,10 +177,16 @@ class LearnerConfig:
         if self.relation is not None:
             return self.relation
         said = self._of_relation
-        if set(said) <= {"members"} and self.kernel is None and not self.regression:
+        if set(said) <= {"members"} and self.kernel is None and not (self.regression and self._unlike_the_adaptive):
             return ADAPTIVE
         choices = chosen_by("relation")
         return next((word for word in (HALF, *choices) if takes(choices[word], said)), ADAPTIVE)
+
+    @property
+    def _unlike_the_adaptive(self) -> list[str]:
+        """The options given that the adaptive learner of numbers does not have: of other rules, and of forgetting."""
+        rules = ["rule", *(name for name in self._of_rule if name not in _options_of_rule(self.rules[FOR_NUMBERS[0]]))]
+        return self._said((*rules, *options_of(Forgetting)))
 
     @property
     def rule_name(self) -> str:
@@ -230,8 +237,6 @@ class LearnerConfig:
         if self.regression and self.many_classes:
             message = "{} and {} exclude each other: labels are numbers or classes"
             raise FieldError(message, "regression", "many_classes")
-        if self.regression and self.relation == ADAPTIVE:
-            raise ValueError(f"relation {ADAPTIVE!r} mixes classifiers: give another one for numbers")
         losses, rules = chosen_by("loss"), chosen_by("loss" if self.regression else "rule")
         if self.rule in chosen_by("rule", "loss") and self.rule not in rules:
             what = "labels that are numbers" if self.rule in losses else "classes"
@@ -240,6 +245,8 @@ class LearnerConfig:
 
     def _check_relation(self) -> None:
         if self.relation_name == ADAPTIVE:
+            if self.regression:
+                self._check_adaptive_numbers()
             if self.kernel is not None:
                 raise ValueError(
                     f"relation {ADAPTIVE!r} cannot be given with a kernel: name another one, such as 'half'"
@@ -248,6 +255,17 @@ class LearnerConfig:
                 raise of_no_use(self._of_relation, self.relation)
             return
         check_relation(chosen_by("relation")[self.relation_name], self._of_relation, self.relation is not None)
+
+    def _check_adaptive_numbers(self) -> None:
+        if self.members is not None:
+            raise FieldError(
+                "{} {members!r} are classifiers: leave them out for numbers", "members", members=self.members
+            )
+        for name in self._unlike_the_adaptive:
+            if name == "rule" and self.rule == FOR_NUMBERS[0]:
+                continue
+            message = "{} cannot be given with the relation {relation!r} of numbers: name another one, such as 'half'"
+            raise FieldError(message, name, relation=ADAPTIVE)
 
     def _check_rule(self) -> None:
         rule = self.rule_name
@@ -357,8 +375,10 @@ class LearnerConfig:
             made = self._adaptive() if relation is None else self._of_weights(relation)
         return online.OneVsRest(made) if self.many_classes else made
 
-    def _adaptive(self) -> online.AdaptiveSharingClassifier:
+    def _adaptive(self) -> online.AdaptiveSharingClassifier | online.AdaptiveSharingRegressor:
         """Make the mixture over how much is shared, of one of the named sets of members or of the rule's learners."""
+        if self.regression:
+            return online.AdaptiveSharingRegressor(**_arguments((AdaptiveGradient,), self.options), **self._bound)
         if self.rule_name == FOR_CLASSES[0] and not self._said(options_of(Forgetting)):
             arguments = _arguments((AdaptiveGradient,), self.options)
             return online.AdaptiveSharingClassifier(self.members, **arguments, **self._bound)

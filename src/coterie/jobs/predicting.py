@@ -30,6 +30,8 @@ class Predictions(NamedTuple):
         Positive for the second of the model's classes; None where a number was predicted.
     probability : ndarray of float64, shape (n,), or None
         Of the second class, where the model has one.
+    low, high : ndarray of float64, shape (n,), or None
+        The ends of an interval in which a number lies, where the model has intervals.
     """
 
     place: NDArray[np.int64]
@@ -37,9 +39,15 @@ class Predictions(NamedTuple):
     prediction: NDArray[Any]
     margin: NDArray[np.float64] | None
     probability: NDArray[np.float64] | None = None
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
 
 
-def predict_records(model: Any, reader: Reader) -> Generator[Predictions]:
+#: The probability with which numbers lie in their intervals, where nothing else is said.
+LEVEL = 0.9
+
+
+def predict_records(model: Any, reader: Reader, level: float | None = None) -> Generator[Predictions]:
     """Predict the records of files with a model that learned from files; nothing is learned.
 
     Parameters
@@ -48,6 +56,8 @@ def predict_records(model: Any, reader: Reader) -> Generator[Predictions]:
         With its encoder.
     reader : Reader
         Made with the model's encoder and ``update=False``.
+    level : float, optional
+        The probability with which numbers are to lie in their intervals, 0.9 without; for models that have such.
 
     Yields
     ------
@@ -58,16 +68,25 @@ def predict_records(model: Any, reader: Reader) -> Generator[Predictions]:
     ------
     InputError
         With file and line, for a record that cannot be read, or a task that the model refuses.
+    FieldError
+        For a level that is not between 0 and 1, or given to a model without intervals.
     """
+    from coterie.inputs.errors import FieldError
+
+    if level is not None and not 0.0 < level < 1.0:
+        raise FieldError("{} must lie between 0 and 1, got {level!r}", "level", level=level)
     blocks: Any = iter(reader)
     with closing(blocks):
         for block in blocks:
-            yield _predicted(model, block, reader)
+            made = _predicted(model, block, reader, level)
+            if level is not None and made.low is None:
+                raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
+            yield made
 
 
-def _predicted(model: Any, block: Block, reader: Reader) -> Predictions:
+def _predicted(model: Any, block: Block, reader: Reader, level: float | None) -> Predictions:
     try:
-        made = model.__predict_block__(block)
+        made = model.__predict_block__(block, LEVEL if level is None else level)
     except ValueError as error:
         raise placed(model.__predict_block__, block, reader, error) from None
     return Predictions(block.place, *made)

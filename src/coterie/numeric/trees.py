@@ -32,6 +32,7 @@ _NAMES_OF = {
     "primal.laws": "AsLearned CovarianceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep PrecisionLaw RootLaw "
     "UnitTrace VonNeumannLaw",
     "primal.learned_relations": "FromRound Gram Learned Move New Previous Relation WhenSettled",
+    "primal.least_squares": "LeastSquares Regressions Residuals",
     "primal.p_norm": "PNorm",
     "primal.signed": "Signed",
     "primal.spread": "Columns SparseColumns Spread",

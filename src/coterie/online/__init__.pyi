@@ -1,3 +1,4 @@
+from .adaptive_regression import AdaptiveSharingRegressor as AdaptiveSharingRegressor
 from .heterogeneous import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .logistic import MultitaskAROW as MultitaskAROW

@@ -508,6 +508,29 @@ class OnlineModel:
         """The variance of each record's margin, by what was learned."""
         return self._variances(self.input.read(X, task, self.known_tasks))
 
+    @exclusive
+    def predict_interval(self, X: Any, task: Any, level: float) -> NDArray[np.float64]:
+        """Intervals of labels that are numbers, of that level, shape (n, 2)."""
+        check_level(level)
+        return self._intervals(self.input.read(X, task, self.known_tasks), level)[1]
+
+    @exclusive
+    def predict_interval_one(self, x: Any, task: Hashable, level: float) -> tuple[float, float]:
+        """The interval of the label of one record."""
+        check_level(level)
+        row, width, task = self.input.read_one(x, task, self.known_tasks, learning=False)
+        tasks = np.empty(1, object)
+        tasks[0] = task
+        low, high = self._intervals(Records(row, width, tasks), level)[1][0].tolist()
+        return low, high
+
+    def _intervals(self, records: Records, level: float) -> tuple[Margins, NDArray[np.float64]]:
+        """Margins of the outside, and the intervals of the labels."""
+        codes, unseen = self._codes(records)
+        labels = self.label_kind
+        margins, ends = self.learner.intervals(self.state, records.rows, codes, unseen, level)
+        return labels.shift + labels.factor * margins, labels.shift + labels.factor * ends
+
     def _probabilities(self, records: Records) -> NDArray[np.float64]:
         margins, labels = self._margins(records), self.label_kind
         if not self.learner.has_variances:
@@ -553,9 +576,13 @@ class OnlineModel:
         return self._margins(self.input.read_block(block, first=False))
 
     @exclusive
-    def predict_block(self, block: Block) -> BlockPredictions:
-        """The prediction for each record of a validated block; nothing is learned."""
+    def predict_block(self, block: Block, level: float = 0.9) -> BlockPredictions:
+        """The prediction for each record of a validated block, with intervals of that level; nothing is learned."""
         records, labels = self.input.read_block(block, first=False), self.label_kind
+        if self.learner.has_intervals:
+            check_level(level)
+            margins, ends = self._intervals(records, level)
+            return BlockPredictions(block.tasks, labels.labels(margins), None, None, *ends.T)
         margins = self._margins(records)
         probability = labels.probability(margins, self.log_odds)
         if self.learner.has_variances and probability is not None:
@@ -752,6 +779,13 @@ class FastLane:
             self._recency.see_one(i)
         self._warn_if_frozen(self._relation, state)
         return labels
+
+
+def check_level(level: Any) -> None:
+    """Refuse the level of an interval that is not between 0 and 1: ValueError."""
+    number = isinstance(level, (int, float, np.number)) and not isinstance(level, bool)
+    if not (number and 0.0 < float(level) < 1.0):
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
 
 
 def _normal(z: Margins) -> Margins:

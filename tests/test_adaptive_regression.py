@@ -1,0 +1,611 @@
+"""Numbers by members of several shares and least squares: the literal form, cuts, intervals, files, forgetting, refusals."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import coterie as ct
+from coterie.explanation import differing_features
+from coterie.inputs.block import Block
+from coterie.numeric.primal import least_squares
+from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares, Regressions
+from reference.adaptive_regression import AdaptiveRegression, Squares, moments, run
+from streams import FORMS, as_dictionaries
+from terminal import refused, run_json
+from terminal import run as command
+from test_altered_files import array, number, rewritten, said
+from test_cuts import ONE_BY_ONE, assert_same, cuts, late_stream, spans
+from test_forget_task import FORGOTTEN, cut
+from test_regression import NAMES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
+
+MODEL = ct.AdaptiveSharingRegressor
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
+    of_scikit_learn = parametrize_with_checks([MODEL()])
+
+
+@of_scikit_learn
+def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+# -- equality with the definition --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("delay", [0, 1, 9, 40, 500])
+def test_it_is_the_literal_one(form, delay):
+    trace = ct.progressive_validation(MODEL(), FORMS[form](X), Y, task=TASK, delay=delay)
+    assert_close(trace.prediction, run(AdaptiveRegression(X.shape[1]), X, TASK.tolist(), Y, delay))
+
+
+@pytest.mark.parametrize("d", [OWN_LIMIT, OWN_LIMIT + 1, POOLED_LIMIT + 1])
+def test_what_costs_too_much_falls_away(d):
+    rng = np.random.default_rng(d)
+    wide = np.pad(X[:80], ((0, 0), (0, d - X.shape[1]))) + 0.1 * rng.standard_normal((80, d))
+    model = MODEL()
+    trace = ct.progressive_validation(model, wide, Y[:80], task=TASK[:80])
+    assert_close(trace.prediction, run(AdaptiveRegression(d), wide, TASK[:80].tolist(), Y[:80]))
+    assert (model.member_weights_[-1] == 0.0) == (d > OWN_LIMIT)
+    held = model.state_.model
+    assert (held.own.pivots.size == 0, held.pooled.pivots.size == 0) == (d > OWN_LIMIT, d > POOLED_LIMIT)
+
+
+def test_no_array_has_the_square_of_many_features():
+    rng = np.random.default_rng(0)
+    sparse = sp.random_array((300, 50_000), density=1e-4, rng=rng, format="csr")
+    for records in (sparse, [{f"w{j}": 1.0 for j in rng.integers(50_000, size=5)} for _ in range(300)]):
+        for options in ({"storage": "sparse"}, {"storage": "hashed", "bits": 12}):
+            model = MODEL(**options).fit(records, rng.standard_normal(300), rng.integers(9, size=300))
+            arrays = model.__dump__()[1]
+            assert (
+                sum(held.nbytes for name, held in arrays.items() if name.startswith("model.")) < 20_000
+            )  # most of them bins of residuals
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_intervals_are_the_literal_ones(delay, level):
+    literal, model = AdaptiveRegression(X.shape[1]), MODEL()
+    run(literal, X, TASK.tolist(), Y, delay)
+    ct.progressive_validation(model, X, Y, task=TASK, delay=delay)
+    mean, deviation = moments(Y)
+    for task in (*range(5), "new"):
+        found = model.predict_interval(X[:4], task=[task] * 4, level=level)
+        wanted = [mean + deviation * np.array(literal.interval(x, task, level)) for x in X[:4]]
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
+def test_least_squares_stay_exact_whatever_the_unit_of_a_feature(scale):
+    """Against the factors of the records themselves, whose condition is the root of that of their products."""
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((400, 6)) * np.array([1.0, scale, 1.0, scale, 1.0, 1.0]) + np.array([0, 0, 100.0, 0, 0, 0])
+    z = rng.standard_normal(400)
+    kept = Regressions.empty(1, 6)
+    for x, label in zip(A, z, strict=True):
+        least_squares.absorb(kept, 0, 6, 0.1, x.copy(), label)
+    whole = np.linalg.lstsq(np.r_[A, np.sqrt(0.1) * np.eye(6)], np.r_[z, np.zeros(6)], rcond=None)[0]
+    np.testing.assert_allclose(kept.weights(6)[0], whole, rtol=1e-6)
+    told = [least_squares.foresee(kept, 0, 6, x.copy()) for x in A[:20]]
+    np.testing.assert_allclose(told, A[:20] @ whole, rtol=1e-7, atol=1e-9)
+
+
+def test_features_that_come_later_have_been_0():
+    rng = np.random.default_rng(2)
+    narrow, wide, literal = Regressions.empty(1, 2), Regressions.empty(3, 9), Squares(5, 1.0)
+    for t in range(60):
+        x, z = rng.standard_normal(5) * (np.arange(5) < 2 + t // 20), float(rng.standard_normal())
+        if t % 20 == 0:
+            narrow = narrow.with_room(1 + t // 20, 2 + t // 20)
+        literal.learn(x, z)
+        least_squares.absorb(narrow, 0, min(2 + t // 20, 5), 1.0, x[: 2 + t // 20].copy(), z)
+        least_squares.absorb(wide, 2, 5, 1.0, x.copy(), z)
+    np.testing.assert_allclose(narrow.weights(5)[0], literal.weights, rtol=1e-9)
+    np.testing.assert_array_equal(narrow.weights(5)[0], wide.weights(5)[2])
+    np.testing.assert_array_equal(wide.cut(3, 4).triangle[2], narrow.cut(1, 4).triangle[0])
+
+
+# -- however a stream is cut -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=4)
+@given(cuts)
+def test_any_pieces_give_the_same_bits(form, ends):
+    stream = late_stream(68, zeros=0.4)
+    y = 3 * stream.X[:, 0] + stream.task + 10
+    assert_same(MODEL, FORMS[form](stream.X), y, stream.named("abcde"), [ends, ONE_BY_ONE], None)
+
+
+@pytest.mark.parametrize("at", [10, 45])
+@settings(max_examples=3)
+@given(cuts)
+def test_also_where_features_become_too_many(at, ends):
+    """Before the last step begins, and after."""
+    stream = late_stream(69, zeros=0.4)
+    rng, records = np.random.default_rng(0), as_dictionaries(stream.X)
+    for t, x in enumerate(records):
+        x |= {f"more {j}": float(rng.standard_normal()) for j in range(40 * (t >= at) + 130 * (t >= at + 9))}
+    y = 3 * stream.X[:, 0] + stream.task + 10
+    assert_same(MODEL, records, y, stream.named("abcde"), [ends, ONE_BY_ONE], None)
+    model = MODEL().fit(records, y, stream.named("abcde"))
+    assert model.member_weights_[-1] == 0.0
+
+
+@pytest.mark.parametrize("delay", [1, 7, 25])
+@settings(max_examples=4)
+@given(cuts)
+def test_late_labels_too(delay, ends):
+    stream = late_stream(63)
+    y, labels = 3 * stream.X[:, 0] + stream.task, np.array(stream.named("abcde"), dtype=object)
+
+    def trace(ends):
+        model = MODEL()
+        blocks = [Block(stream.X[a:b], y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
+        return ct.progressive_validation(model, blocks, delay=delay).prediction, bytes_of(model)
+
+    (one, whole), (other, pieces) = trace([]), trace(ends)
+    np.testing.assert_array_equal(one, other)
+    assert whole == pieces
+
+
+def bytes_of(model):
+    """All that a model would keep in a file."""
+    data, arrays = model.__dump__()
+    return repr(data), {name: (held.shape, held.tobytes()) for name, held in arrays.items()}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_records_one_by_one_equal_a_block(dtype):
+    records = as_dictionaries(X)
+    whole, single = MODEL(dtype=dtype), MODEL(dtype=dtype)
+    told = whole.__stream_model__().learn_rounds(records, Y, NAMES).margin
+    for t, x in enumerate(records):
+        if single.fitted and NAMES[t] in single.tasks_:
+            assert single.predict_one(x, task=NAMES[t]) == told[t]
+        single.learn_one(x, Y[t], task=NAMES[t])
+    np.testing.assert_array_equal(single.coef_, whole.coef_)
+    np.testing.assert_array_equal(single.intercept_, whole.intercept_)
+    low, high = single.predict_interval_one(records[0], task=NAMES[0], level=0.8)
+    assert [low, high] == whole.predict_interval(records[:1], task=NAMES[:1], level=0.8)[0].tolist()
+
+
+def test_a_record_that_brings_a_task_or_features_finds_room():
+    single = MODEL()
+    for t in range(60):
+        single.learn_one({f"f{t // 9}": 1.0, "one": 1.0}, float(t % 9), task=t // 7)
+    assert len(single.tasks_) == 9
+    assert np.isfinite(single.coef_).all()
+    assert single.predict_one({"f0": 1.0, "one": 1.0}, task="new") == pytest.approx(
+        single.predict([{"f0": 1.0, "one": 1.0}], task=["new"])[0]
+    )
+
+
+# -- what was learned --------------------------------------------------------------------------------------------------
+
+
+def test_predictions_are_linear_where_no_member_is_kept_back():
+    model = MODEL().fit(X, Y, TASK)
+    inside = np.abs(X).sum(axis=1) < 3
+    linear = np.einsum("td,td->t", X, model.coef_[[model.tasks_.index(i) for i in TASK]])
+    linear += model.intercept_[[model.tasks_.index(i) for i in TASK]]
+    assert inside.sum() > 10
+    assert_close(linear[inside], model.predict(X[inside], TASK[inside]))
+    assert model.coef_.shape == (5, X.shape[1])
+
+
+def test_a_member_says_no_more_than_the_labels_so_far():
+    model = MODEL().fit(X, Y, TASK)
+    far = model.predict(1e6 * X, TASK)
+    spread = np.abs(model.member_weights_).sum() * (Y.max() - Y.min() + 4 * Y.std())
+    assert np.abs(far - Y.mean()).max() < spread
+
+
+@pytest.mark.parametrize("large", [1e100, -1e100])
+def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
+    rng = np.random.default_rng(0)
+    plain = rng.standard_normal((200, 3))
+    model = MODEL().fit(plain, plain[:, 0])
+    model.partial_fit([[large, 0.0, 0.0]], [1.0]).partial_fit([[1.0, large, large]], [0.5])
+    model.partial_fit([[large, 1.0, -large]], [2.0]).partial_fit([[1.0, 0.0, 0.0]], [large])
+    model.partial_fit(plain, plain[:, 0])
+    assert np.isfinite(model.predict(plain)).all()
+    assert all(np.isfinite(held).all() for name, held in model.__dump__()[1].items() if name.startswith("model."))
+
+
+def test_what_is_said_of_members_and_sharing():
+    model = MODEL().fit(X, Y, NAMES)
+    assert len(model.members_) == len(model.member_weights_) == 5
+    M = model.relation_matrix_
+    np.testing.assert_array_equal(M, M[0, 1] + (1 - M[0, 1]) * np.eye(5))
+    assert 0 < M[0, 1] < 1
+    np.testing.assert_array_equal(model.relation_among(NAMES[:1]), [[1.0]])
+    alike = np.random.default_rng(0).standard_normal((3000, 4))
+    one = MODEL().fit(alike, alike @ [1.0, 2.0, 0.0, -1.0], np.arange(3000) % 1000)
+    assert one.relation_matrix_[0, 1] > M[0, 1]
+    assert set(ct.compare({"together": MODEL()}, X, Y, task=NAMES).traces) == {"together", "independent", "pooled"}
+    assert repr(model.with_relation(ct.Pooled())) == "MultitaskRegressor(relation=Pooled())"
+
+
+def test_it_is_below_the_simplest_where_tasks_have_intercepts():
+    """And near it on a stream whose tasks have nothing but these in common: means over three streams."""
+    ratios = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        task = rng.integers(200, size=6000)
+        features = np.c_[rng.standard_normal((6000, 5)), np.ones(6000)] / np.sqrt(6)
+        y = 5 + features @ rng.standard_normal(6) + rng.standard_normal(200)[task] + rng.standard_normal(6000)
+        errors = [
+            np.sqrt(np.mean(ct.progressive_validation(model, features, y, task=task).residual ** 2))
+            for model in (MODEL(), ct.MultitaskRegressor())
+        ]
+        ratios.append(errors[0] / errors[1])
+    assert np.mean(ratios) < 0.97
+
+
+@pytest.mark.parametrize("model", [MODEL(), ct.MultitaskRegressor()], ids=repr)
+def test_features_in_which_tasks_differ_are_those_of_their_weights(model):
+    rng = np.random.default_rng(7)
+    features, task = rng.standard_normal((4000, 3)) / 3, rng.integers(2, size=4000)
+    y = 100.0 * task + features @ [1.0, 2.0, 0.0] + np.where(task == 1, 5.0, 0.0) * features[:, 2]
+    found = differing_features(model.fit(np.c_[features, np.ones(4000)] / 2, y, task), 0, 1, n=2)
+    assert {0, 1}.isdisjoint(feature for feature, _, _ in found[:1])
+    weights = {feature: (a, b) for feature, a, b in differing_features(model, 0, 1, n=4)}
+    for feature, (a, b) in weights.items():
+        kept_back = feature == 3 and isinstance(model, MODEL)  # by the range of the labels
+        assert kept_back or [a, b] == pytest.approx(
+            model.coef_[[model.tasks_.index(i) for i in (0, 1)], feature], rel=1e-6
+        )
+
+
+# -- intervals ---------------------------------------------------------------------------------------------------------
+
+
+def covered(features, y, task, level, start, model=None, delay=0):
+    """The share of labels from ``start`` on that lie in the intervals told before them, in pieces of 25."""
+    model, inside = model or MODEL(), []
+    for first in range(0, len(y), 25):
+        some = slice(first, first + 25)
+        if first >= start:
+            low, high = model.predict_interval(features[some], task[some], level).T
+            inside.append((low <= y[some]) & (y[some] <= high))
+        model.partial_fit(features[some], y[some], task[some])
+    return np.concatenate(inside)
+
+
+NOISES = {
+    "normal": lambda rng, task: rng.standard_normal(len(task)),
+    "heavy": lambda rng, task: rng.standard_t(3, len(task)),
+    "skewed": lambda rng, task: rng.exponential(1.0, len(task)),
+    "of the task": lambda rng, task: np.where(task % 2, 0.3, 2.0) * rng.standard_normal(len(task)),
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_intervals_hold_what_they_promise(noise, level):
+    rng = np.random.default_rng(4)
+    n = 6000
+    task = rng.integers(20, size=n)
+    features = np.c_[rng.standard_normal((n, 4)), np.ones(n)] / 2
+    y = 50 + 10 * (features[:, 0] + rng.standard_normal(20)[task] + NOISES[noise](rng, task))
+    inside = covered(features, y, task, level, 1000)
+    assert inside.mean() == pytest.approx(level, abs=0.045 if noise == "skewed" else 0.025)
+    if noise == "of the task":  # each kind of task, too
+        for part in (0, 1):
+            assert inside[task[1000:] % 2 == part].mean() == pytest.approx(level, abs=0.1)
+
+
+def test_intervals_of_tasks_never_seen_are_wider_and_hold():
+    rng = np.random.default_rng(5)
+    task = np.arange(6000) // 10  # ten records each, one task after the other
+    features = np.c_[rng.standard_normal((6000, 3)), np.ones(6000)] / 2
+    y = features[:, 0] + 3 * rng.standard_normal(600)[task] + 0.3 * rng.standard_normal(6000)
+    model, first, later = MODEL(), [], []
+    for t in range(0, 6000, 10):
+        some = slice(t, t + 10)
+        if t > 1000:
+            low, high = model.predict_interval(features[some], task[some])[0]
+            first.append((low <= y[t] <= high, high - low))
+        model.partial_fit(features[t : t + 9], y[t : t + 9], task[t : t + 9])
+        if t > 1000:
+            low, high = model.predict_interval(features[t + 9 : t + 10], task[t + 9 : t + 10])[0]
+            later.append((low <= y[t + 9] <= high, high - low))
+        model.partial_fit(features[t + 9 : t + 10], y[t + 9 : t + 10], task[t + 9 : t + 10])
+    for found in (first, later):
+        assert np.mean([held for held, _ in found]) == pytest.approx(0.9, abs=0.05)
+    assert np.mean([wide for _, wide in first]) > 2 * np.mean([wide for _, wide in later])
+
+
+def test_intervals_with_late_labels_are_of_what_was_told():
+    """Where tasks come and go within the delay, residuals are those of strangers."""
+    rng = np.random.default_rng(6)
+    n, task = 4000, np.arange(4000) // 5
+    features = np.ones((n, 1))
+    y = 3 * rng.standard_normal(800)[task] + 0.1 * rng.standard_normal(n)
+    wide = {}
+    for delay in (0, 50):
+        model = MODEL()
+        ct.progressive_validation(model, features, y, task=task, delay=delay)
+        low, high = model.predict_interval(features[:1], task=["new"])[0]
+        wide[delay] = high - low
+        assert high - low == pytest.approx(2 * 1.645 * 3, rel=0.2)
+    bins = model.state_.model.spread.ages
+    assert bins[0, 0] > 0.9 * n  # all but those whose label came before the next record
+
+
+def test_before_there_are_residuals_intervals_are_those_of_the_labels():
+    model = MODEL().fit(np.ones((20, 1)), np.arange(20.0))
+    low, high = model.predict_interval(np.ones((1, 1)))[0]
+    assert high - low == pytest.approx(2 * 1.645 * np.arange(20.0).std(), rel=0.01)
+    wider = model.predict_interval(np.ones((1, 1)), level=0.99)[0]
+    assert wider[0] < low < high < wider[1]
+
+
+# -- forgetting --------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
+    literal, model, told, wanted = AdaptiveRegression(X.shape[1]), MODEL(), [], []
+    for t in range(90):
+        if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
+            task = FORGOTTEN[t]
+            model.forget_task(task)
+            model.save(tmp_path / "model.coterie")
+            model = ct.load(tmp_path / "model.coterie") if t == 40 else model
+            literal.own.pop(task, None)
+            literal.gaps.pop(task, None)
+            literal.residuals = [(None if each[0] == task else each[0], *each[1:]) for each in literal.residuals]
+            for member in literal.gradients:
+                member.rows.pop(("own", task), None)
+        task = int(TASK[t])
+        mean, deviation = moments(Y[:t])
+        wanted.append(mean + deviation * literal.margin(X[t], task, t))
+        mean, deviation = moments(Y[: t + 1])
+        literal.learn(X[t], task, (Y[t] - mean) / deviation, t)
+        told.append(model.__stream_model__().learn_rounds(X[t : t + 1], Y[t : t + 1], [task]).margin[0])
+    assert_close(np.array(told), np.array(wanted))
+    mean, deviation = moments(Y[:90])
+    found = model.predict_interval(X[:5], task=list(range(5)))
+    np.testing.assert_allclose(
+        found, [mean + deviation * np.array(literal.interval(X[i], i, 0.9)) for i in range(5)], rtol=1e-8
+    )
+
+
+def test_a_forgotten_task_is_one_that_nobody_has_seen():
+    model = MODEL().fit(X, Y, NAMES)
+    stranger = model.predict_interval(X[:5], task=["new"] * 5)
+    model.forget_task(NAMES[0])
+    np.testing.assert_array_equal(model.predict_interval(X[:5], task=[NAMES[0]] * 5), stranger)
+    held = model.state_.model
+    assert not held.own.pivots[4:].any()
+    assert not held.residuals[4:].any()
+    assert not held.spread.tasks[4:].any()
+
+
+def test_what_was_told_of_a_forgotten_task_no_longer_waits():
+    model = MODEL()
+    model.__stream_model__().learn_rounds(X[:60], Y[:60], TASK[:60], late=20)
+    waiting = model.state_.waiting
+    gone = waiting.codes == model.tasks_.index(2)
+    model.forget_task(2)
+    assert gone.any()
+    assert (model.state_.waiting.codes[gone] == -1).all()
+    assert not model.state_.waiting.told[:, gone].any()
+
+
+@settings(max_examples=5)
+@given(cuts)
+def test_at_most_so_many_tasks_however_cut(ends):
+    stream, rng = late_stream(70), np.random.default_rng(3)
+    task, y = rng.integers(12, size=len(stream)), stream.X[:, 0] * 3
+    made = []
+    for pieces in (cut(60, range(60)), cut(60, ends), [slice(0, 60)]):
+        model = MODEL(max_tasks=4)
+        for some in pieces:
+            model.partial_fit(stream.X[some], y[some], task[some])
+        made.append((model.tasks_, model.predict(stream.X, task).tolist(), model.coef_.tolist()))
+    assert len(made[0][0]) == 4
+    assert made[0] == made[1] == made[2]
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delay", [0, 11])
+@pytest.mark.parametrize("end", [20, 70])
+def test_a_model_that_was_saved_goes_on_as_it_was(end, delay, tmp_path):
+    going, stopped = MODEL(), MODEL()
+    for model in (going, stopped):
+        model.__stream_model__().learn_rounds(X[:end], Y[:end], NAMES[:end], late=delay)
+    stopped.save(tmp_path / "model.coterie")
+    loaded = ct.load(tmp_path / "model.coterie")
+    for other in (loaded, copy.deepcopy(stopped), pickle.loads(pickle.dumps(stopped))):  # noqa: S301 - ours
+        assert bytes_of(other) == bytes_of(going)
+    rest = slice(end - delay, None)
+    margins = [
+        model.__stream_model__().learn_rounds(X[rest], Y[rest], NAMES[rest], late=delay).margin
+        for model in (going, loaded)
+    ]
+    np.testing.assert_array_equal(*margins)
+    assert bytes_of(going) == bytes_of(loaded)
+
+
+SAVED = "regressor-adaptive"
+REFUSED = [
+    (number("model.pooled.pivots", (0, 0), -1.0), "pivots of the pooled regression holds numbers outside 0.0 to"),
+    (number("model.own.triangle", (0, 0), np.nan), "the tasks' own regressions holds numbers outside"),
+    (number("model.last.answers", (0, 0), np.inf), "the last step holds numbers outside"),
+    (array("model.own.triangle", lambda held: held[:, 1:]), "triangle of the tasks' own regressions has shape"),
+    (array("model.own.answers", lambda held: held[1:]), "answers of the tasks' own regressions has shape"),
+    (array("model.last.pivots", lambda held: held[:, 1:]), "answers of the last step has shape"),
+    (array("model.pooled.pivots", lambda held: np.zeros((1, 200))), "room for 200 features, and 128 are the most"),
+    (array("model.residuals", lambda held: held[:1]), "residuals has room for 1, and there are 3"),
+    (number("model.residuals", (0, 1), -1.0), "numbers of labels holds numbers outside"),
+    (number("model.spread.tasks", (0, 1), -1.0), "squared residuals holds numbers outside"),
+    (array("model.spread.tasks", lambda held: held[:1]), "spread of tasks has room for 1, and there are 3"),
+    (array("model.spread.ages", lambda held: held[1:]), "spread by age has shape (15, 2), expected (16, 2)"),
+    (number("model.spread.bins|values", 0, -1.0), "bins of residuals holds numbers outside"),
+    (number("model.extremes", 0, 1e9), "the range of labels is none"),
+    (number("model.clock", 1, 6), "width of records holds numbers outside 0 to 5"),
+    (number("model.clock", 0, -1), "clock holds numbers outside"),
+    (said([], "state", "members"), "there are 0 gradient learners"),
+    (said("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a LeastSquares"),
+]
+LATE = [
+    (number("waiting.told", (-1, 0), 40.0), "ages that wait holds numbers outside 0 to 15"),
+    (number("waiting.told", (0, 0), np.nan), "predictions that wait holds numbers that are not finite"),
+    (number("waiting.codes", 0, 9), "tasks that wait holds numbers outside -1 to"),
+    (array("waiting.told", lambda held: held[1:]), "predictions that wait has shape"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [*((SAVED, *each) for each in REFUSED), *((f"{SAVED}-late-labels", *each) for each in LATE)],
+)
+def test_what_a_file_may_not_hold(name, change, message, tmp_path):
+    path = rewritten(tmp_path / "altered.coterie", name, change)
+    with pytest.raises(ValueError, match="is not a model that this version can read") as met:
+        ct.load(path)
+    assert message in str(met.value)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "message"),
+    [
+        (lambda: MODEL(step=0.0).fit(X, Y), ValueError, "step must be"),
+        (lambda: MODEL().fit(X, NAMES), ValueError, "label of record 0 .* must be a number, got .*user 3"),
+        (lambda: MODEL(max_tasks=3, storage="hashed").fit(X, Y), ValueError, "cannot have max_tasks"),
+        (lambda: MODEL(storage="hashed").fit(X, Y, TASK).forget_task(0), ValueError, "cannot forget a task"),
+        (lambda: MODEL().predict_interval(X), ValueError, "not fitted"),
+        (lambda: MODEL().predict_interval_one({"a": 1.0}), ValueError, "not fitted"),
+        (
+            lambda: MODEL().fit(X, Y).predict_interval(X, level=1.0),
+            ValueError,
+            "level must lie between 0 and 1, got 1.0",
+        ),
+        (lambda: MODEL().fit(X, Y).predict_interval(X, level="0.9"), ValueError, "level must lie .* got '0.9'"),
+        (lambda: MODEL().fit(X, Y).predict_interval(X, level=True), ValueError, "level must lie .* got True"),
+        (lambda: MODEL(new_task="raise").fit(X, Y, TASK).predict_interval(X[:1], [9]), ValueError, "never seen"),
+        (lambda: MODEL().fit(X, Y).predict_proba(X), AttributeError, "has no probabilities"),
+        (lambda: ct.SelectiveSampling(MODEL()).fit(X, Y), TypeError, "must be an online classifier"),
+        (lambda: ct.OneVsRest(MODEL()).fit(X, Y), TypeError, "classif"),
+    ],
+)
+def test_what_is_refused(made, kind, message):
+    with pytest.raises(kind, match=message):
+        made()
+
+
+def test_an_asker_is_refused():
+    model = MODEL().fit(X, Y, TASK)
+    before = bytes_of(model)
+    with pytest.raises(TypeError, match="labels that are numbers cannot be asked for by the margin"):
+        model._model.learner.update_many(model.state_, None, TASK, Y, None, object())
+    assert bytes_of(model) == before
+
+
+def test_records_that_are_refused_change_nothing():
+    model = MODEL().fit(X, Y, TASK)
+    before = bytes_of(model)
+    with pytest.raises(ValueError, match="could not convert string to float: 'much'"):
+        model.partial_fit(X[:2], np.array([1.0, "much"], object), ["new", "newer"])
+    with pytest.raises(ValueError, match="has 5 features"):
+        model.partial_fit(X[:2, :5], Y[:2])
+    assert bytes_of(model) == before
+
+
+def test_rounds_whose_labels_nobody_saw():
+    model = MODEL()
+    model.__stream_model__().learn_rounds(X[:60], Y[:60], TASK[:60], late=20)
+    model.__stream_model__().skip_unlabelled(3)
+    assert model.state_.rounds == 43
+    assert len(model.state_.waiting.codes) == 0
+
+
+def test_an_empty_model_has_room_for_tasks():
+    model = LeastSquares.empty(3, 2).with_tasks(5)
+    assert len(model.residuals) == len(model.spread.tasks) == 5
+    assert model.gradients == 3
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regression")
+
+
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        ("", MODEL()),
+        ("--step 0.5 --max-tasks 3", MODEL(0.5, max_tasks=3)),
+        ("--relation adaptive --rule squared --dtype float32", MODEL(dtype="float32")),
+        ("--rule squared", ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared())),
+        ("--half-life 50", ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared(), half_life=50.0)),
+        ("--share 0.3", ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.Squared())),
+    ],
+)
+def test_the_default_for_numbers(houses, options, model):  # noqa: F811 - the fixture
+    command(*PRICES, *options.split(), "--alone", "--quiet", "--model", "m")
+    assert repr(ct.load("m")) == repr(model)
+
+
+def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - the fixture
+    command(*PRICES, "--alone", "--quiet", "--model", "m")
+    lines = command("predict", "houses.csv", "--model", "m").stdout.splitlines()
+    assert lines[0] == "place,task,prediction,low,high"
+    prediction, low, high = np.array([line.split(",")[2:] for line in lines[1:]], float).T
+    assert (low < prediction).all()
+    assert (prediction < high).all()
+    narrow = command("predict", "houses.csv", "--model", "m", "--level", "0.5", "--json").stdout.splitlines()
+    inner = json.loads(narrow[0])
+    assert low[0] < inner["low"] < inner["prediction"] < inner["high"] < high[0]
+    model = ct.load("m")
+    row = {"metres": 50.0, "rooms": 2.0}
+    assert model.predict_interval_one(row, task="t1")[0] < model.predict_one(row, task="t1")
+
+
+def test_the_summary_of_the_default_for_numbers(houses):  # noqa: F811 - the fixture
+    told = run_json(*PRICES)
+    assert told["parameters"]["together"] == "AdaptiveSharingRegressor()"
+    assert told["learners"]["together"]["micro"]["rmse"] < told["learners"]["pooled"]["micro"]["rmse"]
+    command(*PRICES, "--quiet", "--report", "r.html", "--model", "m")
+    assert "mean absolute error" in (houses / "r.html").read_text()
+    assert "AdaptiveSharingRegressor(" in command("relations", "m").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--relation adaptive --rule absolute", "--rule cannot be given with the relation 'adaptive' of numbers"),
+        ("--relation adaptive --half-life 9", "--half-life cannot be given with the relation 'adaptive' of numbers"),
+        ("--members cheap", "--members 'cheap' are classifiers: leave them out for numbers"),
+    ],
+)
+def test_what_the_default_for_numbers_does_not_take(houses, options, message):  # noqa: F811 - the fixture
+    assert message in refused(*PRICES, *options.split())
+
+
+def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture
+    command(*PRICES, "--alone", "--quiet", "--model", "m")
+    command(*PRICES, "--alone", "--quiet", "--model", "half", "--relation", "half")
+    predict = ("predict", "houses.csv", "--model")
+    assert "--level must lie between 0 and 1, got 1.5" in refused(*predict, "m", "--level", "1.5")
+    assert "--level cannot be given: MultitaskRegressor has no intervals" in refused(*predict, "half", "--level", "0.5")
+    assert command(*predict, "half").stdout.splitlines()[0] == "place,task,prediction"
