@@ -616,14 +616,19 @@ class CompiledMixture(Mixture):
                 whole.table = whole.table.make_room(np.array([row]), entries)
         self._join(state)
 
+    @staticmethod
+    def _tell_rounds(state: MixtureState) -> None:
+        """Let the members know how many rounds there were: relations count by them."""
+        for member in state.members:
+            member.rounds = state.rounds
+
     # -- tasks
 
     def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features; all or nothing."""
         if features <= state.features and not state.tasks.new_among(tasks):
             return
-        for member in state.members:
-            member.rounds = state.rounds
+        self._tell_rounds(state)
         super().fit_tasks(state, tasks, features)
         self._fit_tables(state)
 
@@ -636,6 +641,7 @@ class CompiledMixture(Mixture):
         """Drop what is tasks' own: their losses, and what each member has; predictions of theirs no longer wait."""
         self._one.forget()
         shared, fields = state.shared, self._fields()
+        self._tell_rounds(state)
         super().drop_tasks(state, dropped)
         if fields["tasks"]:
             shared.tasks.table = shared.tasks.table.drop_rows(dropped)
@@ -732,8 +738,7 @@ class CompiledMixture(Mixture):
 
     def dump(self, state: MixtureState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks; each member's as if apart."""
-        for member in state.members:
-            member.rounds = state.rounds
+        self._tell_rounds(state)
         return super().dump(state)
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> MixtureState:
