@@ -123,7 +123,7 @@ def adaptive(tmp_path):
     rng = np.random.default_rng(0)
     X, task = rng.standard_normal((600, 3)), rng.choice(["a", "b", "odd"], 600)
     y = X[:, 0] * np.where(task == "odd", -1, 1) > 0
-    ct.AdaptiveSharingClassifier().fit(X, y, task=task).save(tmp_path / "m.coterie")
+    ct.AdaptiveSharingClassifier("shares").fit(X, y, task=task).save(tmp_path / "m.coterie")
     return tmp_path / "m.coterie"
 
 

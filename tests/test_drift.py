@@ -246,7 +246,7 @@ def bound_of(**changed):
         (
             lambda: ct.Forgetting(Signed(ct.LinearWeights())),
             TypeError,
-            "Forgetting needs LinearWeights, AdaptiveGradient or Diag",
+            "Forgetting needs LinearWeights, AdaptiveGradient, CoinBetting or Diag",
         ),
         (lambda: Averaged(ct.Forgetting(ct.LinearWeights())), TypeError, "Averaged cannot average Forgetting"),
         (

@@ -24,6 +24,7 @@ PUBLIC = [
     "Below",
     "ClusterPenalty",
     "Clusters",
+    "CoinBetting",
     "Comparison",
     "Covariance",
     "CurlFree",

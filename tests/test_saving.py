@@ -111,7 +111,7 @@ def test_copies_and_what_was_stopped_make_the_same_file(name, path):
 @pytest.mark.parametrize("kind", [Sparse, SparsePairs])
 def test_of_a_sparse_table_the_weights_are_saved_and_not_how_they_came(kind, dtype):
     rng = np.random.default_rng(3)
-    weights = rng.standard_normal((7, 40, kind.line // 8)) * (rng.random((7, 40, 1)) < 0.4)
+    weights = rng.standard_normal((7, 40, kind.numbers)) * (rng.random((7, 40, 1)) < 0.4)
     weights[2] = 0.0
     weights[3, 5, -1] = -0.0 if kind is Sparse else 1.0  # not zero bit for bit, and zero beside something
     table = kind.of(weights.astype(dtype))

@@ -502,7 +502,7 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
 @pytest.mark.parametrize(
     ("arguments", "error", "named"),
     [
-        ({"members": "all"}, ValueError, "one of default, cheap, ensemble, signed, shares or"),
+        ({"members": "all"}, ValueError, "one of default, cheap, ensemble, signed, tabular, shares or"),
         ({"members": []}, ValueError, "one or more models"),
         ({"members": [AdaptiveGradient()]}, TypeError, "Member"),
         ({"local": -1.0}, ValueError, "local"),

@@ -281,4 +281,4 @@ def test_a_copy_does_without_room_that_cannot_be_had(monkeypatch):
 
 def test_a_table_of_float32_has_an_end():
     with pytest.raises(ValueError, match="float32 has room for less than 2\\*\\*33 cells, and 8589934592 are wanted"):
-        Sparse.empty(1, "float32", 2**33)
+        Sparse.empty(1, "float32", cells=2**33)
