@@ -344,6 +344,7 @@ def test_parameters_that_do_not_fit(options, error, message):
         (lambda: ct.MeanRegularized(b=np.inf), "b must be a finite number above -1"),
         (lambda: ct.MeanRegularized(share=1.5), "share must lie between 0 .* and 1 .*, got 1.5"),
         (lambda: ct.Clusters(["a"], b=1), "groups must be a mapping of task to group, got list"),
+        (lambda: ct.Clusters({"a": {"fr": 1}}, b=1), r"a group must be hashable, as {'fr': 1} in groups is not"),
         (lambda: ct.Clusters({}, b=-2), "b must be a finite number above -1"),
         (lambda: ct.Hierarchy({}, b=1), "parents must map nodes to parents or be a separator, got {}"),
         (lambda: ct.Hierarchy({"a": "b", "b": "a"}, b=1), "parents has a cycle through"),

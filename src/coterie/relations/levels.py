@@ -394,6 +394,11 @@ class Clusters(_BOrShare):
     def __post_init__(self) -> None:
         if not isinstance(self.groups, Mapping):
             raise ValueError(f"groups must be a mapping of task to group, got {type(self.groups).__name__}")
+        for group in self.groups.values():
+            try:
+                hash(group)
+            except TypeError:
+                raise ValueError(f"a group must be hashable, as {group!r} in groups is not") from None
         self._check()
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
