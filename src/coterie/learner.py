@@ -438,7 +438,7 @@ class Learner(Round):
             The tasks that were not known, in the order of their first records. Their numbers follow those known.
         """
         self._one.forget()
-        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
+        moves = no_moves(len(codes))
         last = len(codes) if last is None else last
         delay = len(codes) - last
         known, done, coming = len(state.tasks), 0, NO_ARRIVALS
@@ -539,6 +539,11 @@ def known_and_unseen(
 def _require(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:
     if not fits:
         raise TypeError(f"{type(hypothesis).__name__} cannot {what}: it needs {part} by {' or '.join(kinds)}")
+
+
+def no_moves(n: int) -> Moves:
+    """Room for the outcome of n rounds."""
+    return Moves(np.zeros(n), np.zeros(n), np.zeros(n))
 
 
 def entries_of(rows: Any, t: int) -> int:

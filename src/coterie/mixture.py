@@ -25,7 +25,7 @@ from .bindings import arrivals
 from .hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalAROW
 from .hypotheses.storage import Storage
 from .index import Index
-from .learner import Features, Learner, Margins, RoundCount, StreamLearner, entries_of, known_and_unseen
+from .learner import Features, Learner, Margins, RoundCount, StreamLearner, entries_of, known_and_unseen, no_moves
 from .learners.confidence import ConfidenceLearner
 from .numeric.core.arrays import Dropped, grown
 from .numeric.core.checks import require, require_shape, require_within
@@ -258,7 +258,7 @@ class Mixture(StreamLearner):
         where their predictions are not known, it is the margin they have now. An asker decides by the mixed margin; the
         learners then go on record by record, together.
         """
-        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
+        moves = no_moves(len(codes))
         last = len(codes) if last is None else last
         delay = len(codes) - last
         if asker is not EVERY:
@@ -505,6 +505,13 @@ class CompiledMixture(Mixture):
         self._storage = learners[0].hypothesis.tables
         self._kinds = [_KINDS[type(learner.hypothesis)](learner.hypothesis, learner.rule) for learner in learners]
         self._shares = np.array([_shares_of(learner.relation) for learner in learners])
+        every = range(len(learners))
+        #: The members that have something in each of the tables.
+        self._fields = {
+            "groups": [m for m in every if self._shares[m, 1] != 0.0],
+            "tasks": [m for m in every if self._shares[m, 0] != 0.0],
+            "largest": [m for m in every if self._kinds[m].kind == COIN],
+        }
         self._one, self._rule = RecordCalls(), Together(len(learners))
 
     @staticmethod
@@ -535,7 +542,7 @@ class CompiledMixture(Mixture):
         """Move the weights of members that are apart to common tables, of which they get sections."""
         models = [member.model for member in state.members]
         rows = {"groups": min(1, len(state.tasks)), "tasks": len(state.tasks), "largest": 1}
-        fields = self._fields()
+        fields = self._fields
         made = {
             name: side_by_side([getattr(models[m], name) for m in having], rows[name], state.features)
             if having
@@ -553,18 +560,9 @@ class CompiledMixture(Mixture):
             member.model = model
         self._fit_tables(state)
 
-    def _fields(self) -> dict[str, list[int]]:
-        """Which members have something in each of the tables."""
-        every = range(len(self.learners))
-        return {
-            "groups": [m for m in every if self._shares[m, 1] != 0.0],
-            "tasks": [m for m in every if self._shares[m, 0] != 0.0],
-            "largest": [m for m in every if self._kinds[m].kind == COIN],
-        }
-
     def _fit_tables(self, state: MixtureState) -> None:
         """Give the common tables room for the tasks and features of the state."""
-        shared, fields, dense = state.shared, self._fields(), state.members[0].dense
+        shared, fields, dense = state.shared, self._fields, state.members[0].dense
         for name, rows in (("groups", min(1, len(state.tasks))), ("tasks", len(state.tasks)), ("largest", 1)):
             whole: Whole = getattr(shared, name)
             if fields[name]:
@@ -579,7 +577,7 @@ class CompiledMixture(Mixture):
             state.model = self._joined(state, *tables)
 
     def _joined(self, state: MixtureState, groups: Any, tasks: Any, largest: Any) -> SideBySide:
-        fields = self._fields()
+        fields = self._fields
         at = np.full((len(self.learners), 2), -1)
         for level, name in enumerate(("tasks", "groups")):
             for m in fields[name]:
@@ -609,7 +607,7 @@ class CompiledMixture(Mixture):
 
     def _ensure_capacity(self, state: MixtureState, i: int, entries: int) -> None:
         """Give the rows that a record of task i moves room for so many new weights."""
-        shared, fields = state.shared, self._fields()
+        shared, fields = state.shared, self._fields
         for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
             whole: Whole = getattr(shared, name)
             if fields[name]:
@@ -640,7 +638,7 @@ class CompiledMixture(Mixture):
     def drop_tasks(self, state: MixtureState, dropped: Dropped) -> None:
         """Drop what is tasks' own: their losses, and what each member has; predictions of theirs no longer wait."""
         self._one.forget()
-        shared, fields = state.shared, self._fields()
+        shared, fields = state.shared, self._fields
         self._tell_rounds(state)
         super().drop_tasks(state, dropped)
         if fields["tasks"]:
@@ -663,7 +661,7 @@ class CompiledMixture(Mixture):
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`Mixture.update_many`."""
         self._one.forget()
-        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
+        moves = no_moves(len(codes))
         last = len(codes) if last is None else last
         delay = len(codes) - last
         self.fit_tasks(state, new, state.features)

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from coterie.bindings import Stop, arrivals, mean_share
 from coterie.index import Index
-from coterie.learner import Margins, Round, form_for
+from coterie.learner import Margins, Round, form_for, no_moves
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import cut, widths_of
 from coterie.numeric.primal.asking import EVERY, decide_all
-from coterie.numeric.primal.stream import Moves
 from coterie.state import State
 
 from .bindings import FORMS
@@ -105,7 +104,7 @@ class BlockLearner(Round):
 
     def _moves(self, n: int) -> Any:
         """Room for the outcome of n rounds: the margins predicted first, then what was done."""
-        return Moves(np.zeros(n), np.zeros(n), np.zeros(n))
+        return no_moves(n)
 
     def _backup(self, state: State) -> Any:
         """A copy of the model to go back to where records may be refused on the way, else None."""

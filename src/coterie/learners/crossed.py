@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.hypotheses import AdaptiveGradient
 from coterie.index import Index
-from coterie.learner import Features, Learner, Margins, RoundCount, StreamLearner
+from coterie.learner import Features, Learner, Margins, RoundCount, StreamLearner, no_moves
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require, require_shape, require_within
 from coterie.numeric.core.records import Csr, Rows
@@ -138,7 +138,7 @@ class CrossedLogistic(StreamLearner):
             For an asker: it is for the mixture to ask.
         """
         require_every(asker, self)
-        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
+        moves = no_moves(len(codes))
         last = len(codes) if last is None else last
         delay = len(codes) - last
         self.fit_tasks(state, new, state.features)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
-from coterie.learner import Features, Margins, RoundCount, StreamLearner
+from coterie.learner import Features, Margins, RoundCount, StreamLearner, no_moves
 from coterie.numeric.core.arrays import Dropped, grown
 from coterie.numeric.core.checks import (
     require,
@@ -228,7 +228,7 @@ class RefittedTrees(StreamLearner):
 
         Trees are fitted after the very record that makes the number full, however a stream is cut into calls.
         """
-        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
+        moves = no_moves(len(codes))
         last = len(codes) if last is None else last
         delay, known = len(codes) - last, len(state.tasks)
         if asker is not EVERY:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
-from coterie.learner import Features, Margins, RoundCount, StreamLearner
+from coterie.learner import Features, Margins, RoundCount, StreamLearner, no_moves
 from coterie.numeric.core.arrays import Dropped, grown
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Rows
@@ -114,7 +114,7 @@ class TaskMeanLogistic(StreamLearner):
             For an asker: it is for the mixture to ask.
         """
         require_every(asker, self)
-        moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes)))
+        moves = no_moves(len(codes))
         last = len(codes) if last is None else last
         self.fit_tasks(state, new, state.features)
         learn_means(state.model, sorted_entries(rows), codes, y, last, moves)
