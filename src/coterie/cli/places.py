@@ -20,14 +20,14 @@ _STANDARD_OUTPUT = 1
 
 
 class Kind(NamedTuple):
-    """What a command writes: its name, and whether a file that is there already is of this kind."""
+    """A kind of file that commands write: its name, and the test whether an existing file is of this kind."""
 
     noun: str
     holds: Callable[[Path], bool]
 
 
 class Place(NamedTuple):
-    """Where a command is going to write.
+    """A file that a command is going to write.
 
     Attributes
     ----------

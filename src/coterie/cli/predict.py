@@ -128,7 +128,7 @@ def _opened(output: str) -> Iterator[Writable]:
 
 
 class Writable(Protocol):
-    """What takes text."""
+    """A stream that text can be written to."""
 
     def write(self, text: str, /) -> object:
         """Write a record, which ends its line."""

@@ -65,7 +65,7 @@ class Asking(OptionSet):
 
     @property
     def places(self) -> list[Place]:
-        """Where it writes."""
+        """The files that it writes."""
         return [] if self.query is None else [Place("query", self.query, QUESTIONS)]
 
     def check(self, from_: Path | None, **others: object) -> None:

@@ -143,7 +143,7 @@ class Run:
 
 
 def _identity(path: Path | None) -> tuple[int, int] | None:
-    """What the system knows a file by: a model that is replaced is another one."""
+    """The device and inode of a file, which a model that replaces another one does not share with it."""
     with suppress(OSError):
         if path is not None:
             found = path.stat()

@@ -38,7 +38,7 @@ def _require(name: str, value: object, allowed: Sequence[object]) -> None:
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True):
-    """What :meth:`Encoder.to_state` gives."""
+    """The JSON data that :meth:`Encoder.to_state` returns."""
 
     columns: list[tuple[str, str]]
     label: str | None

@@ -402,7 +402,7 @@ class Input:
         self.restore_form(data, arrays, state.features)
 
     def restore_form(self, data: Mapping[str, Any], arrays: Arrays, features: int) -> None:
-        """As :meth:`from_saved`, of a model with so many features."""
+        """Restore the form of the records of a model with so many features: :meth:`from_saved` without its state."""
         kept, view = msgspec.convert(data["kept"], dict[str, Any]), data.get("view")
         self.width, self.names = kept.get("n_features_in_"), kept.get("feature_names_in_")
         self.vocabulary = None if view is None else vocabulary_from_json(view)
