@@ -533,18 +533,18 @@ class CompiledMixture(Mixture):
     ) -> MixtureState:
         """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
         state = super().init(tasks, features, dense, length)
-        self._lay_together(state)
+        self._lay_together(state, blank=True)
         return state
 
     # -- tables
 
-    def _lay_together(self, state: MixtureState) -> None:
-        """Move the weights of members that are apart to common tables, of which they get sections."""
+    def _lay_together(self, state: MixtureState, *, blank: bool = False) -> None:
+        """Move the weights of members that are apart, or all zero, to common tables, of which they get sections."""
         models = [member.model for member in state.members]
         rows = {"groups": min(1, len(state.tasks)), "tasks": len(state.tasks), "largest": 1}
         fields = self._fields
         made = {
-            name: side_by_side([getattr(models[m], name) for m in having], rows[name], state.features)
+            name: side_by_side([getattr(models[m], name) for m in having], rows[name], state.features, blank=blank)
             if having
             else Storage("dense", "float64", 1).table(0, 0, True)
             for name, having in fields.items()

@@ -132,10 +132,11 @@ def _by_place(table: Any) -> Weights:
     return np.asarray(table.values.reshape(-1, table.numbers))
 
 
-def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
+def side_by_side(tables: Sequence[Any], rows: int, features: int, *, blank: bool = False) -> Any:
     """Copy so many rows and features of tables into one, their numbers in this order.
 
-    It is hashed if all are, sparse if any is, else dense.
+    It is hashed if all are, sparse if any is, else dense. ``blank`` says that all the weights are zero: hashed tables,
+    which are large from the start, are not read then.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
     if all(hashed):
         require(len({table.shift for table in tables}) == 1, "members have hashed tables of different sizes")
         made = hashed_kind.empty(64 - tables[0].shift, dtype, numbers)
-        for first, table in zip(firsts, tables, strict=False):
+        for first, table in zip(firsts, [] if blank else tables, strict=False):
             _by_place(made)[:, first : first + table.numbers] = _by_place(table)
         return made
     if not any(isinstance(table, SPARSE) for table in tables):
