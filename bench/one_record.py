@@ -1,4 +1,6 @@
-"""One record at a time as a dictionary of 50 string keys: `predict_one` and `learn_one` against River.
+"""One record at a time as a dictionary: `predict_one` and `learn_one` against River.
+
+50 numbers of a thousand names; then 15 numbers and 5 strings, a table's row, against River's pipeline for such rows.
 
 python -m bench.one_record [--quick]
 """
@@ -10,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from river import linear_model
+from river import compose, linear_model, preprocessing
 
 import coterie as ct
 from bench.harness import Row, at_least, main, side_by_side
@@ -18,6 +20,7 @@ from coterie.numeric.core.dictionaries import room
 from coterie.numeric.primal.calls import BoundCall
 
 RECORDS, KEYS, NAMES, TASKS = 10_000, 50, 1000, 100
+NUMBERS, STRINGS, VALUES = 15, 5, 20
 
 
 def records(seed: int = 0) -> list[tuple[dict[str, float], bool, str]]:
@@ -27,6 +30,25 @@ def records(seed: int = 0) -> list[tuple[dict[str, float], bool, str]]:
         x = {f"word={draw.randrange(NAMES)}": draw.random() for _ in range(KEYS)}
         made.append((x, sum(x.values()) > KEYS / 2, f"u{draw.randrange(TASKS)}"))
     return made
+
+
+def table(seed: int = 0) -> list[tuple[dict[str, float | str], bool, str]]:
+    """Records of numbers and of strings, the same names in each."""
+    draw = random.Random(seed)
+    made = []
+    for _ in range(RECORDS):
+        x: dict[str, float | str] = {f"number{j}": draw.gauss(0.0, 1.0) for j in range(NUMBERS)}
+        positive = sum(x.values()) > 0  # type: ignore[arg-type]
+        x |= {f"column{j}": f"value {draw.randrange(VALUES)}" for j in range(STRINGS)}
+        made.append((x, positive, f"u{draw.randrange(TASKS)}"))
+    return made
+
+
+def pipeline() -> Any:
+    """River's pipeline for such records."""
+    scaled = compose.SelectType(float) | preprocessing.StandardScaler()
+    coded = compose.SelectType(str) | preprocessing.OneHotEncoder()
+    return (scaled + coded) | linear_model.LogisticRegression()
 
 
 def ours(model: Any, stream: list) -> None:
@@ -83,6 +105,21 @@ def rows(quick: bool) -> Iterator[Row]:
     peer = found["LogisticRegression a task"]
     what = f"adaptive sharing, the default members: {said} LogisticRegression a task"
     yield at_least(what, 1.5, found["default"], peer, len(stream), unit="µs")
+    yield from rows_of_tables(quick)
+
+
+def rows_of_tables(quick: bool) -> Iterator[Row]:
+    stream = table()[: 300 if quick else RECORDS]
+    works = {
+        "default": lambda: ours(ct.AdaptiveSharingClassifier(), stream),
+        "logistic": lambda: ours(ct.MultitaskLogistic(), stream),
+        "pipeline": lambda: dictionary_of_theirs(defaultdict(pipeline), stream),
+    }
+    found = side_by_side(works, 2 if quick else 5)
+    said = f"predict_one and learn_one, {NUMBERS} numbers and {STRINGS} strings, {TASKS} tasks, over River's"
+    for name, what in (("default", "adaptive sharing, the default members"), ("logistic", "MultitaskLogistic")):
+        peer = "StandardScaler, OneHotEncoder, LogisticRegression a task"
+        yield at_least(f"{what}: {said} {peer}", 2, found[name], found["pipeline"], len(stream), unit="µs")
 
 
 if __name__ == "__main__":

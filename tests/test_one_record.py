@@ -218,6 +218,37 @@ def test_dictionaries_read_by_compiled_code_are_records_like_any(name):
     np.testing.assert_array_equal(quick.coef_, slow.coef_)
 
 
+def with_strings(n=150, seed=0):
+    """Records of the stream with strings as well, of few values, some of them with the sign between name and value."""
+    rng = np.random.default_rng(seed)
+    words = ["red", "blue", "", "a=b", "ö≠\N{GRINNING FACE}", "a longer string of several words"]
+    return [
+        (x | {"colour": words[rng.integers(6)], "colour=a": ["b", "c"][rng.integers(2)]}, y, task)
+        for x, y, task in stream(n, seed=seed)
+    ]
+
+
+@pytest.mark.parametrize("name", ["averaged", "sparse", "mixture"])
+def test_strings_are_read_by_quick_rounds_as_a_block_reads_them(name):
+    records, tests = with_strings(), with_strings(30, seed=1)
+    block = MODELS[name]()
+    block.partial_fit(*(list(each) for each in zip(*records, strict=True)), tasks=TASKS)
+    single = MODELS[name]()
+    single.partial_fit([records[0][0]], [records[0][1]], task=[records[0][2]], tasks=TASKS)
+    for x, y, task in records[1:]:
+        single.learn_one(MappingProxyType(x) if y else x, y, task)
+    assert single.feature_names == block.feature_names
+    np.testing.assert_array_equal(single.coef_, block.coef_)
+    told = [single.decision_function_one(x, task) for x, _, task in tests]
+    xs, _, tasks = (list(each) for each in zip(*tests, strict=True))
+    np.testing.assert_array_equal(told, block.decision_function(xs, task=tasks))
+    fast, rounds = single.__stream_model__().fast, single.state_.rounds
+    for x, y, task in tests:
+        assert fast.score(x, task) == fast.score(x, task)  # not NaN: read by compiled code
+        assert fast.learn(x, y, task, single.__stream_model__().labels) is not None
+    assert single.state_.rounds == rounds + len(tests)
+
+
 class Odd(dict):
     """A dictionary whose walk gives something else than its cells hold."""
 
@@ -349,7 +380,8 @@ def test_a_dictionary_may_change_between_calls():
 
 
 def test_reading_keeps_no_reference():
-    model, x = learned(), {"f1": 1.0, "f2": np.float32(2), "unknown": 4.0}
+    model, x = learned(), {"f1": 1.0, "f2": np.float32(2), "unknown": 4.0, "f3": "a string", "f4": "red"}
+    model.learn_one({"f4": "red"}, True, "ann")
 
     def references():
         return [sys.getrefcount(each) for each in (x, float, np.float32, *x, *x.values())]
@@ -387,9 +419,19 @@ def test_features_of_a_block_that_is_made_and_not_learned_weigh_nothing(name):
     assert model.decision_function_one({"f1": 1.0, "later3": 5.0, "later99": 5.0}, "ann") == before
 
 
+class Text(str):
+    """A string that is written otherwise than it is."""
+
+    def __format__(self, code):
+        return "red"
+
+
 LONG_WAY = [
     {"new": 1.0, "f1": 1.0},
     {"f1": "red", "f2": 1.0},
+    {"f1": Text("blue"), "f2": 1.0},
+    {"f2": 1.0, "f1": np.str_("red")},
+    {Text("red"): "red"},
     MappingProxyType({"f1": 1.0}),
     {f"f{j % 40}" if j < 40 else f"more{j}": 0.1 for j in range(1500)},
 ]

@@ -55,11 +55,11 @@ class Vocabulary:
         return Csr(values[found >= 0], columns, _one_record(len(columns)))
 
     def _plain(self, features: dict[str, Any], grow: bool) -> Csr | None:
-        """One record of plain numbers as a block of one; None if there is anything else."""
+        """One record of plain numbers and strings as a block of one; None if there is anything else."""
         values, columns = np.empty(len(features)), np.empty(len(features), np.int32)
         known = read(features, self.numbers, values, columns)
         if grow and 0 <= known < len(values):
-            self._number(features)
+            self._number(f"{name}={held}" if type(held) is str else name for name, held in features.items())
             known = read(features, self.numbers, values, columns)
         return None if known < 0 else Csr(values[:known], columns[:known], _one_record(known))
 

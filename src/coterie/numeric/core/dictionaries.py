@@ -29,14 +29,18 @@ _next_item = _python("PyDict_Next", _FOUND, _OBJECT, types.intp, types.intp, typ
 _get_item = _python("PyDict_GetItemWithError", _OBJECT, _OBJECT, _OBJECT)
 _as_float = _python("PyFloat_AsDouble", types.float64, _OBJECT)
 _as_integer = _python("PyLong_AsLongLong", types.int64, _OBJECT)
+_joined = _python("PyUnicode_Concat", _OBJECT, _OBJECT, _OBJECT)
+_release = _python("Py_DecRef", types.void, _OBJECT)
 _error = _python("PyErr_Occurred", _OBJECT)
 _forget_error = _python("PyErr_Clear", types.void)
 
-#: The addresses of the types of values that are read without any code of Python being run, and where they are: to look
-#: for a type in a set of types calls its hash, which may be any code, or none.
+#: The addresses of the types of numbers that are read without any code of Python being run: to look for a type in a set
+#: of types calls its hash, which may be any code, or none.
 PLAIN = frozenset(map(id, (float, int, bool, np.float64, np.float32)))
-_PLAIN = np.array(list(PLAIN), np.intp)
-AT_PLAIN, _WORD, _KINDS = _PLAIN.ctypes.data, _PLAIN.itemsize, len(_PLAIN)
+_EQUALS = "="
+#: Where these are, and behind them the addresses of the type of strings and of the one between a name and its string.
+_PLAIN = np.array([*PLAIN, id(str), id(_EQUALS)], np.intp)
+AT_PLAIN, _WORD, _KINDS = _PLAIN.ctypes.data, _PLAIN.itemsize, len(PLAIN)
 
 #: Where an object keeps the address of its type, last of what every object begins with.
 TYPE = object.__basicsize__ - np.dtype(np.intp).itemsize
@@ -57,26 +61,51 @@ def room(entries: int) -> Csr:
 
 
 @holds_gil
+def _column_of(numbers: Any, name: Any, text: Any, plain: Any) -> Any:
+    """Look up the number of the feature ``name=text`` as an object, 0 if there is none; both must be plain strings."""
+    begun = _joined(name, word(plain + _WORD * (_KINDS + 1)))
+    if begun == 0:
+        return 0
+    key = _joined(begun, text)
+    _release(begun)
+    if key == 0:
+        return 0
+    column = _get_item(numbers, key)
+    _release(key)
+    return column
+
+
+@holds_gil
 def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
-    """Write the values of a dictionary, and the numbers of its names, to arrays of its length.
+    """Write the values of a dictionary, and the numbers of its features' names, to arrays of its length.
+
+    A number is the feature of its name, a string the feature ``name=string`` of value 1.
 
     Returns how many there are: all, or if it need not be ``whole`` those whose names have a number. -1 if a name lacks
-    one that must not, or values are not finite, too large in sum, or not of a :data:`PLAIN` type;
+    one that must not, or values are neither strings nor finite numbers of a :data:`PLAIN` type, not too large in sum;
     what was written means nothing then.
     """
     item = np.zeros(3, np.int64)  # how far the walk is, and the name and the value there
     at = item.ctypes.data
-    k, kind, total = np.uint64(0), 0, 0.0
+    k, kind, total, strings = np.uint64(0), 0, 0.0, word(plain + _WORD * _KINDS)
     while _next_item(record, at, at + 8, at + 16) != 0:
         before, kind = kind, word(item[2] + TYPE)
-        if k == values.size or (kind != before and not _is_plain(kind, plain)):
+        if k == values.size:
             return -1
-        number = _as_float(item[2])
-        total += abs(number)
-        if not total <= LARGEST_VALUE or (number == -1.0 and _error() != 0):
-            _forget_error()  # an integer that no float can hold
-            return -1
-        column = _get_item(numbers, item[1])
+        if kind == strings:
+            if word(item[1] + TYPE) != strings:
+                return -1
+            number = 1.0
+            column = _column_of(numbers, item[1], item[2], plain)
+        else:
+            if kind != before and not _is_plain(kind, plain):
+                return -1
+            number = _as_float(item[2])
+            total += abs(number)
+            if not total <= LARGEST_VALUE or (number == -1.0 and _error() != 0):
+                _forget_error()  # an integer that no float can hold
+                return -1
+            column = _get_item(numbers, item[1])
         if column != 0:
             values[k], columns[k] = number, _as_integer(column)
             k += np.uint64(1)
