@@ -106,11 +106,30 @@ def told_by(learner, X, y, task, delay=0):
 
 @relations
 @pytest.mark.parametrize("delay", [0, 7])
-def test_coin_betting_is_the_literal_algorithm(relation, rows, delay):
+@pytest.mark.parametrize("scales", ["feature", "row"])
+def test_coin_betting_is_the_literal_algorithm(relation, rows, delay, scales):
     X, y, task = stream(2)
-    told, _ = told_by(coin(relation, alpha=2.0, wealth=1.5), X, y, task, delay)
-    literal = run(adalog.Coin(rows, alpha=2.0, wealth=1.5), as_records(X), task.tolist(), y, delay)
+    told, _ = told_by(coin(relation, alpha=2.0, wealth=1.5, scales=scales), X, y, task, delay)
+    definition = adalog.Coin(rows, alpha=2.0, wealth=1.5, by_row=scales == "row")
+    literal = run(definition, as_records(X), task.tolist(), y, delay)
     np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_with_scales_of_their_own_are_learned_one_by_one():
+    """What a task's rows have learned in a stream of all tasks is, bit for bit, what they learn of their own records."""
+    X, y, task = stream(9)
+    together, _ = told_by(coin(ct.Independent(), scales="row"), X, y, task)
+    tied, _ = told_by(coin(ct.Independent()), X, y, task)
+    for i in range(K):
+        mine = task == i
+        alone, _ = told_by(coin(ct.Independent(), scales="row"), X[mine], y[mine], 0 * task[mine])
+        np.testing.assert_array_equal(together[mine], alone)
+    assert not np.array_equal(together, tied)
+
+
+def test_scales_are_of_features_or_of_rows():
+    with pytest.raises(ValueError, match="scales must be one of feature, row, got 'task'"):
+        CoinBetting(scales="task")
 
 
 @pytest.mark.parametrize(("storage", "dense"), [("sparse", False), ("hashed", False), ("auto", True), ("dense", False)])

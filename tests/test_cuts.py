@@ -234,6 +234,7 @@ LEARNERS = {
     "sharing shares": lambda: ct.AdaptiveSharingClassifier("shares"),
     "sharing cheap": lambda: ct.AdaptiveSharingClassifier("cheap"),
     "sharing ensemble": lambda: ct.AdaptiveSharingClassifier("ensemble"),
+    "sharing separable": lambda: ct.AdaptiveSharingClassifier("separable"),
     "sharing signed": lambda: ct.AdaptiveSharingClassifier("signed"),
     "sharing members": lambda: ct.AdaptiveSharingClassifier(MEMBERS),
     "sharing learned": lambda: ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(LOG_DET), ct.MultitaskAROW(B)]),

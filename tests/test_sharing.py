@@ -40,6 +40,7 @@ def literal(members):
     learners = {
         "default": default,
         "ensemble": [*default, *arows((3.0, 1.0)), *coins],
+        "separable": [*logistic(0.0, 1.0), *(adalog.Coin(adalog.share(s), by_row=True) for s in (0.0, 1.0))],
         "signed": [*default, adalog.SignedPool(adalog.AdaLog(adalog.share(1.0)))],
         "shares": [*logistic(0.0, 1.0), *arows((30.0, 0.5), (3.0, 1.0))],
     }[members]
@@ -68,7 +69,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("delay", [0, 9])
-@pytest.mark.parametrize("members", ["default", "cheap", "signed", "ensemble", "shares"])
+@pytest.mark.parametrize("members", ["default", "cheap", "signed", "ensemble", "separable", "shares"])
 def test_named_sets_are_the_literal_algorithm(members, delay):
     X, y, task = stream(0)
     y = np.where(task == 0, -y, y)
@@ -430,7 +431,7 @@ def test_what_was_told_is_forgotten_when_other_records_come(then):
 # -- the learner's form, a file, refusals ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("members", ["default", "cheap", "signed", "ensemble", "given"])
+@pytest.mark.parametrize("members", ["default", "cheap", "signed", "ensemble", "separable", "given"])
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_going_on_after_loading_is_never_having_stopped(members, storage, tmp_path):
     X, y, task = stream(6)

@@ -52,7 +52,7 @@ def saved(model, path):
     ("storage", "dtype", "dense"),
     [*STORED, slow("dense", "float32", True), slow("sparse", "float32", False), slow("hashed", "float32", False)],
 )
-@pytest.mark.parametrize("members", ["default", slow("ensemble"), slow("cheap"), slow("shares")])
+@pytest.mark.parametrize("members", ["default", "separable", slow("ensemble"), slow("cheap"), slow("shares")])
 def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dtype, dense, members):
     X, y, task = stream(0, dense)
     X = X.astype(dtype)

@@ -33,7 +33,7 @@ from .numeric.core.records import Csr, Rows, widths_of
 from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.calls import BoundCall, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS
-from .numeric.primal.members import COIN, CONFIDENT, GRADIENT, Members, Room, SideBySide, Together, learn_late
+from .numeric.primal.members import ALONE, COIN, CONFIDENT, GRADIENT, Members, Room, SideBySide, Together, learn_late
 from .numeric.primal.mixture import Layer, Losses, Work, blend, combine, mix, room, weigh
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, apart, array_of, below, flatten, numbered
@@ -757,7 +757,9 @@ class _Kind(NamedTuple):
 _KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
     AdaptiveGradient: lambda of, rule: _Kind(GRADIENT, (of.step, of.start, rule.compiled().scale)),
     DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target, 0.0)),
-    CoinBetting: lambda of, rule: _Kind(COIN, (of.alpha, of.wealth, rule.compiled().scale)),
+    CoinBetting: lambda of, rule: _Kind(
+        COIN if of.scales == "feature" else ALONE, (of.alpha, of.wealth, rule.compiled().scale)
+    ),
 }
 _RULES: dict[type, type] = {AdaptiveGradient: Logistic, DiagonalAROW: AROW, CoinBetting: Logistic}
 

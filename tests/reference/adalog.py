@@ -43,10 +43,13 @@ class AdaLog:
 
 
 class Coin:
-    """Coin betting: w = θ (ε L + R) / (L max(G + L, alpha L)), with L the largest gradient of a feature in any row."""
+    """Coin betting: w = θ (ε L + R) / (L max(G + L, alpha L)), with L the largest gradient of a feature in any row.
 
-    def __init__(self, rows: Rows, alpha: float = 3.0, wealth: float = 1.0) -> None:
-        self.rows, self.alpha, self.wealth = rows, alpha, wealth
+    With ``by_row`` L is the largest in the row itself.
+    """
+
+    def __init__(self, rows: Rows, alpha: float = 3.0, wealth: float = 1.0, by_row: bool = False) -> None:
+        self.rows, self.alpha, self.wealth, self.by_row = rows, alpha, wealth, by_row
         self.w: dict[Hashable, float] = {}
         self.theta: dict[Hashable, float] = {}
         self.G: dict[Hashable, float] = {}
@@ -61,16 +64,23 @@ class Coin:
         """One round of bets on the gradients of -ln(1 + e^{-y f})."""
         f = self.margin(x, task, t)
         c = y / (1.0 + math.exp(min(y * f, 700.0)))
-        for j, value in x.items():
-            if c * value != 0.0:
-                self.L[j] = max(self.L.get(j, 0.0), abs(c * value), 1e-8)
-        for row, weight in self.rows(task, t):
-            for j, value in x.items():
-                if weight != 0.0 and c * value != 0.0:
-                    self._bet(row, j, c * value, self.wealth * weight)
+        moves = [
+            ((row, j), c * value, self.wealth * weight)
+            for row, weight in self.rows(task, t)
+            for j, value in x.items()
+            if weight != 0.0 and c * value != 0.0
+        ]
+        for at, g, _ in moves:
+            self.L[self._scale(at)] = max(self.L.get(self._scale(at), 0.0), abs(g), 1e-8)
+        for at, g, epsilon in moves:
+            self._bet(at, g, epsilon)
 
-    def _bet(self, row: Hashable, j: Hashable, g: float, epsilon: float) -> None:
-        at, L = (row, j), self.L[j]
+    def _scale(self, at: tuple[Hashable, Hashable]) -> Hashable:
+        """What has an L of its own: a feature in a row, or in all."""
+        return at if self.by_row else at[1]
+
+    def _bet(self, at: tuple[Hashable, Hashable], g: float, epsilon: float) -> None:
+        L = self.L[self._scale(at)]
         self.R[at] = max(self.R.get(at, 0.0) + g * self.w.get(at, 0.0), 0.0)
         self.theta[at] = self.theta.get(at, 0.0) + g
         self.G[at] = self.G.get(at, 1e-6) + abs(g)

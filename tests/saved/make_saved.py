@@ -275,6 +275,7 @@ TEXTS = {"svmlight": "{:+g} qid:{} {}", "vw": "{:+g} |t {} |w {}"}
 def later():
     """Models that later versions know and the first did not, by the name of the file as :func:`models` has them."""
     return {
+        "sharing separable": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier("separable"), d)),
         "regressor adaptive": ("numbers", lambda d: learned(ct.AdaptiveSharingRegressor(), tripled(d))),
         "regressor adaptive late labels": (
             "numbers",

@@ -79,7 +79,8 @@ class LearnerConfig:
         kind="text",
         metavar="SET",
         help="What the adaptive relation mixes: `default`, `cheap` (half the time and memory, for millions of "
-        "tasks), `ensemble` (the most accurate, twice the time), `signed` (tasks may mirror the others), `tabular` "
+        "tasks), `ensemble` (the most accurate, twice the time), `separable` (no member knows both what is shared and "
+        "what is a task's own), `signed` (tasks may mirror the others), `tabular` "
         "(for columns of a table: [task means, crossed columns and trees](sharing.md#tables), at 20 to 40 times the "
         "time) or `shares` (the default of version 0.1).",
     )

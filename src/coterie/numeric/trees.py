@@ -26,7 +26,7 @@ _NAMES_OF = {
     "primal.adaptive": "Adaptive",
     "primal.arow": "Confident",
     "primal.averaged": "Averaged AveragedPairs",
-    "primal.coin": "Coin",
+    "primal.coin": "Coin CoinByRow",
     "primal.forgetting": "Faded Forgetful",
     "primal.grouped": "Grouped Levels",
     "primal.laws": "AsLearned CovarianceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep PrecisionLaw RootLaw "

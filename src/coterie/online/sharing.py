@@ -51,17 +51,18 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     Parameters
     ----------
-    members : {"default", "cheap", "ensemble", "signed", "tabular", "shares"} or sequence, optional
+    members : {"default", "cheap", "ensemble", "separable", "signed", "tabular", "shares"} or sequence, optional
         What is mixed; ``"default"`` without.
 
-        ============  ==========================================================================================
-        ``default``   logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting on what is shared and own
-        ``cheap``     a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
-        ``ensemble``  ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
-        ``signed``    ``default`` and a pool that tasks may see with all signs turned, for tasks that mirror others
-        ``tabular``   ``default``, task means, crossed columns, and refitted trees on top, for columns of a table
-        ``shares``    the default of version 0.1: AROW with r=3 at share 1 instead of coin betting
-        ============  ==========================================================================================
+        =============  ===============================================================================================
+        ``default``    logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting on what is shared and own
+        ``cheap``      a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
+        ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
+        ``separable``  logistic and coin betting, each at share 0 and 1: no member knows both the pool and a task
+        ``signed``     ``default`` and a pool that tasks may see with all signs turned, for tasks that mirror others
+        ``tabular``    ``default``, task means, crossed columns, and refitted trees on top, for columns of a table
+        ``shares``     the default of version 0.1: AROW with r=3 at share 1 instead of coin betting
+        =============  ===============================================================================================
 
         Or any sequence of online classifiers and of :class:`coterie.mixture.Member`. If margins of one are no
         log-odds, such as a Perceptron's, all are mixed by margins as they are, c and u stay, and there are no
@@ -109,7 +110,9 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     def __init__(
         self,
-        members: Literal["default", "cheap", "ensemble", "signed", "tabular", "shares"] | Sequence[Any] | None = None,
+        members: Literal["default", "cheap", "ensemble", "separable", "signed", "tabular", "shares"]
+        | Sequence[Any]
+        | None = None,
         local: float = 0.1,
         step: float = 0.7,
         *,
@@ -217,6 +220,13 @@ def _ensemble(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
     return _default(gradient, storage) | _arows(MORE_AROWS, storage) | _coins(coins, storage)
 
 
+def _separable(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
+    return _logistic(gradient) | {
+        f"{_NAMES[share]} coin betting": Member(CoinBetting(**storage, scales="row"), relation_at(share), Logistic())
+        for share in (0.0, 1.0)
+    }
+
+
 def _signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
     return _with_signed(_default(gradient, storage), gradient)
 
@@ -265,6 +275,7 @@ _SETS: dict[str, Any] = {
     "default": _default,
     "cheap": _cheap,
     "ensemble": _ensemble,
+    "separable": _separable,
     "signed": _signed,
     "tabular": _tabular,
     "shares": _shares,

@@ -99,7 +99,9 @@ class Forgetful(_ForgetfulFields, Wrapper):
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
         def fit_faded(table: Any, rows: int, features: int, dense: bool) -> Any:
-            if not isinstance(table, Faded):  # what is no weight, such as the scales of coin betting, does not fade
+            if not isinstance(
+                table, Faded
+            ):  # what is no weight, such as the scales of features in coin betting, does not fade
                 return fit_table(table, rows, features, dense)
             return table._replace(table=fit_table(table.table, rows, features, dense))
 

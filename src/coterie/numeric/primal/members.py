@@ -1,7 +1,7 @@
 """Members of a mixture that learn side by side: what each keeps of a weight lies beside what the others do.
 
 A row of ``tasks`` has the numbers of all members that keep something for a task, the one row of ``groups`` those of all
-members that share something; so a feature's numbers come into cache together. A member is one of three kinds, each of
+members that share something; so a feature's numbers come into cache together. A member is one of four kinds, each of
 which does to its numbers, bit for bit, what its own file says:
 
 =========== ==================================== ============================= ======================================
@@ -10,6 +10,7 @@ kind        file                                 numbers of a weight           `
 ``GRADIENT`` :mod:`.adaptive`                    w, Q                          step, start, scale of the margin
 ``CONFIDENT`` :mod:`.arow`                       w, P                          noise, target, -
 ``COIN``    :mod:`.coin`                         w, θ, G, R                    alpha, wealth, scale of the margin
+``ALONE``   :mod:`.coin`, L being the row's      w, θ, G, R, L                 alpha, wealth, scale of the margin
 =========== ==================================== ============================= ======================================
 
 The kind is a number and not a type, so that whatever members there are, the same compiled code learns them.
@@ -30,12 +31,12 @@ from coterie.numeric.weights.table import beside, claim, held, locate, prefetch_
 from .adaptive import descend
 from .arow import label_variance, row_variance, sharpen
 from .asking import decide, skip_unlabelled, wanted
-from .coin import GAINED, REWARD, bet, measure
+from .coin import GAINED, REWARD, SCALE, SUM, bet, measure, measured
 from .mixture import Work, charge, correct, room, show
 from .round import add, prefetch_record, prefetch_task, ready, score
 from .rules import SHORTEST, calls, evidence, logistic_step, step
 
-GRADIENT, CONFIDENT, COIN = range(3)
+GRADIENT, CONFIDENT, COIN, ALONE = range(4)
 
 #: Levels: a task's own row, and the row of all.
 OWN, POOL = 0, 1
@@ -208,9 +209,31 @@ when(ready, SideBySide)(lambda model, i, rows, t: _has_room(model, i, rows, t))
 
 
 @no_refcount
+def _bet_some(
+    table: Any, row: Any, level: Any, model: Any, m: Any, y: Any, rows: Any, t: Any, first: Any, last: Any
+) -> None:
+    """Let a member that bets move what it has in a row for some entries, whose addresses are noted."""
+    members, work, largest = model.members, model.work, model.largest
+    n, c, scales = members.at[m, level], work.steps[m] * y, members.largest[m]
+    alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
+    weight, sums = beside(table, n), beside(table, n + SUM)
+    gains, rewards = beside(table, n + GAINED), beside(table, n + REWARD)
+    alone = members.kinds[m] == ALONE
+    for k in range(first, last):
+        gradient = c * value(rows, t, k)
+        if gradient != 0.0:
+            at = _recall(table, row, rows, t, k, work.places, first)
+            if alone:
+                scale = measured(table, at + beside(table, n + SCALE), gradient)
+            else:
+                scale = held(largest, locate(largest, 0, feature(rows, t, k)) + beside(largest, scales))
+            bet(table, at + weight, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
+
+
+@no_refcount
 def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, t: Any, first: Any, last: Any) -> None:
     """Let each member move what it has in a row for some entries."""
-    members, work, largest = model.members, model.work, model.largest
+    members, work = model.members, model.work
     for k in range(first, last):
         _remember(table, work.places, k - first, claim(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
@@ -229,24 +252,7 @@ def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, 
                 place = _recall(table, row, rows, t, k, work.places, first)
                 sharpen(table, place + weight, place + second, value(rows, t, k), share, move, sharpness)
         else:
-            wealth, alpha = members.settings[m, 1] * share, members.settings[m, 0]
-            gains, rewards, scales = beside(table, n + GAINED), beside(table, n + REWARD), members.largest[m]
-            for k in range(first, last):
-                gradient = c * value(rows, t, k)
-                if gradient != 0.0:
-                    place = _recall(table, row, rows, t, k, work.places, first)
-                    scale = held(largest, locate(largest, 0, feature(rows, t, k)) + beside(largest, scales))
-                    bet(
-                        table,
-                        place + weight,
-                        place + second,
-                        place + gains,
-                        place + rewards,
-                        gradient,
-                        scale,
-                        wealth,
-                        alpha,
-                    )
+            _bet_some(table, row, level, model, m, y, rows, t, first, last)
 
 
 @no_refcount
