@@ -128,7 +128,7 @@ def test_rows_with_scales_of_their_own_are_learned_one_by_one():
 
 
 def test_scales_are_of_features_or_of_rows():
-    with pytest.raises(ValueError, match="scales must be one of feature, row, got 'task'"):
+    with pytest.raises(ValueError, match="scales must be 'feature' or 'row', got 'task'"):
         CoinBetting(scales="task")
 
 
