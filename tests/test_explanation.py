@@ -8,6 +8,7 @@ import pytest
 
 import coterie as ct
 from coterie import explanation
+from coterie.numeric.core.hashing import feature_hash
 
 
 def learned(seed=0, n=4000):
@@ -70,3 +71,140 @@ def test_a_task_nobody_knows():
     for ask in (lambda: explanation.nearest_tasks(model, "z"), lambda: explanation.differing_features(model, "a", "z")):
         with pytest.raises(ValueError, match=r"task 'z' is not known to the model, which has 'a', 'b'$"):
             ask()
+
+
+def records(n=60, seed=0, size=1.0):
+    """Records of numbers of some size and strings, with labels and tasks."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(n):
+        x = {f"f{j}": size * float(rng.normal()) for j in range(5)} | {"colour": ["red", "blue"][rng.integers(2)]}
+        made.append((x, bool(x["f0"] > 0), ["ann", "bob", "cyd"][rng.integers(3)]))
+    return made
+
+
+def total(found):
+    return found.base + sum(each.part for each in found.parts) + found.rest
+
+
+#: All of their margins is a weighted sum of features, and a constant.
+LINEAR = {
+    "averaged": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), average=True),
+    "pool of signs": lambda: ct.AdaptiveSharingClassifier("signed"),
+    "default": ct.AdaptiveSharingClassifier,
+    "AROW": ct.MultitaskAROW,
+    "p-norm": ct.PNormMultitaskPerceptron,
+    "numbers": ct.MultitaskRegressor,
+    "default of numbers": ct.AdaptiveSharingRegressor,
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_parts_of_features_add_up_to_the_margin(name):
+    model, numbers = LINEAR[name](), "numbers" in name
+    xs, ys, tasks = (list(each) for each in zip(*records(), strict=True))
+    model.partial_fit(xs, [3.0 + x["f0"] for x in xs] if numbers else ys, task=tasks)
+    for x, _, task in records(5, seed=1, size=0.3):
+        for of in (task, "dan"):
+            found = model.explain(x, of)
+            told = model.predict_one(x, of) if numbers else model.decision_function_one(x, of)
+            assert found.margin == told
+            assert (found.rest, found.rest_of) == (0.0, "")
+            np.testing.assert_allclose(total(found), told, rtol=1e-9)
+            sizes = [abs(each.part) for each in found.parts]
+            assert sizes == sorted(sizes, reverse=True)
+        W = dict(zip(model.feature_names, model.coef_[model.tasks_.index(task)], strict=True))
+        for name_, value, part in model.explain(x, task).parts:
+            assert value == (1.0 if name_.startswith("colour") else x[name_])
+            np.testing.assert_allclose(part, W[name_] * value, rtol=1e-9, atol=1e-12)
+    assert numbers == (found.base != 0.0)
+
+
+def test_numbers_beyond_all_labels_so_far_are_explained_with_what_was_cut():
+    xs, _, tasks = (list(each) for each in zip(*records(), strict=True))
+    model = ct.AdaptiveSharingRegressor().partial_fit(xs, [3.0 + x["f0"] for x in xs], task=tasks)
+    found = model.explain({"f0": 9.0}, "ann")
+    assert found.rest_of == "kept within the labels so far"
+    assert found.rest < -3.0 < 3.0 < found.parts[0].part
+    np.testing.assert_allclose(total(found), model.predict_one({"f0": 9.0}, "ann"), rtol=1e-9)
+
+
+def test_each_class_has_an_explanation():
+    xs, _, tasks = (list(each) for each in zip(*records(), strict=True))
+    y = [["low", "middle", "high"][int(np.digitize(x["f0"], [-0.5, 0.5]))] for x in xs]
+    model = ct.OneVsRest().partial_fit(xs, y, task=tasks)
+    found = model.explain(xs[0], tasks[0])
+    assert list(found) == model.classes_.tolist() == ["high", "low", "middle"]
+    margins = model.decision_function([xs[0]], task=[tasks[0]])[0]
+    for each, margin in zip(found.values(), margins, strict=True):
+        assert each.margin == margin
+        np.testing.assert_allclose(total(each), margin, rtol=1e-9)
+    sets = ct.MultiLabel().partial_fit(xs, [{label} for label in y], task=tasks).explain(xs[0], tasks[0])
+    assert {label: each.margin for label, each in sets.items()} == {label: each.margin for label, each in found.items()}
+
+
+def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
+    xs, ys, tasks = (list(each) for each in zip(*records(250), strict=True))
+    kernel = ct.MultitaskKernelPerceptron(ct.Gaussian(1.0)).partial_fit(xs, ys, task=tasks).explain(xs[0], tasks[0])
+    assert (kernel.parts, kernel.base, kernel.rest_of) == ([], 0.0, "support vectors")
+    assert kernel.rest == kernel.margin != 0.0
+    second = ct.SecondOrderMultitaskPerceptron().partial_fit(xs, ys, task=tasks)
+    found = second.explain(xs[0], tasks[0])
+    assert found.rest_of == "how sure the model is of the record"
+    assert found.rest * found.margin < 0.0 < len(found.parts)
+    np.testing.assert_allclose(total(found), second.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
+    model = ct.AdaptiveSharingClassifier("tabular").partial_fit(xs, ys, task=tasks)
+    found = model.explain(xs[0], tasks[0])
+    assert found.rest_of == "crossed columns and trees"
+    assert found.rest != 0.0 != found.base
+    np.testing.assert_allclose(total(found), model.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
+    W = dict(zip(model.feature_names, model.coef_[model.tasks_.index(tasks[0])], strict=True))
+    signs = [np.sign(part) == np.sign(W[name] * value) for name, value, part in found.parts if abs(part) > 0.1]
+    assert signs
+    assert all(signs)
+
+
+def test_names_in_an_explanation_are_those_of_the_input():
+    X = pd.DataFrame({"price": [1.0, -1.0], "age": [2.0, 0.0]})
+    frame = ct.MultitaskLogistic().fit(X, [1, 0], task=["a", "b"])
+    assert [each.name for each in frame.explain(X.iloc[:1], "a").parts] == ["age", "price"]
+    assert frame.explain({"price": 1.0, "age": 2.0}, "a") == frame.explain(X.iloc[:1], "a")
+    array = ct.MultitaskLogistic().fit(X.to_numpy(), [1, 0], task=["a", "b"])
+    assert [each.name for each in array.explain([1.0, 2.0], "a").parts] == [1, 0]
+    hashed = ct.MultitaskLogistic(storage="hashed", bits=1)
+    hashed.learn_one({"f0": 1.0, "f1": 2.0, "colour": "red"}, True, "a")
+    names = {column: [] for column in (0, 1)}
+    for key in ("f0", "f1", "colour=red"):
+        names[feature_hash(key, 1)].append(key)
+    found = hashed.explain({"f0": 1.0, "f1": 2.0, "colour": "red"}, "a")
+    assert {each.name for each in found.parts} <= {" and ".join(held) for held in names.values()}
+
+
+def test_an_explanation_prints_as_a_table():
+    model = ct.MultitaskRegressor(ct.Independent())
+    for price in (1.0, 2.0, 3.0):
+        model.learn_one({"rooms": price, "a\nb": 1.0}, 10 * price, task="ann")
+    lines = str(model.explain({"rooms": 2.0, "a\nb": 1.0}, "ann")).splitlines()
+    assert lines[0].split() == ["feature", "value", "part"]
+    assert [line.split()[0] for line in lines[1:]] == ["rooms", "a\\nb", "without", "margin"]
+    assert len({len(line) for line in lines}) == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([[1.0], [2.0]], "one record is explained at a time, got 2"),
+        ([{"f1": 1.0}], "records given as dictionaries need feature names"),
+        ([1.0, 2.0], "X has 2 features, but MultitaskPerceptron is expecting 1 features as input"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(x, message):
+    model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0], task=["a", "b"])
+    with pytest.raises(ValueError, match=message):
+        model.explain(x, "a")
+
+
+def test_a_record_of_several_views_is_not_explained():
+    model = ct.OrthogonalMultiviewPerceptron(p=1).partial_fit([[[1.0]], [[1.0]]], [1])
+    with pytest.raises(ValueError, match="a record of several views cannot be explained"):
+        model.explain([[[1.0]], [[1.0]]])

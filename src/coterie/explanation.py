@@ -1,24 +1,95 @@
-"""Explanations of a learned model: which tasks share with each other, and in which features two tasks differ.
+"""Explanations of a learned model: what says what of a record, which tasks share, and in which features tasks differ.
 
 Every function takes a fitted model; matrices are of all tasks unless some are named.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .evaluation.stream_model import stream_model_of
 from .inputs.block import Block
+from .wording import visible
 
 Matrix = NDArray[np.float64]
 
+#: A rest that is smaller than this, relative to all parts, is nothing but rounding.
+ROUNDING = 1e-12
+
 #: Of so many tasks the nearest to one are chosen.
 MOST = 2000
+
+
+class Part(NamedTuple):
+    """The part of a margin that one feature has: its weight times its value.
+
+    ``name`` is what the input calls it, or the number of its column where no name is known. Where a record has several
+    features in one column of a hashed model, they are named together.
+    """
+
+    name: Hashable
+    value: float
+    part: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The margin of one record as a sum: ``margin = base + Σ part + rest``, up to rounding.
+
+    Attributes
+    ----------
+    margin : float
+        As ``decision_function`` gives it; of numbers the prediction.
+    parts : list of Part
+        Each feature's part, that of all members of a mixture together, the largest first; zeros are left out.
+    base : float
+        The margin of a record without features: of numbers their mean and what a task has beside its weights.
+    rest : float
+        What is no weighted sum of features, such as the margin of a kernel or of trees; 0.0 elsewhere.
+    rest_of : str
+        In words what that is; empty where it is nothing.
+    """
+
+    margin: float
+    parts: list[Part]
+    base: float = 0.0
+    rest: float = 0.0
+    rest_of: str = ""
+
+    def rows(self) -> list[tuple[str, str, float]]:
+        """The sum as lines of a table: name, value, part; ``base`` and ``rest`` where they are something."""
+        named = [(visible(str(each.name)), f"{each.value:.4g}", each.part) for each in self.parts]
+        others = [("without features", "", self.base), (f"rest: {self.rest_of}", "", self.rest)]
+        return named + [row for row in others if row[2] != 0.0]
+
+    def __str__(self) -> str:
+        rows = [(name, value, f"{part:+.4g}") for name, value, part in self.rows()]
+        rows = [("feature", "value", "part"), *rows, ("margin", "", f"{self.margin:+.4g}")]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        first, second, third = widths
+        return "\n".join(f"{name:<{first}}  {value:>{second}}  {part:>{third}}" for name, value, part in rows)
+
+
+def explanation_of(
+    names: Sequence[Hashable], values: Sequence[float], told: NDArray[np.float64], beyond: str
+) -> Explanation:
+    """The explanation by what was told: of the record, of one without features, and of each feature by itself.
+
+    What is left over lies ``beyond`` a weighted sum, unless it is rounding.
+    """
+    margin, base = told[:2].tolist()
+    parts = (told[2:] - told[1]).tolist()
+    made = [Part(*each) for each in zip(names, values, parts, strict=True) if each[2] != 0.0]
+    made.sort(key=lambda each: -abs(each.part))  # stable: ties in the order of the record
+    rest = margin - base - math.fsum(parts)
+    rounding = ROUNDING * (abs(margin) + abs(base) + math.fsum(map(abs, parts)))
+    return Explanation(margin, made, base, rest, beyond) if abs(rest) > rounding else Explanation(margin, made, base)
 
 
 class SharingModel(Protocol):

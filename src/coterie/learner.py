@@ -160,6 +160,13 @@ class StreamLearner(Protocol):
     def score_any(self, state: Any, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
 
+    #: What of a margin is no weighted sum of features, in a few words for people; empty where all of it is.
+    beyond_features: str = ""
+
+    def linear_part(self, state: Any, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
+        """The part of :meth:`score_any` that is a weighted sum of a record's features, and a constant."""
+        return np.zeros(len(codes)) if self.beyond_features else self.score_any(state, rows, codes, unseen)
+
     @abstractmethod
     def score_one(self, state: Any, rows: Any, i: int) -> Any:
         """Margin of one record of the known task i."""

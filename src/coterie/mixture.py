@@ -162,6 +162,7 @@ class Mixture(StreamLearner):
         factors = [learner.log_odds for learner in learners]
         self.log_odds = None if None in factors else 1.0
         self.unsure = 0.0 if self.log_odds is None else float(unsure)
+        self.beyond_features = " and ".join(dict.fromkeys(filter(None, (each.beyond_features for each in learners))))
         self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
 
@@ -397,8 +398,18 @@ class Mixture(StreamLearner):
 
     def score_any(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        return self._blended(state, codes, self._predicted(state, rows, codes, unseen))
+
+    def linear_part(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
+        """The part of :meth:`score_any` that is a weighted sum of features: the weights of members are none of them."""
+        if not self.beyond_features:
+            return self.score_any(state, rows, codes, unseen)
+        members = self._members(state)
+        each = [learner.linear_part(member, rows, codes, unseen) for learner, member in members]
+        return self._blended(state, codes, self._experts_of(each))
+
+    def _blended(self, state: MixtureState, codes: Codes, predicted: NDArray[np.float64]) -> Margins:
         mixed = np.zeros(len(codes))
-        predicted = self._predicted(state, rows, codes, unseen)
         blend(state.losses, state.layer, self.local, codes, predicted, mixed, self._room())
         return mixed
 

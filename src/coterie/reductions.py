@@ -89,6 +89,7 @@ class ManyLearners(StreamLearner):
     def __init__(self, learner: StreamLearner) -> None:
         learner.check_many()
         self.learner, self.log_odds = learner, learner.log_odds
+        self.beyond_features = learner.beyond_features
 
     @property
     def counts_features(self) -> bool:
@@ -197,6 +198,11 @@ class ManyLearners(StreamLearner):
     def score_any(self, state: ManyState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
         each = [self.learner.score_any(member, rows, codes, unseen) for member in state.members]
+        return np.array(each).reshape(len(each), len(codes)).T
+
+    def linear_part(self, state: ManyState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
+        """The part of :meth:`score_any` that is a weighted sum of features, class by class."""
+        each = [self.learner.linear_part(member, rows, codes, unseen) for member in state.members]
         return np.array(each).reshape(len(each), len(codes)).T
 
     def weights(self, state: ManyState) -> NDArray[np.floating[Any]]:

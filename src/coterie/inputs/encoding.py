@@ -333,6 +333,11 @@ class Encoder:
         norm = self._length(values) if self.unit else 1.0
         return np.array(list(row), dtype=np.int32), values / norm if norm > 0.0 else values
 
+    def keys_of(self, record: Mapping[str, Any]) -> list[str]:
+        """The keys of a record's features, that of the constant last."""
+        found = [key for name, kind in self.columns for key, _ in keyed(name, kind, record.get(name))]
+        return [*found, CONSTANT_KEY] if self.constant else found
+
     def _length(self, values: NDArray[np.float64]) -> float:
         """The Euclidean norm of a record, summed as those of a batch are, to the last bit."""
         if self.kind == "named":

@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.core.checks import require
+from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import below
 from coterie.views import HashedVocabulary, View, Vocabulary
-from coterie.views.vocabularies import vocabulary_from_json
+from coterie.views.vocabularies import feature_keys, vocabulary_from_json
 
 from . import tabular
 from .block import Block
-from .encoding import Encoder
+from .encoding import CONSTANT, Encoder
 
 Arrays = dict[str, NDArray[Any]]
 Undo = Callable[[], None]
@@ -144,6 +145,9 @@ class AnyInput(Protocol):
     @property
     def feature_names(self) -> list[str] | None:
         """The names of the features, where records had names of one list."""
+
+    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
+        """What the features in some columns are called, in the record ``x`` where it is given; else their numbers."""
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
@@ -374,6 +378,31 @@ class Input:
         if self.vocabulary is not None:
             return self.vocabulary.to_json().get("names")
         return None if self.names is None else list(self.names)
+
+    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
+        """What the features in some columns are called, in the record ``x`` where it is given; else their numbers.
+
+        Several features of a record that are hashed to one column are named together.
+        """
+        known = self.feature_names
+        if known is not None:
+            return [known[column] for column in columns]
+        named: dict[int, list[str]] = {}
+        for name in () if x is None else self._keys_of(x):
+            named.setdefault(self._hashed_column(name), []).append(name or CONSTANT)
+        return [" and ".join(named[column]) if column in named else int(column) for column in columns]
+
+    def _keys_of(self, x: Mapping[Any, Any]) -> list[str]:
+        """The keys of a record's features, where they are hashed."""
+        column = self.options.task_column
+        x = x if column is None else {name: held for name, held in x.items() if name != column}
+        if self.encoder is not None:
+            return self.encoder.keys_of(x)
+        return feature_keys(x) if isinstance(self.vocabulary, HashedVocabulary) else []
+
+    def _hashed_column(self, key: str) -> int:
+        bits: int = self.vocabulary.bits if self.encoder is None else self.encoder.bits  # type: ignore[union-attr]
+        return feature_hash(key, bits)
 
     # -- files ----------------------------------------------------------------------------------------------------
 

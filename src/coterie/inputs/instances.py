@@ -83,6 +83,10 @@ class InstancesInput:
         """The names of the features where records had names."""
         return self._rows.feature_names
 
+    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
+        """What the features in some columns are called; else their numbers."""
+        return self._rows.entry_names(columns)
+
     @property
     def grows(self) -> bool:
         """False: room is made for all features of all tasks before a run of rounds."""

@@ -230,6 +230,10 @@ class ViewInput:
 
     # -- files ----------------------------------------------------------------------------------------------------
 
+    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
+        """Their numbers: views have columns of their own."""
+        return list(columns)
+
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
         data: dict[str, Any] = {"view": self._views.to_json()}

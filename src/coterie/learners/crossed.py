@@ -80,6 +80,7 @@ class CrossedLogistic(StreamLearner):
     """
 
     log_odds: float | None = 1.0
+    beyond_features = "crossed columns"
 
     def __init__(self) -> None:
         self._inner = Learner(AdaptiveGradient(storage="sparse", bits=BITS), Pooled(), Logistic())

@@ -27,6 +27,7 @@ class HeterogeneousLearner(BlockLearner):
 
     def __init__(self, hypothesis: Heterogeneous) -> None:
         self.hypothesis = hypothesis
+        self.beyond_features = "" if hypothesis.kernels is None else "support vectors"
 
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None

@@ -45,6 +45,7 @@ class KernelLearner(BoundLearner):
         If the budget or the features of records do not suit the relation, or if it is none.
     """
 
+    beyond_features = "support vectors"
     hypothesis: Dual
 
     def __init__(self, hypothesis: Dual, relation: Any) -> None:

@@ -152,6 +152,7 @@ class RefittedTrees(StreamLearner):
         if learner.log_odds is None:
             raise ValueError("trees need a learner whose margins are log-odds")
         self._learner, self._factor, self._local = learner, float(learner.log_odds), float(local)
+        self.beyond_features = " and ".join(filter(None, (learner.beyond_features, "trees")))
 
     @property
     def counts_features(self) -> bool:
@@ -362,7 +363,17 @@ class RefittedTrees(StreamLearner):
         margins = self._factor * self._learner.score_any(state.inner, rows, codes, unseen)
         if state.forest is None:
             return margins
-        told, mixed = self._experts(state, sorted_entries(rows), codes, margins), np.zeros(len(codes))
+        return self._blended(state, codes, self._experts(state, sorted_entries(rows), codes, margins))
+
+    def linear_part(self, state: RefittedState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
+        """The part of :meth:`score_any` that is a weighted sum of features: that of the learner, which trees go on."""
+        margins = self._factor * self._learner.linear_part(state.inner, rows, codes, unseen)
+        if state.forest is None:
+            return margins
+        return self._blended(state, codes, np.array([margins, state.forest.on_top[0] * margins]))
+
+    def _blended(self, state: RefittedState, codes: Codes, told: NDArray[np.float64]) -> Margins:
+        mixed = np.zeros(len(codes))
         blend(state.losses, state.layer, self._local, codes, told, mixed, room(EXPERTS))
         return mixed
 

@@ -7,7 +7,7 @@ step then go through their margins in one compiled loop (:mod:`coterie.numeric.p
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -263,6 +263,14 @@ class RegressionLearner(StreamLearner):
     def score_any(self, state: RegressionState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
         return self.moments(state, rows, codes, unseen)[0]
+
+    #: What of a margin is no weighted sum of features: no member says more, or less, than a label that came.
+    beyond_features = "kept within the labels so far"
+
+    def linear_part(self, state: RegressionState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
+        """Margins as :meth:`score_any` with members that may say anything."""
+        free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
+        return self.score_any(replace(state, model=free), rows, codes, unseen)
 
     def score_one(self, state: RegressionState, rows: Csr, i: int) -> float:
         """Margin of one record of the known task i."""

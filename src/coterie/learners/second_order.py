@@ -68,6 +68,8 @@ class SecondOrderLearner(FixedLearner):
         self.rule, self.noise, self.relative = rule, float(noise), relative
         self.log_odds = rule.log_odds
         self.by_mean = False
+        sure = "how sure the model is of the record" if rule.shrunk else ""
+        self.beyond_features = sure if hypothesis.linear else "support vectors"
 
     def deciding(self) -> Self:
         """A learner whose margins have the right signs only: they need no covariance."""
@@ -99,6 +101,12 @@ class SecondOrderLearner(FixedLearner):
         sharing = self._bound.blank(self.relation)
         forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if self.hypothesis.linear else ("dual",)
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
+
+    def linear_part(self, state: State, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
+        """The means of margins, which are a weighted sum of features unless there is a kernel."""
+        if not self.hypothesis.linear:
+            return np.zeros(len(codes))
+        return self.deciding().score_any(state, rows, codes, unseen)
 
     # -- predictions --------------------------------------------------------------------------------------------------
 

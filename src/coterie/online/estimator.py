@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.evaluation.stream_model import BlockPredictions, Margins
+from coterie.explanation import Explanation
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.learner import StreamLearner
@@ -327,6 +328,49 @@ class OnlineEstimator(Parameters):
     def decision_function_one(self, x: Mapping[Any, Any], task: Hashable = None) -> float:
         """The margin of one record given as a dictionary; 0.0 before anything is learned."""
         return float(self._model.decide_one(x, task)) if self.fitted else 0.0
+
+    def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
+        """The margin of one record as a sum of parts, one of each feature: why the model says what it says.
+
+        ``margin = base + Σ part + rest``: a part is the weight that the task has for a feature, that of all members of
+        a mixture together, times the feature's value. ``rest`` is what is no such sum: all of a model with a kernel,
+        what trees and crossed columns say in ``members="tabular"``. Nothing is learned.
+
+        Parameters
+        ----------
+        x : mapping, or a row of what the model learned from
+            One record: a dictionary, an array of shape (d,) or (1, d), a sparse matrix or a frame of one row.
+        task : label, optional
+            Its task.
+
+        Returns
+        -------
+        Explanation
+            Of the margin, positive for ``classes_[1]``; of numbers, of the prediction. For more than two classes, and
+            for sets of labels, a dictionary with one for each label.
+
+        Raises
+        ------
+        ValueError
+            For records of several views, for more than one record, and as :meth:`predict` does.
+
+        Notes
+        -----
+        O(nnz) margins of records with one feature each.
+
+        Examples
+        --------
+        >>> import coterie as ct
+        >>> model = ct.MultitaskPerceptron(ct.Independent())
+        >>> model.learn_one({"fish": 1.0, "meat": 2.0, "drink": "tea"}, True, task="ann")
+        >>> print(model.explain({"meat": 0.5, "drink": "tea", "bread": 3.0}, task="ann"))
+        feature    value  part
+        meat         0.5    +1
+        drink=tea      1    +1
+        margin              +2
+        """
+        self._check_fitted()
+        return self._model.explain(x, task)
 
     def learn_many(self, X: Any, y: Any, task: Any = None) -> None:
         """Learn a block of records in order: :meth:`partial_fit` under River's name."""

@@ -21,12 +21,14 @@ from coterie import spec
 from coterie.evaluation.stream_model import Asking, BlockPredictions, Margins, Rounds
 from coterie.evaluation.trace import Trace
 from coterie.evaluation.view_weights import ViewWeights
+from coterie.explanation import Explanation, explanation_of
 from coterie.index import Whole, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
 from coterie.learner import StreamLearner
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
 
@@ -676,6 +678,46 @@ class OnlineModel:
         self._refuse_unseen([task])
         tabular.refuse_twins([task], self.state.tasks.numbers)
         return learner.score_any(self.state, row, _UNSEEN, [task])[0]
+
+    @exclusive
+    def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
+        """The margin of one record as a sum of its features' parts; of several classes, that of each.
+
+        The parts are what is told of records of one feature each, less what is told of one without any.
+        """
+        rows, width, task, names = self._row_of(x, task)
+        tasks = np.empty(len(names) + 1, object)
+        tasks.fill(task)
+        alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # nothing first, then each feature
+        codes, unseen = self._codes(Records(alone, width, tasks))
+        labels, learner = self.label_kind, self.learner
+        whole = learner.score_any(self.state, rows, codes[:1], unseen[:1])
+        told = np.concatenate([whole, learner.linear_part(self.state, alone, codes, unseen)])
+        outside = labels.decision(labels.shift + labels.factor * told)
+        values = rows.values.tolist()
+        if outside.ndim == 1:
+            return explanation_of(names, values, outside, learner.beyond_features)
+        columns = zip(labels.ordered, outside.T, strict=True)
+        return {label: explanation_of(names, values, each, learner.beyond_features) for label, each in columns}
+
+    def _row_of(self, x: Any, task: Hashable) -> tuple[Csr, int, Hashable, list[Hashable]]:
+        """One record given in any form as entries, the width, its task, and the names of the entries."""
+        if not self.learner.has_tasks:
+            raise ValueError("a record of several views cannot be explained: its views have no weights of one list")
+        record = x if isinstance(x, Mapping) else None
+        if record is not None:
+            rows, width, task = self.input.read_one(record, task, self.known_tasks, learning=False)
+        else:
+            several = isinstance(x, Block) or hasattr(x, "columns") or tabular.is_records(x) or np.ndim(x) == 2
+            given = x if several else np.asarray(x)[None]
+            n = given.shape[0] if hasattr(given, "shape") else len(given)
+            if n != 1:
+                raise ValueError(f"one record is explained at a time, got {n}")
+            found = self.input.read(given, None if task is None else [task], self.known_tasks)
+            rows, width, task = found.rows.to_csr(self.settings.reading.dtype), found.width, found.task[0]
+        entries = slice(int(rows.starts[0]), int(rows.starts[-1]))
+        rows = Csr(rows.values[entries], rows.features[entries], rows.starts - rows.starts[0])
+        return rows, width, task, self.input.entry_names(rows.features.tolist(), record)
 
     def predict_one(self, x: Any, task: Hashable = None) -> Any:
         """The label of one record; None, of a number 0.0, before anything is learned."""

@@ -199,6 +199,11 @@ def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[
     return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
 
 
+def feature_keys(features: Mapping[str, Any]) -> list[str]:
+    """The keys of a dictionary's features: a name, or ``name=string``."""
+    return list(_numbers(features)[0])
+
+
 def unusable(number: float, largest: float = LARGEST_VALUE) -> str:
     """The reason why a number cannot be learned from: it is not finite, or its square may overflow."""
     reason = f"beyond the limit of {largest:g}" if math.isfinite(number) else "not a finite number"
