@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from coterie.evaluation.constant import CONSTANT, Constant
+
 
 @dataclass(frozen=True)
 class SampleTrace:
@@ -82,11 +84,12 @@ def trace(margin, positive, task, tasks, classes=("no", "yes"), probability=None
 
 
 def from_mistakes(mistake, task=None, tasks=None):
-    """A trace with the given mistakes, all labels positive."""
+    """A trace with the given mistakes, every other label positive."""
     mistake = np.asarray(mistake, dtype=bool)
+    positive = np.arange(len(mistake)) % 2 == 0
     task = np.zeros(len(mistake), dtype=np.int64) if task is None else np.asarray(task, dtype=np.int64)
     tasks = range(int(task.max(initial=0)) + 1) if tasks is None else tasks
-    return trace(np.where(mistake, -1.0, 1.0), np.ones(len(mistake), dtype=bool), task, tasks)
+    return trace(np.where(mistake == positive, -1.0, 1.0), positive, task, tasks)
 
 
 def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
@@ -108,7 +111,8 @@ def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
         for name, rate in rates.items()
     }
     seconds = {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3}
-    return SampleComparison(traces, dict.fromkeys(traces), seconds)
+    models = dict.fromkeys(traces)
+    return SampleComparison(traces | {CONSTANT: Constant().beside(traces["independent"])}, models, seconds)
 
 
 def relation(tasks, n_groups=4, seed=0):

@@ -235,7 +235,12 @@ def test_what_is_said_of_members_and_sharing():
     alike = np.random.default_rng(0).standard_normal((3000, 4))
     one = MODEL().fit(alike, alike @ [1.0, 2.0, 0.0, -1.0], np.arange(3000) % 1000)
     assert one.relation_matrix_[0, 1] > M[0, 1]
-    assert set(ct.compare({"together": MODEL()}, X, Y, task=NAMES).traces) == {"together", "independent", "pooled"}
+    assert set(ct.compare({"together": MODEL()}, X, Y, task=NAMES).traces) == {
+        "together",
+        "independent",
+        "pooled",
+        "constant",
+    }
     assert repr(model.with_relation(ct.Pooled())) == "MultitaskRegressor(relation=Pooled())"
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import coterie as ct
+from coterie.evaluation.constant import Constant, with_constant
 from coterie.cli.specs import parse
 from coterie.io.readers import read
 from coterie.jobs.learner_config import LearnerConfig
@@ -21,7 +22,7 @@ def clicks(tmp_path):
 def test_several_learners_go_along_one_pass(clicks):
     said = run("compare", clicks, *WHO)
     names = re.findall(r"^(\S+) +\d+\.\d\d %", said.stdout, re.M)
-    assert names == ["adaptive", "share=0.25", "share=0.75", "independent", "pooled"]
+    assert names == ["adaptive", "share=0.25", "share=0.75", "independent", "pooled", "constant"]
     assert said.stderr.splitlines()[0].split()[:3] == ["examples", "tasks", "adaptive"]
 
 
@@ -38,7 +39,8 @@ def test_every_learner_is_the_librarys(clicks, tmp_path):
     errors = {}
     for name, choice in choices.items():
         reader = read(clicks, task="user", label="click", scale="auto")
-        errors[name] = ct.progressive_validation(choice.make(), reader).error
+        alone = {name: ct.progressive_validation(choice.make(), reader)}
+        errors[name] = with_constant(alone, Constant())[name].error
         assert told["learners"][name]["micro"]["error"] == errors[name]
     assert told["command"] == "compare"
     assert told["learner"] == min(errors, key=errors.get)

@@ -40,7 +40,9 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
     said = run("learn", clicks, *WHO, "--model", model, "--report", report).stdout
     assert said.startswith("Learning together ")
     assert re.search(r"^learner +error +F1 +AUC +log loss +examples/s$", said, re.M)
-    assert all(re.search(rf"^{name} +\d+\.\d\d %", said, re.M) for name in ("together", "independent", "pooled"))
+    assert all(
+        re.search(rf"^{name} +\d+\.\d\d %", said, re.M) for name in ("together", "independent", "pooled", "constant")
+    )
     assert f"Model: {model} (" in said
     assert "5 tasks). Next: coterie predict FILE --model" in said
     assert f"Report: {report}" in said
@@ -49,7 +51,7 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
 
 def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
-    assert lines[0] == ["examples", "tasks", "together", "since", "last", "independent", "pooled"]
+    assert lines[0] == ["examples", "tasks", "together", "since", "last", "independent", "pooled", "constant"]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
     trace = ct.progressive_validation(LearnerConfig().make(), read(clicks, task="user", label="click", scale="auto"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
@@ -66,15 +68,18 @@ def test_json_has_all_of_it(clicks, tmp_path):
     model = tmp_path / "m.coterie"
     told = run_json("learn", clicks, *WHO, "--model", model)
     assert set(told) == {
-        "command", "version", "examples", "tasks", "learner", "learners", "verdict", "against_pooled", "sentences",
+        "command", "version", "examples", "tasks", "learner", "learners", "base_rate", "verdict", "against_pooled", "sentences",
         "parameters", "reading", "seconds", "stopped", "rescued", "model", "report",
     }  # fmt: skip
     assert (told["command"], told["examples"], told["tasks"], told["learner"]) == ("learn", 300, 5, "together")
-    assert set(told["learners"]) == {"together", "independent", "pooled"}
+    assert set(told["learners"]) == {"together", "independent", "pooled", "constant"}
     together = told["learners"]["together"]
     assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels"}
     assert set(together["micro"]) == {"error", "f1", "auc", "log_loss"}
-    assert set(told["verdict"]) == {"confidence", "overall", "tasks", "unclear", "helped", "hurt"}
+    assert set(told["verdict"]) == {
+        "confidence", "loss", "average", "spread", "overall", "constant", "constant_error", "base_rate", "tasks",
+        "unclear", "helped", "hurt",
+    }  # fmt: skip
     assert told["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}
     assert told["reading"]["source"] == str(clicks)
     assert (told["model"], told["report"]) == (str(model), None)
@@ -290,7 +295,7 @@ def test_all_formats_can_be_learned(stories, tmp_path):
     table = pyarrow.json.read_json(stories).select(["user", "price", "age", "click"])
     pq.write_table(table, tmp_path / "s.parquet")
     named = run_json("learn", tmp_path / "s.parquet", *WHO, "-q")
-    assert named["learners"].keys() == {"together", "independent", "pooled"}
+    assert named["learners"].keys() == {"together", "independent", "pooled", "constant"}
     signs = {"yes": "1", "no": "-1"}
     svm = [f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in rows()]
     vw = [f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in rows()]
@@ -324,7 +329,8 @@ def test_labels_may_come_late(clicks):
 
 def test_it_may_learn_alone(clicks):
     told = run_json("learn", clicks, *WHO, "--alone", "-q")
-    assert set(told["learners"]) == {"together"}
+    assert set(told["learners"]) == {"together", "constant"}
+    assert "a constant guess has" in told["sentences"][0]
     beside = run_json("learn", clicks, *WHO, "-q")
     assert told["learners"]["together"]["micro"] == beside["learners"]["together"]["micro"]
 
@@ -332,7 +338,7 @@ def test_it_may_learn_alone(clicks):
 @pytest.mark.parametrize("relation", ["independent", "pooled"])
 def test_a_baseline_is_not_run_twice(clicks, relation):
     told = run_json("learn", clicks, *WHO, "--relation", relation, "-q")
-    assert set(told["learners"]) == {"independent", "pooled"}
+    assert set(told["learners"]) == {"independent", "pooled", "constant"}
     assert told["learner"] == "pooled"
 
 

@@ -194,7 +194,7 @@ def test_the_matrix_perceptron_pairs_columns(file):
 
 def test_views_are_compared_with_each_alone_and_all_side_by_side(file, tmp_path):
     told = run_json("compare", file, "--label", "kind", *VIEWS, "--learner", "p=1", "--learner", "p=4")
-    assert list(told["learners"]) == ["p=1", "p=4", "sound alone", "image alone", "side by side"]
+    assert list(told["learners"]) == ["p=1", "p=4", "sound alone", "image alone", "side by side", "constant"]
     measured = told["learners"]
     assert measured["p=1"]["micro"] == measured["side by side"]["micro"]
     assert sum(told["views"].values()) == pytest.approx(1.0)
@@ -253,7 +253,7 @@ def test_compare_takes_views_and_gives_a_verdict():
     y = np.where(thing[:, 0] > 0, "cat", "dog")
     X = {"left": thing + rng.normal(size=thing.shape), "right": thing + rng.normal(size=thing.shape)}
     found = ct.compare({"p=3": ct.OrthogonalMultiviewPerceptron(3)}, X, y)
-    assert list(found.traces) == ["p=3", "left alone", "right alone", "side by side"]
+    assert list(found.models) == ["p=3", "left alone", "right alone", "side by side"]
     for name, (model, records) in ct.view_baselines(X).items():
         told = found.traces[name if name == "side by side" else f"{name} alone"]
         np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
@@ -273,7 +273,7 @@ def test_a_view_that_no_record_has_is_not_compared_with():
     y = [0, 1, 0]
     for X in ({"a": [[1.0], [2.0], [1.0]], "b": None}, [[[1.0], [2.0], [1.0]], None]):
         found = ct.compare({"both": ct.OrthogonalMultiviewPerceptron()}, X, y)
-        assert list(found.traces) == ["both", f"{next(iter(X)) if isinstance(X, dict) else 0} alone", "side by side"]
+        assert list(found.models) == ["both", f"{next(iter(X)) if isinstance(X, dict) else 0} alone", "side by side"]
 
 
 def test_heterogeneous_tasks_are_compared_with_independent_ones():
@@ -282,7 +282,7 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
     X = {"text": hidden @ rng.normal(size=(3, 6)), "image": hidden @ rng.normal(size=(3, 4))}
     y, active = np.where(hidden[:, 0] > 0, "yes", "no"), rng.choice(["text", "image"], 200)
     found = ct.compare({"agreeing": ct.HeterogeneousMultitaskPerceptron(b=1.0)}, X, y, task=active)
-    assert list(found.traces) == ["agreeing", "independent"]
+    assert list(found.models) == ["agreeing", "independent"]
     alone = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
     np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
     assert set(summarize(found).verdicts) == {"agreeing"}

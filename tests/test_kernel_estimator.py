@@ -105,7 +105,7 @@ def test_beside_models_of_the_same_kernel():
     model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.HalfUpdate(), ct.Forgetron(30))
     found = ct.compare({"together": model}, STREAM.X, STREAM.y, task=STREAM.task)
     assert found.models["independent"].get_params() == model.get_params() | {"relation": ct.Independent()}
-    assert set(found.traces) == {"together", "independent", "pooled"}
+    assert set(found.traces) == {"together", "independent", "pooled", "constant"}
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

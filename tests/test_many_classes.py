@@ -228,7 +228,7 @@ def test_metrics_are_those_of_scikit_learn():
 
 def test_comparing_and_summing_up():
     found = ct.compare({"together": ct.OneVsRest()}, X, Y, task=TASK)
-    assert set(found.traces) == {"together", "independent", "pooled"}
+    assert set(found.traces) == {"together", "independent", "pooled", "constant"}
     summary = summarize(found)
     json.dumps(summary.to_json(), allow_nan=False)
     assert "error" in summary.sentences[0]

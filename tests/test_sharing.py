@@ -519,7 +519,7 @@ def test_impossible_mixtures_are_refused(arguments, error, named):
 def test_comparison_has_its_baselines():
     X, y, task = stream(11)
     found = ct.compare({"adaptive": ct.AdaptiveSharingClassifier()}, X, y, task=task)
-    assert list(found.traces) == ["adaptive", "independent", "pooled"]
+    assert list(found.models) == ["adaptive", "independent", "pooled"]
     assert found.models["pooled"].relation == ct.Pooled()
 
 

@@ -16,6 +16,7 @@ SPOKEN = {
     "together": "learning together",
     "independent": "one model per task",
     "pooled": "one model for all tasks",
+    "constant": "a constant guess",
     "views": "combining the views",
     "side by side": "one Perceptron on all views side by side",
 }

@@ -146,19 +146,19 @@ def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measu
 
 def _tasks(told: Verdict, outcome: str, title: str, learner: str) -> Iterator[str]:
     """Yield the table of the tasks of one outcome with the largest differences."""
-    words = told.words
+    words, loss = told.words, told.loss
     chosen = told.ordered(outcome)
     if not len(chosen):
         return
-    heads = ["task", "examples", "independent", learner, words.gain, "95 % interval"]
+    heads = ["task", "examples", "independent", learner, loss.gain, f"{100 * told.task_confidence:g} % interval"]
     rows = [
         [
             str(told.tasks[i]),
             f"{told.n[i]:,}",
             words.value(told.error_against[i]),
             words.value(told.error[i]),
-            words.difference(told.gain[i]),
-            f"{words.difference(told.low[i])} to {words.difference(told.high[i])}",
+            loss.difference(told.gain[i]),
+            f"{loss.difference(told.low[i])} to {loss.difference(told.high[i])}",
         ]
         for i in chosen[:_SHOWN_TASKS]
     ]

@@ -1,5 +1,6 @@
 from . import amounts as amounts
 from . import comparison as comparison
+from . import constant as constant
 from . import costs as costs
 from . import many as many
 from . import metrics as metrics

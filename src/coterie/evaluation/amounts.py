@@ -6,32 +6,30 @@ For one set of n rounds with labels y and predictions f:
 * RMSE = sqrt(mean of (y - f)²), in the same unit;
 * R² = 1 - Σ (y - f)² / Σ (y - ȳ)², ȳ being the mean label of the set; nan where its labels are all equal.
 
-A task's gain is the mean over its rounds of |y - f'| - |y - f|, f' being the other learner's predictions. Its interval
-and p-value are Student's for paired samples, which take rounds as independent; a task of fewer than six rounds is never
-called helped or hurt.
+A task's gain is the mean over its rounds of (y - f')² - (y - f)², f' being the other learner's predictions, shrunken as
+:mod:`coterie.evaluation.shrunken` says. Over all rounds, |y - f'| - |y - f| has Student's interval for paired samples,
+which takes rounds as independent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .costs import AMOUNTS, Words, costs, words_of
+from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, settled
+from .costs import AMOUNTS, SQUARES, Words, costs, loss_words, losses, words_of
 from .metrics import Metrics, evaluate, metrics_of, ratio
-from .paired import student
+from .paired import student_interval
 from .progressive import Trace
-from .verdict import Compared, Gains, compared
+from .verdict import Gain, error_gain, mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
-
-#: The fewest rounds of a task whose interval is trusted.
-FEWEST = 6
 
 
 @dataclass(frozen=True)
@@ -89,20 +87,38 @@ def _measures(trace: AmountTrace, task: Ints, n_tasks: int) -> dict[str, Floats]
     }
 
 
-@compared.register(AmountTrace)
-def _(trace: AmountTrace, against: Trace, confidence: float) -> Compared:
-    ours, theirs, n_tasks = costs(trace), costs(against), len(trace.tasks)
-    parts = _gains(ours, theirs, trace.task, n_tasks, confidence)
-    return Compared(
-        parts, _gains(ours, theirs, np.zeros_like(trace.task), 1, confidence), np.asarray(parts.n >= FEWEST)
-    )
+@losses.register(AmountTrace)
+def _(trace: AmountTrace) -> Floats:
+    return np.asarray(trace.residual**2)
 
 
-def _gains(ours: Floats, theirs: Floats, task: Ints, n_tasks: int, confidence: float) -> Gains:
-    n = np.bincount(task, minlength=n_tasks)
-    error, error_against = (ratio(np.bincount(task, each, n_tasks), n) for each in (ours, theirs))
-    gain = ratio(np.bincount(task, theirs - ours, n_tasks), n)
-    apart = (theirs - ours - gain[task]) ** 2
-    deviation = np.sqrt(ratio(np.bincount(task, apart, n_tasks), n - 1) / np.maximum(n, 1))
-    low, high, p_value = student(gain, deviation, n, confidence)
-    return Gains(n, error, error_against, gain, low, high, p_value)
+@loss_words.register(AmountTrace)
+def _(trace: AmountTrace) -> Words:
+    return SQUARES
+
+
+@error_gain.register(AmountTrace)
+def _(trace: AmountTrace, against: Trace, confidence: float) -> Gain:
+    ours, theirs = costs(trace), costs(against)
+    gains = theirs - ours
+    low, high = student_interval(gains, confidence)
+    return Gain(len(gains), mean(ours), mean(theirs), mean(gains), low, high)
+
+
+@base_rate.register(AmountTrace)
+def _(trace: AmountTrace) -> BaseRate:
+    return BaseRate(float(trace.label.mean()) if trace.n else None, float("nan"))
+
+
+@settled.register(AmountTrace)
+def _(trace: AmountTrace, constant: Trace) -> AmountTrace:
+    return trace
+
+
+@guesses.register(AmountTrace)
+def _(trace: AmountTrace, seen: Seen, arrivals: Arrivals) -> tuple[dict[str, Any], Seen]:
+    number, total = seen.get("number", 0), seen.get("sum", 0.0)
+    sums = total + np.concatenate([np.zeros(1), np.cumsum(arrivals.labels, dtype=np.float64)])
+    mean = sums[arrivals.known] / np.maximum(number + arrivals.known, 1)
+    told = {"margin": mean, "prediction": mean, "mistake": mean != trace.label}
+    return told, {"number": number + arrivals.come, "sum": float(sums[arrivals.come])}

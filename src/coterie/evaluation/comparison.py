@@ -11,6 +11,7 @@ from typing import Any
 
 from coterie.inputs.block import Block
 
+from .constant import CONSTANT, Constant, with_constant
 from .progressive import CHUNK, Stream, Trace, blocks_alone, blocks_of, length_of
 from .stream_model import stream_model_of
 
@@ -22,7 +23,8 @@ class Comparison:
     Attributes
     ----------
     traces : dict of str to Trace
-        By the learner's name, all over the same rounds.
+        By the learner's name, all over the same rounds, and that of the ``"constant"``: the more frequent label so far,
+        of numbers their mean. Where a learner's margin is exactly zero, it is taken to predict what the constant does.
     models : dict of str to online classifier
         The learners after the pass, ready to predict or to be saved.
     seconds : dict of str to float
@@ -39,7 +41,7 @@ class Comparison:
     @property
     def best(self) -> str:
         """The learner with the least error; of several, the first."""
-        return min(self.traces, key=lambda name: self.traces[name].error)
+        return min(self.models, key=lambda name: self.traces[name].error)
 
 
 def compare(
@@ -75,6 +77,8 @@ def compare(
     ------
     TypeError
         For a model that learns no stream.
+    ValueError
+        For no model, or one called ``"constant"``.
 
     Examples
     --------
@@ -82,26 +86,28 @@ def compare(
     >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
     >>> found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users)
     >>> {name: trace.mistakes for name, trace in found.traces.items()}
-    {'half': 1, 'independent': 2, 'pooled': 1}
+    {'half': 1, 'independent': 2, 'pooled': 1, 'constant': 3}
     """
     if not hasattr(models, "items"):
         raise TypeError(f"models must be a dictionary from names to models, got {type(models).__name__}")
     for name, model in models.items():
         stream_model_of(model, f"models[{name!r}]")
+    if CONSTANT in models:
+        raise ValueError(f"models: {CONSTANT!r} is the name of a guess that is always compared, expected another one")
     seen, X = _first_of(models, X, y)
     models = with_baselines(models, seen)
     rounds, tasks = _rounds(models, X, y, task, tasks)
     streams = {name: Stream(stream_model_of(model), tasks, delay, length_of(y)) for name, model in models.items()}
-    seconds = dict.fromkeys(models, 0.0)
+    seconds, constant = dict.fromkeys(models, 0.0), Constant(delay)
     for blocks in rounds:
         _go(streams, seconds, blocks)
         if on_round is not None and len(blocks[0]):
-            on_round({name: stream.latest() for name, stream in streams.items()})
+            on_round(with_constant({name: stream.latest() for name, stream in streams.items()}, constant))
     for name, stream in streams.items():
         seconds[name] += _timed(stream.finish)
-    traces = {name: stream.trace() for name, stream in streams.items()}
+    traces = with_constant({name: stream.trace() for name, stream in streams.items()}, Constant(delay))
     like = next(iter(models.values()))
-    reference_names = like.reference_names({name: trace.error for name, trace in traces.items()})
+    reference_names = like.reference_names({name: traces[name].error for name in models})
     return Comparison(traces, models, seconds, reference_names)
 
 

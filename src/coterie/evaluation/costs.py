@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from coterie.wording import NONE, percent, points
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class Words:
     @property
     def gain(self) -> str:
         """The name of a gain at the head of a column."""
-        return f"gain in{self.unit}" if self.unit else "gain"
+        return f"gain in{self.unit or ' ' + self.error}"
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -66,6 +68,15 @@ def number(value: float, digits: int = 1) -> str:
     return f"{value:.0f}" if abs(value) >= 1e4 else f"{value + 0.0:.4g}"
 
 
+def decimals(value: float, digits: int = 1) -> str:
+    """Format a log loss with two decimals more than a percentage has, never "-0.000", a dash for nan.
+
+    >>> decimals(0.4592), decimals(-0.0001)
+    ('0.459', '0.000')
+    """
+    return NONE if value != value else f"{value:z.{digits + 2}f}"
+
+
 RATES = Words(
     "error",
     percent,
@@ -75,6 +86,8 @@ RATES = Words(
     " %",
     (("F1", "f1", ".3f"), ("AUC", "auc", ".3f"), ("log loss", "log_loss", ".3f")),
 )
+LOG_LOSS = Words("log loss", decimals, decimals, "", 1.0, "", ())
+SQUARES = Words("squared error", number, number, "", 1.0, "", ())
 AMOUNTS = Words("mean absolute error", number, number, "", 1.0, "", (("RMSE", "rmse", ".4g"), ("R²", "r2", ".3f")))
 
 
@@ -83,6 +96,29 @@ def costs(trace: Trace) -> NDArray[Any]:
     """The cost of each round, shape (n,): 1 for a wrong prediction, 0 for a right one."""
     wrong: NDArray[Any] = trace.wrong
     return wrong
+
+
+@singledispatch
+def losses(trace: Trace) -> NDArray[np.float64] | None:
+    """The loss of each round by which gains are judged, shape (n,): its log loss, nan where it has no probability.
+
+    None where the learner has no probabilities at all; of numbers the squared error.
+    """
+    if trace.probability is None or not len(trace.classes):
+        return None
+    return log_losses(np.where(trace.label == trace.classes[-1], trace.probability, 1.0 - trace.probability))
+
+
+def log_losses(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """-log of the probabilities given to labels, clipped at the precision of numbers as scikit-learn does."""
+    least = float(np.finfo(np.float64).eps)
+    return np.asarray(-np.log(np.clip(probability, least, 1.0 - least)))
+
+
+@singledispatch
+def loss_words(trace: Trace) -> Words:
+    """The name and format of a trace's mean losses, where it has any."""
+    return LOG_LOSS
 
 
 @singledispatch

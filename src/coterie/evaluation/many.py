@@ -8,17 +8,20 @@ TP + FP + FN); of sets it is 2 Σ |A ∩ B| / Σ (|A| + |B|) over the rounds, A 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coterie.index import distinct_labels
 
-from .costs import RATES
+from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, most_frequent, settled
+from .costs import RATES, log_losses, losses
 from .metrics import Metrics, evaluate, metrics_of, ratio
 from .progressive import Trace
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -97,5 +100,74 @@ def _log_loss(trace: ManyClassTrace, task: Ints, n_tasks: int) -> Floats:
     if trace.probability is None:
         return np.full(n_tasks, np.nan)
     known = ~np.isnan(trace.probability)
-    loss = -np.log(np.clip(trace.probability[known], np.finfo(np.float64).eps, 1.0))
+    loss = log_losses(trace.probability[known])
     return ratio(np.bincount(task[known], loss, n_tasks), np.bincount(task[known], minlength=n_tasks))
+
+
+@losses.register(ManyClassTrace)
+def _(trace: ManyClassTrace) -> Floats | None:
+    return None if trace.probability is None else log_losses(trace.probability)
+
+
+@losses.register(SetTrace)
+def _(trace: SetTrace) -> None:
+    return None
+
+
+@base_rate.register(ManyClassTrace)
+@base_rate.register(SetTrace)
+def _(trace: ManyClassTrace | SetTrace) -> BaseRate:
+    return most_frequent(trace)
+
+
+@settled.register(SetTrace)
+def _(trace: SetTrace, constant: Trace) -> SetTrace:
+    return trace
+
+
+@guesses.register(ManyClassTrace)
+@guesses.register(SetTrace)
+def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: Arrivals) -> tuple[dict[str, Any], Seen]:
+    of_sets = isinstance(trace, SetTrace)
+    counts = _Counts(seen, frozenset() if of_sets else None)
+    label, prediction = (np.empty(len(trace.label), object) for _ in range(2))
+    label[:] = np.asarray(trace.label, object).tolist()
+    share, probability = np.zeros(len(label)), np.zeros(len(label))
+    labels, come = np.asarray(arrivals.labels, object).tolist(), 0
+    for t, known in enumerate(arrivals.known.tolist()):
+        counts.add(labels[come:known])
+        come = known
+        prediction[t], share[t], probability[t] = counts.leader, counts.share(counts.leader), counts.share(label[t])
+    counts.add(labels[come : arrivals.come])
+    wrong = np.array(prediction != label, bool)
+    told = {"margin": share, "prediction": prediction, "mistake": wrong}
+    if not of_sets:
+        told["probability"] = probability
+        if share.all():
+            told["prediction"] = prediction.astype(trace.classes.dtype)
+    return told, counts.seen()
+
+
+class _Counts:
+    """How often each label came; of equally frequent ones the first to be so leads."""
+
+    def __init__(self, seen: Seen, nothing: Hashable) -> None:
+        self._of = dict(seen)
+        self._number = sum(self._of.values())
+        self.leader = max(self._of, key=self._of.__getitem__, default=nothing)
+
+    def add(self, labels: list[Hashable]) -> None:
+        """Count some labels."""
+        for label in labels:
+            self._of[label] = self._of.get(label, 0) + 1
+            if self._of[label] > self._of.get(self.leader, 0):
+                self.leader = label
+        self._number += len(labels)
+
+    def share(self, label: Hashable) -> float:
+        """The probability of a label, (count + ½) / (n + labels / 2); 0 of one that has not come."""
+        return (self._of[label] + 0.5) / (self._number + 0.5 * len(self._of)) if label in self._of else 0.0
+
+    def seen(self) -> Seen:
+        """The counts, that of the leader first."""
+        return {self.leader: self._of[self.leader]} | self._of if self._of else {}

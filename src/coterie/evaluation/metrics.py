@@ -23,7 +23,7 @@ import numpy as np
 
 from coterie.wording import NONE, none_for_nan
 
-from .costs import RATES, Measure, Words, costs
+from .costs import RATES, Measure, Words, costs, log_losses
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 MEASURES = ("error", "f1", "auc", "log_loss")
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -320,8 +319,8 @@ def _log_loss(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
     if rounds.probability is None:
         return np.full(n_tasks, np.nan)
     known = ~np.isnan(rounds.probability)
-    p = np.clip(rounds.probability[known], _EPS, 1 - _EPS)
-    loss = -np.log(np.where(rounds.positive[known], p, 1 - p))
+    p = rounds.probability[known]
+    loss = log_losses(np.where(rounds.positive[known], p, 1 - p))
     owner = task[known]
     return ratio(np.bincount(owner, weights=loss, minlength=n_tasks), np.bincount(owner, minlength=n_tasks))
 

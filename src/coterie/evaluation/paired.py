@@ -1,4 +1,4 @@
-"""Statistics of two learners over the same rounds: intervals, tests, and tests of many tasks at once.
+"""Intervals for the difference of two learners over the same rounds.
 
 Only rounds on which exactly one of the two was wrong tell them apart. Of n rounds let b (``won``) be those on which
 only the other was wrong, and c (``lost``) those on which only the learner was. The difference of the two error rates is
@@ -56,84 +56,26 @@ def paired_interval(n: ArrayLike, won: ArrayLike, lost: ArrayLike, confidence: f
     return np.maximum(low, -1.0), np.minimum(high, 1.0)
 
 
-def mcnemar(won: ArrayLike, lost: ArrayLike) -> Floats:
-    """p-value of the exact two-sided McNemar test, min(1, 2 P(binomial(won + lost, 1/2) <= min(won, lost))).
-
-    With no difference, ``won`` is binomial(won + lost, 1/2) given won + lost.
+def student_interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
+    """Student's interval for the mean of some values; nan of fewer than two.
 
     Parameters
     ----------
-    won, lost : array_like
-        Rounds on which only the other learner, and only this one, was wrong.
-
-    Returns
-    -------
-    ndarray
-        1 where no round differs.
-
-    Examples
-    --------
-    >>> mcnemar([0, 6, 5], [0, 0, 5])
-    array([1.     , 0.03125, 1.     ])
-    """
-    from scipy.special import bdtr
-
-    fewer, differing = np.minimum(won, lost), np.asarray(won) + np.asarray(lost)
-    p: Floats = np.minimum(1.0, 2.0 * bdtr(fewer.astype(np.float64), differing, 0.5))
-    return p
-
-
-def student(mean: Floats, deviation: Floats, n: NDArray[np.int64], confidence: float) -> tuple[Floats, Floats, Floats]:
-    """Student's interval for a mean of n values, and the p-value of a mean of zero.
-
-    Parameters
-    ----------
-    mean, deviation : ndarray
-        The mean and its standard deviation.
-    n : ndarray
-        The number of values; below two the interval is nan and the p-value 1.
+    values : ndarray, shape (n,)
+        Independent values.
     confidence : float
         The level of the interval.
 
     Examples
     --------
-    >>> low, high, p = student(np.array([1.0]), np.array([0.5]), np.array([30]), 0.95)
-    >>> low.round(3), high.round(3), p.round(3)
-    (array([-0.023]), array([2.023]), array([0.055]))
+    >>> low, high = student_interval(np.array([1.0, 2.0, 3.0]))
+    >>> round(low, 2), round(high, 2)
+    (-0.48, 4.48)
     """
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtrit
 
-    freedom = np.maximum(n - 1, 1)
-    half = stdtrit(freedom, (1 + confidence) / 2) * deviation
-    t = np.divide(np.abs(mean), deviation, out=np.full(len(mean), np.inf), where=deviation > 0)
-    p_value = np.where((n < 2) | (mean == 0), 1.0, 2.0 * stdtr(freedom, -t))
-    return mean - half, mean + half, p_value
-
-
-def benjamini_hochberg(p_value: ArrayLike) -> Floats:
-    """Adjusted p-values q: rejecting where q <= alpha keeps the false discovery rate at alpha.
-
-    q of the i-th smallest of m p-values is the least of p_(j) m / j over j >= i, at most 1 (Y. Benjamini and
-    Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57, 1995, 289-300).
-
-    Parameters
-    ----------
-    p_value : array_like, shape (m,)
-        p-values of independent or positively dependent tests.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        In O(m log m) time.
-
-    Examples
-    --------
-    >>> benjamini_hochberg([0.01, 0.04, 0.03, 0.5])
-    array([0.04      , 0.05333333, 0.05333333, 0.5       ])
-    """
-    p = np.asarray(p_value, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
-    return np.minimum(adjusted, 1.0)
+    n = len(values)
+    if n < 2:
+        return float("nan"), float("nan")
+    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * float(values.std(ddof=1)) / n**0.5
+    return float(values.mean()) - half, float(values.mean()) + half

@@ -14,6 +14,7 @@ import numpy as np
 
 from coterie import spec
 from coterie.evaluation.comparison import Comparison, compare
+from coterie.evaluation.constant import Constant, with_constant
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
@@ -206,15 +207,16 @@ def _compared(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: 
 
 def _alone(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
     ((name, model),) = models.items()
+    constant = Constant(delay)
 
     def told(trace: Trace) -> None:
         if on_round is not None:
-            on_round({name: trace})
+            on_round(with_constant({name: trace}, constant))
 
     before = time.process_time()
     trace = progressive_validation(model, stream, delay=delay, on_round=told)
     seconds = time.process_time() - before - stream.seconds
-    return Comparison({name: trace}, {name: model}, {name: seconds})
+    return Comparison(with_constant({name: trace}, Constant(delay)), {name: model}, {name: seconds})
 
 
 class _Stream:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from coterie.evaluation.constant import CONSTANT, BaseRate, base_rate
 from coterie.evaluation.metrics import Metrics, evaluate
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.verdict import Verdict, verdict
@@ -32,7 +33,7 @@ class Summary:
     learner : str
         The one it is about.
     metrics : dict of str to Metrics
-        By learner.
+        By learner, and of the ``"constant"``.
     seconds : dict of str to float
         By learner, as in `Comparison`.
     verdicts : dict of str to Verdict
@@ -41,6 +42,8 @@ class Summary:
         Of ``learner`` against ``"pooled"``, where that is another and did run.
     labels : dict of str to int
         By learner, how many labels it asked for.
+    base_rate : BaseRate
+        The label to know the stream by.
     reference_names : tuple of two str
         What is meant here by ``"independent"`` and ``"pooled"``, see `Comparison`.
     weights : ViewWeights or None
@@ -55,6 +58,7 @@ class Summary:
     verdicts: dict[str, Verdict]
     against_pooled: Verdict | None
     labels: dict[str, int]
+    base_rate: BaseRate
     reference_names: tuple[str, str] = (ALONE, ONE)
     weights: ViewWeights | None = None
     of_a_table: bool = False
@@ -77,7 +81,11 @@ class Summary:
             error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
             whose = (self.tasks, "task") if self.weights is None else (len(self.weights.names), "view")
             over = f"{counted(self.examples, 'example')} of {counted(*whose)}"
-            return [f"{error} over {over}. Nothing was learned beside it to compare with.", *self._asked]
+            constant = self.metrics.get(CONSTANT)
+            beside = (
+                "" if constant is None else f"; a constant guess has {metrics.words.value(constant.micro['error'])}"
+            )
+            return [f"{error} over {over}{beside}. Nothing was learned beside it to compare with.", *self._asked]
         told = self.verdicts[self.learner]
         return [*conclusions(self.learner, told, self.against_pooled, self.reference_names), *self._asked]
 
@@ -114,6 +122,7 @@ class Summary:
             "examples": self.examples,
             "tasks": self.tasks,
             "learner": self.learner,
+            "base_rate": {"label": self.base_rate.label, "share": none_for_nan(self.base_rate.share)},
             **({} if self.weights is None else {"views": self.view_shares}),
             "learners": {name: self._measured(name) for name in self.metrics},
             "verdict": told.to_json() if told else None,
@@ -150,15 +159,16 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     ('together', 4, ['pooled', 'together'])
     """
     traces, (alone, one) = comparison.traces, comparison.reference_names
-    chosen = _chosen(comparison, learner)
-    judged = [name for name in traces if name != alone] if alone in traces else []
-    pooled = verdict(traces[chosen], traces[one]) if one in traces and chosen != one else None
+    chosen, constant = _chosen(comparison, learner), traces.get(CONSTANT)
+    judged = [name for name in comparison.models if name != alone] if alone in traces else []
+    pooled = verdict(traces[chosen], traces[one], constant=constant) if one in traces and chosen != one else None
     return Summary(
         learner=chosen,
         metrics={name: evaluate(trace) for name, trace in traces.items()},
         seconds=dict(comparison.seconds),
-        verdicts={name: verdict(traces[name], traces[alone]) for name in judged},
+        verdicts={name: verdict(traces[name], traces[alone], constant=constant) for name in judged},
         against_pooled=pooled,
+        base_rate=base_rate(traces[chosen]),
         labels={name: trace.queries for name, trace in traces.items()},
         reference_names=comparison.reference_names,
         weights=traces[chosen].weights,
@@ -196,7 +206,8 @@ def conclusions(
     said = against_alone.sentence(spoken(learner), spoken(alone), advice=not keep_one)
     told = [said if alone == ALONE else _against(alone, said)]
     if against_pooled is not None:
-        told.append(_against(one, against_pooled.sentence(spoken(learner), spoken(one), advice=keep_one)))
+        beside = against_pooled.sentence(spoken(learner), spoken(one), advice=keep_one, constant=False)
+        told.append(_against(one, beside))
     return told
 
 
@@ -205,13 +216,13 @@ def _against(other: str, said: str) -> str:
 
 
 def _pooled_is_best(against_alone: Verdict, against_pooled: Verdict) -> bool:
-    pooled, alone = against_pooled.overall, against_alone.overall
-    return pooled.high < 0 and pooled.error_against <= alone.error_against
+    worse = against_pooled.worse and not against_pooled.better
+    return worse and against_pooled.average.error_against <= against_alone.average.error_against
 
 
 def _chosen(comparison: Comparison, learner: str | None) -> str:
     alone = comparison.reference_names[0]
-    if learner not in (None, alone) or len(comparison.traces) == 1:
-        return learner or next(iter(comparison.traces))
-    others = {name: trace.error for name, trace in comparison.traces.items() if name != alone}
+    if learner not in (None, alone) or len(comparison.models) == 1:
+        return learner or next(iter(comparison.models))
+    others = {name: comparison.traces[name].error for name in comparison.models if name != alone}
     return min(others, key=others.__getitem__)

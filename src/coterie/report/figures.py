@@ -153,7 +153,7 @@ def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
         if len(mine)
     ]
     names = {"tickvals": rows.tolist(), "ticktext": [label(verdict.tasks[i], 18) for i in shown], "showgrid": False}
-    across = _axis(_gain_title(verdict.words), zeroline=True, zerolinewidth=2, side="top")
+    across = _axis(_gain_title(verdict.loss), zeroline=True, zerolinewidth=2, side="top")
     down = _axis(None, range=[len(shown) - 0.4, -0.6], zeroline=False, ticklen=0, **names)
     return _figure(marks, across, down, hovermode="closest", legend=_legend(y=-0.01, yanchor="top"))
 
@@ -170,7 +170,7 @@ def all_gains(verdict: Verdict) -> Figure:
         for mine in [drawn[verdict.outcome[drawn] == kind]]
         if len(mine)
     ]
-    up = _axis(_gain_title(verdict.words), zeroline=True, zerolinewidth=2, range=_middle_range(verdict, drawn))
+    up = _axis(_gain_title(verdict.loss), zeroline=True, zerolinewidth=2, range=_middle_range(verdict, drawn))
     return _figure([_sticks(verdict, rank, drawn), *marks], _axis("tasks, by gain"), up, hovermode="closest")
 
 
@@ -229,7 +229,7 @@ def _line(i: int, name: str, x: Array, y: Array, thick: str, words: Words) -> Fi
 
 def _marks(verdict: Verdict, kind: str, x: Array, y: Array, tasks: NDArray[np.int64], flat: bool = False) -> Figure:
     """A mark for each task of one outcome; ``flat`` ones lie on rows and carry their interval."""
-    (color, symbol), factor, digits = _KINDS[kind], verdict.words.factor, _digits(verdict.words)
+    (color, symbol), factor, digits = _KINDS[kind], verdict.loss.factor, _digits(verdict.loss)
     gain = x if flat else y
     reach = {
         "type": "data",
@@ -261,7 +261,7 @@ def _sticks(verdict: Verdict, rank: NDArray[np.int64], tasks: NDArray[np.int64])
         "mode": "lines",
         "name": "interval",
         "x": np.repeat(rank[tasks], 3).tolist(),
-        "y": _rounded(verdict.words.factor * ends.ravel(), _digits(verdict.words) - 1),
+        "y": _rounded(verdict.loss.factor * ends.ravel(), _digits(verdict.loss) - 1),
         "line": {"color": "--stick", "width": 1},
         "hoverinfo": "skip",
     }
@@ -279,18 +279,19 @@ def _evenly(order: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _middle_range(verdict: Verdict, drawn: NDArray[np.int64]) -> list[float]:
     """The range of the gains, less the utmost hundredth on either side: of tasks with few rounds they are noise."""
-    factor = verdict.words.factor
+    factor = verdict.loss.factor
     low, high = np.quantile(factor * verdict.gain[drawn], [0.01, 0.99])
     called = factor * verdict.gain[drawn][verdict.outcome[drawn] != "unclear"]
     low, high = min(low, called.min(initial=0)), max(high, called.max(initial=0))
     space = 0.15 * max(high - low, 0.01 * factor)
-    limit = 105.0 if verdict.words.suffix else np.inf
-    return [round(float(max(low - space, -limit)), 2), round(float(min(high + space, limit)), 2)]
+    limit = 105.0 if verdict.loss.suffix else np.inf
+    digits = _digits(verdict.loss)
+    return [round(float(max(low - space, -limit)), digits), round(float(min(high + space, limit)), digits)]
 
 
 def _hover(verdict: Verdict, i: int) -> str:
-    words = verdict.words
-    gain, low, high = (words.difference(values[i]) for values in (verdict.gain, verdict.low, verdict.high))
+    words, tell = verdict.words, verdict.loss.difference
+    gain, low, high = (tell(values[i]) for values in (verdict.gain, verdict.low, verdict.high))
     errors = f"{words.value(verdict.error[i])} {words.error} instead of {words.value(verdict.error_against[i])}"
     return f"<b>{label(verdict.tasks[i])}</b><br>gain {gain} ({low} to {high})<br>{errors}<br>{verdict.n[i]:,} examples"
 
@@ -338,7 +339,7 @@ def _error_axis(words: Words) -> Figure:
 
 
 def _gain_title(words: Words) -> str:
-    return "gain in percentage points" if words.suffix else "gain"
+    return "gain in percentage points" if words.suffix else words.gain
 
 
 def _words(traces: Mapping[str, Trace]) -> Words:

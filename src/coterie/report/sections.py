@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from coterie.evaluation.costs import AMOUNTS, RATES, words_of
+from coterie.evaluation.constant import CONSTANT
+from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import evaluate, measured, written
 from coterie.evaluation.support import support_curve
 from coterie.evaluation.verdict import verdict
@@ -95,7 +96,7 @@ def content_of(comparison: Comparison, learner: str | None = None) -> Content:
         No ``"independent"`` in the comparison, nothing to compare it with, or an unknown ``learner``.
     """
     alone = comparison.reference_names[0]
-    others = [name for name in comparison.traces if name != alone]
+    others = [name for name in comparison.traces if name not in (alone, CONSTANT)]
     if alone not in comparison.traces or not others:
         raise ValueError(
             f"comparison: has {sorted(comparison.traces)}, expected {alone!r} and at least one other learner"
@@ -103,7 +104,8 @@ def content_of(comparison: Comparison, learner: str | None = None) -> Content:
     chosen = learner or min(others, key=lambda name: np.nan_to_num(comparison.traces[name].error))
     if chosen not in others:
         raise ValueError(f"learner={chosen!r}: expected one of {others}")
-    verdicts = {name: verdict(comparison.traces[name], comparison.traces[alone]) for name in others}
+    traces, constant = comparison.traces, comparison.traces.get(CONSTANT)
+    verdicts = {name: verdict(traces[name], traces[alone], constant=constant) for name in others}
     return Content(comparison, chosen, verdicts[chosen], verdicts, comparison.reference_names)
 
 
@@ -111,7 +113,7 @@ def headline(content: Content) -> Part:
     """The recommendation, and the counts behind it."""
     lead, *beside = conclusions(content.learner, content.verdict, _against_pooled(content), content.reference_names)
     outcome = content.verdict.outcome
-    counts = [("examples", f"{content.verdict.overall.n:,}")]
+    counts = [("examples", f"{content.verdict.overall.n:,}"), *_base_rate(content.verdict)]
     if content.weights is None:
         counts += [("tasks", f"{len(content.verdict.tasks):,}")]
         counts += [(name, f"{(outcome == key).sum():,}") for name, key in _COUNTED]
@@ -120,6 +122,15 @@ def headline(content: Content) -> Part:
     said = markup.paragraph(lead, "lead") + "".join(map(markup.paragraph, beside))
     body = said + markup.facts(counts, "counts")
     return Part(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
+
+
+def _base_rate(result: Verdict) -> list[tuple[str, str]]:
+    label, share = result.base_rate
+    if label is None:
+        return []
+    if share != share:
+        return [("mean label", result.words.value(label))]
+    return [(f"base rate of {label}", percent(share))]
 
 
 _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart", "unclear"))
@@ -135,7 +146,7 @@ def learners(content: Content) -> Part:
     table = markup.Table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {spoken(name)}" for name in content.reference_names if name in found]
+    names = [f"{name} is {spoken(name)}" for name in (*content.reference_names, CONSTANT) if name in found]
     alone = spoken(content.reference_names[0])
     best = "" if content.weights is None else ", which of all views did best alone, seen in hindsight"
     note = f"{_capital(', '.join(names))}. Gain, helped and hurt are against {alone}{best}."
@@ -191,31 +202,26 @@ def gains(content: Content) -> Part:
     known = np.flatnonzero(result.n > 0)
     if len(known) < 2:
         return Part("", {})
-    shown = _surest(result, known)
+    shown, level = _surest(result, known), _level(result)
     drawn = {"surest": figures.surest_gains(result, shown)}
-    parts = [markup.plot("surest", _sum_up(result), _surest_caption(len(shown), len(known)), 120 + 24 * len(shown))]
+    parts = [
+        markup.plot("surest", _sum_up(result), _surest_caption(len(shown), len(known), level), 120 + 24 * len(shown))
+    ]
     if len(shown) < len(known):
         drawn["all-gains"] = figures.all_gains(result)
-        parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known)), 460))
+        parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known), level), 460))
     less = f"{spoken(content.reference_names[0])} less that of {spoken(content.learner)}"
-    intro = markup.paragraph(f"Gain is the {result.words.error} of {less}: above zero, sharing helped.")
-    return Part(markup.section("gains", "Gain per task", intro, *parts, _RULES[result.words.error]), drawn)
+    intro = markup.paragraph(f"Gain is the mean {result.loss.error} of {less}: above zero, sharing helped.")
+    return Part(markup.section("gains", "Gain per task", intro, *parts, _RULE), drawn)
 
 
-_RATES_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
-<p>Both learners predicted the same examples. The interval is a 95&nbsp;% interval for the difference of their two error
-rates on one task (Agresti and Min, 2005). A task is called helped or hurt if an exact McNemar test says so after
-control of the false discovery rate over all tasks (Benjamini and Hochberg, at 5&nbsp;%) and its interval leaves out
-zero. Of the tasks called, about one in twenty at most is called wrongly. All others are unclear: they may differ, but
-their examples so far do not show it.</p></details>"""
-
-
-_AMOUNTS_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
-<p>Both learners predicted the same examples. The interval is Student's 95&nbsp;% interval for the mean difference of
-their absolute errors on one task. A task of six examples or more is called helped or hurt if the paired test says so
-after control of the false discovery rate over all tasks (Benjamini and Hochberg, at 5&nbsp;%) and its interval leaves
-out zero. Of the tasks called, about one in twenty at most is called wrongly. All others are unclear.</p></details>"""
-_RULES = {RATES.error: _RATES_RULE, AMOUNTS.error: _AMOUNTS_RULE}
+_RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
+<p>Both learners predicted the same examples. A task's mean gain over its own examples is noisy, so it is drawn towards
+the mean of all tasks as far as its noise asks for. What is shown is this shrunken gain, with an interval
+that leaves out 5&nbsp;% on either side. A task is called helped or hurt if the interval leaves out zero: then its sign
+is 95&nbsp;% sure, given its own examples and those of all tasks. Of the tasks called, at most one in twenty has the
+wrong sign on average, however many are looked at. All others are unclear: they may gain or lose, but their examples so
+far do not show it.</p></details>"""
 
 
 def named_tasks(content: Content) -> Part:
@@ -332,7 +338,8 @@ def _against_pooled(content: Content) -> Verdict | None:
     pooled = content.comparison.traces.get(one)
     if pooled is None or content.learner == one:
         return None
-    return verdict(content.comparison.traces[content.learner], pooled)
+    traces = content.comparison.traces
+    return verdict(traces[content.learner], pooled, constant=traces.get(CONSTANT))
 
 
 def _learner_row(content: Content, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
@@ -340,7 +347,7 @@ def _learner_row(content: Content, name: str, metrics: Metrics, measures: Sequen
     row = [name, *errors, *written(metrics, measures)]
     seconds = content.comparison.seconds.get(name, 0.0)
     speed = f"{content.verdict.overall.n / seconds:,.0f}" if seconds > 0 else NONE
-    if name == content.reference_names[0]:
+    if name not in content.verdicts:
         return [*row, NONE, NONE, NONE, speed]
     result = content.verdicts[name]
     return [*row, _gain(result), f"{len(result.helped):,}", f"{len(result.hurt):,}", speed]
@@ -365,20 +372,27 @@ def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([best, worst[::-1]])
 
 
-def _surest_caption(shown: int, known: int) -> str:
+def _surest_caption(shown: int, known: int, level: str) -> str:
     if shown == known:
-        return "Gain of each task with its 95 % interval."
+        return f"Gain of each task with its {level} interval."
     half = shown // 2
-    return f"The {half} tasks most surely helped (top) and the {half} most surely hurt (bottom), with 95 % intervals."
+    return (
+        f"The {half} tasks whose gain is most surely high (top) and the {half} whose gain is most surely low (bottom), "
+        f"with {level} intervals."
+    )
 
 
-def _all_caption(known: int) -> str:
+def _all_caption(known: int, level: str) -> str:
     most = figures.DRAWN_TASKS
     thinned = f" Drawn are {most} spread evenly and up to {most} of those helped or hurt." if known > most else ""
     return (
-        f"All {known:,} tasks from the least to the greatest gain, with 95 % intervals.{thinned} "
-        "Tasks with few examples lie at both ends with long intervals: by themselves they say little."
+        f"All {known:,} tasks from the least to the greatest gain, with {level} intervals.{thinned} "
+        "Tasks with few examples lie near the mean of all: by themselves they say little."
     )
+
+
+def _level(result: Verdict) -> str:
+    return f"{100 * result.task_confidence:g} %"
 
 
 def _sum_up(result: Verdict) -> str:
@@ -396,8 +410,8 @@ def _task_table(content: Content, outcome: str, caption: str) -> str:
         "examples",
         spoken(content.reference_names[0]),
         spoken(content.learner),
-        result.words.gain,
-        "95 % interval",
+        result.loss.gain,
+        f"{_level(result)} interval",
     ]
     rows = [_task_row(result, i) for i in chosen[: _ROWS + _FOLDED]]
     more = f" ({_ROWS} of {len(chosen):,})" if len(chosen) > _ROWS else ""
@@ -412,7 +426,7 @@ def _folded(outcome: str, columns: Sequence[str], rows: Sequence[list[str]], tot
 
 
 def _task_row(result: Verdict, i: int) -> list[str]:
-    difference = result.words.difference
+    difference = result.loss.difference
     errors = (result.words.value(values[i]) for values in (result.error_against, result.error))
     interval = f"{difference(result.low[i])} to {difference(result.high[i])}"
     return [str(result.tasks[i]), f"{result.n[i]:,}", *errors, difference(result.gain[i]), interval]

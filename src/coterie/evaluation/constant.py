@@ -1,0 +1,157 @@
+"""The constant: a guess that looks at no record, which every comparison has among its references.
+
+Before each label it predicts the label that was most frequent until then, of numbers their mean. What does no better
+has learned nothing that pays. Where a learner's margin is exactly zero, as it is for a task of which nothing was
+learned, nothing speaks for either label: who runs it would go by what is usual, so in a comparison such rounds are
+predicted as the constant predicts them. To count them as the positive label, as ``predict`` has it, would charge a
+model for each task with the first record of every task, and flatter whatever stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .trace import Trace
+
+#: Its name among learners.
+CONSTANT = "constant"
+#: What it has seen: the count of each label, of numbers their sum and their number.
+Seen = Mapping[Any, float]
+
+
+class Arrivals(NamedTuple):
+    """Labels in the order in which they come, and how many have come when each of n rounds is predicted."""
+
+    labels: NDArray[Any]
+    known: NDArray[np.int64]
+    come: int
+
+
+class BaseRate(NamedTuple):
+    """The label that a constant would guess, and how frequent it is.
+
+    Attributes
+    ----------
+    label : label
+        Of two labels the positive one, of more the most frequent one, of numbers their mean; None without any.
+    share : float
+        Its share of all labels; nan for numbers.
+    """
+
+    label: Any
+    share: float
+
+
+class Constant:
+    """The constant along a stream, stretch after stretch.
+
+    Parameters
+    ----------
+    delay : int
+        The label of a record comes after so many further records have been predicted.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = [[1.0], [2.0], [-1.0], [-3.0]], ["up", "down", "down", "down"]
+    >>> trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, y)
+    >>> Constant().beside(trace).prediction.tolist()
+    ['up', 'up', 'up', 'down']
+    """
+
+    def __init__(self, delay: int = 0) -> None:
+        self._delay = delay
+        self._seen: Seen = {}
+        self._late: NDArray[Any] | None = None
+
+    def beside(self, trace: Trace) -> Trace:
+        """The constant's trace over the next rounds, those of a learner's; O(n) time.
+
+        Two labels: with p of n labels positive so far, the probability is (p + ½) / (n + 1) and the margin its
+        log-odds, so that of equally frequent labels the positive one is predicted. Many classes, sets: of equally
+        frequent ones the first to be so.
+        """
+        labels = trace.label if self._late is None else np.concatenate([self._late, trace.label])
+        waiting = len(labels) - len(trace.label)
+        known = np.maximum(np.arange(len(trace.label)) + waiting - self._delay, 0)
+        come = max(len(labels) - self._delay, 0)
+        told, self._seen = guesses(trace, self._seen, Arrivals(labels, known, come))
+        self._late = labels[come:]
+        nothing = np.zeros(len(trace.label), bool)
+        moves: dict[str, Any] = {"updated": nothing, "queried": ~nothing, "stored": None, "evicted": None}
+        return replace(trace, **told, **moves, weights=None)
+
+
+def with_constant(traces: Mapping[str, Trace], constant: Constant) -> dict[str, Trace]:
+    """The traces of some learners over the same rounds, undecided ones settled by the constant, and its own trace.
+
+    It has probabilities where one of the learners has some.
+    """
+    told = constant.beside(next(iter(traces.values())))
+    if all(trace.probability is None for trace in traces.values()):
+        told = replace(told, probability=None)
+    return {name: settled(trace, told) for name, trace in traces.items()} | {CONSTANT: told}
+
+
+@singledispatch
+def guesses(trace: Trace, seen: Seen, arrivals: Arrivals) -> tuple[dict[str, Any], Seen]:
+    """The margins, predictions, mistakes and probabilities of the constant, and what it has seen afterwards.
+
+    For many classes and sets see :mod:`coterie.evaluation.many`, for numbers :mod:`coterie.evaluation.amounts`.
+    """
+    if not len(trace.classes):
+        return {}, seen
+    positive = np.asarray(arrivals.labels == trace.classes[-1], bool)
+    before = seen.get(trace.classes[-1:].tolist()[0], 0)
+    so_far = before + np.concatenate([[0], np.cumsum(positive)])[arrivals.known]
+    rest = sum(seen.values()) + arrivals.known - so_far
+    margin = np.log((so_far + 0.5) / (rest + 0.5))
+    sign = np.where(trace.label == trace.classes[-1], 1.0, -1.0)
+    told = {
+        "margin": margin,
+        "prediction": trace.classes[np.where(margin >= 0, -1, 0)],
+        "mistake": sign * margin <= 0,
+        "probability": (so_far + 0.5) / (so_far + rest + 1.0),
+    }
+    return told, Counter(seen) + Counter(arrivals.labels[: arrivals.come].tolist())
+
+
+@singledispatch
+def settled(trace: Trace, constant: Trace) -> Trace:
+    """The trace with the constant's predictions where a margin is zero, once it has seen labels.
+
+    Predictions of numbers and sets stay as they are: numbers begin at their mean, and sets with the empty one.
+    """
+    undecided = (trace.margin == 0) & (constant.margin != 0)
+    if not undecided.any():
+        return trace
+    prediction = trace.prediction.copy()
+    prediction[undecided] = constant.prediction[undecided]
+    if trace.probability is None or constant.probability is None:
+        return replace(trace, prediction=prediction)
+    probability = np.where(undecided, constant.probability, trace.probability)
+    return replace(trace, prediction=prediction, probability=probability)
+
+
+@singledispatch
+def base_rate(trace: Trace) -> BaseRate:
+    """The base rate of a trace's labels; O(n)."""
+    if not len(trace.classes) or not len(trace.label):
+        return BaseRate(None, float("nan"))
+    return BaseRate(trace.classes[-1:].tolist()[0], float(np.mean(trace.label == trace.classes[-1])))
+
+
+def most_frequent(trace: Trace) -> BaseRate:
+    """The most frequent label, the first to come of several."""
+    counts = Counter(np.asarray(trace.label, object).tolist())
+    if not counts:
+        return BaseRate(None, float("nan"))
+    label, count = counts.most_common(1)[0]
+    return BaseRate(label, count / len(trace.label))

@@ -1,0 +1,122 @@
+"""The constant: what it guesses, and what it settles."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.evaluation.constant import Constant, base_rate, with_constant
+from coterie.evaluation.metrics import evaluate
+from coterie.jobs.summary import summarize
+from reference import shrunken as reference
+
+RNG = np.random.default_rng(4)
+X, TASK = RNG.normal(size=(120, 3)), RNG.integers(12, size=120)
+TWO = np.where(RNG.random(120) < 0.4, "yes", "no")
+THREE = RNG.choice(["a", "b", "c"], p=[0.2, 0.5, 0.3], size=120)
+
+
+def pieces(trace, size=17):
+    """The trace in stretches, as a comparison tells them on the way."""
+    from dataclasses import replace
+
+    for first in range(0, trace.n, size):
+        span = slice(first, first + size)
+        names = ("margin", "prediction", "mistake", "updated", "queried", "label", "task", "probability")
+        yield replace(trace, **{name: getattr(trace, name)[span] for name in names if getattr(trace, name) is not None})
+
+
+@pytest.mark.parametrize("delay", [0, 1, 30, 500])
+def test_of_two_labels_it_guesses_the_more_frequent(delay):
+    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, TWO, task=TASK)
+    told = Constant(delay).beside(trace)
+    for t in range(120):
+        before = TWO[: max(t - delay, 0)]
+        positive = int((before == "yes").sum())
+        assert told.prediction[t] == ("yes" if 2 * positive >= len(before) else "no")
+        assert told.probability[t] == pytest.approx((positive + 0.5) / (len(before) + 1))
+        assert told.margin[t] == pytest.approx(np.log(told.probability[t] / (1 - told.probability[t])), abs=1e-12)
+    np.testing.assert_array_equal(told.mistake, np.where(TWO == "yes", 1, -1) * told.margin <= 0)
+    running = Constant(delay)
+    parts = [running.beside(piece) for piece in pieces(trace)]
+    for name in ("margin", "prediction", "probability"):
+        np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(told, name))
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+def test_of_many_classes_and_of_sets_it_guesses_the_most_frequent(delay):
+    sets = np.array([frozenset("ab"[: int(n)]) for n in RNG.integers(3, size=120)], object)
+    for model, y, nothing in ((ct.OneVsRest(), THREE, None), (ct.MultiLabel(), sets, frozenset())):
+        trace = ct.progressive_validation(model, X, y, task=TASK)
+        expected = [nothing if each is None else each for each in reference.constant(y.tolist(), delay)]
+        assert Constant(delay).beside(trace).prediction.tolist() == expected
+        running = Constant(delay)
+        assert [each for piece in pieces(trace) for each in running.beside(piece).prediction.tolist()] == expected
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+def test_of_numbers_it_guesses_their_mean(delay):
+    y = RNG.normal(50, 10, 120)
+    trace = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=TASK)
+    expected = [y[: max(t - delay, 0)].mean() if t > delay else 0.0 for t in range(120)]
+    np.testing.assert_allclose(Constant(delay).beside(trace).prediction, expected, rtol=1e-12)
+    running = Constant(delay)
+    parts = [running.beside(piece).prediction for piece in pieces(trace)]
+    np.testing.assert_allclose(np.concatenate(parts), expected, rtol=1e-12)
+
+
+def test_a_task_of_which_nothing_was_learned_is_predicted_as_the_constant():
+    found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
+    alone, constant = found.traces["independent"], found.traces["constant"]
+    fresh = np.zeros(120, bool)
+    fresh[np.unique(TASK, return_index=True)[1]] = True
+    np.testing.assert_array_equal(alone.margin == 0, fresh)
+    np.testing.assert_array_equal(alone.prediction[fresh], constant.prediction[fresh])
+    np.testing.assert_array_equal(alone.probability[fresh], constant.probability[fresh])
+    raw = ct.progressive_validation(found.models["half"].with_relation(ct.Independent()), X, TWO, task=TASK)
+    np.testing.assert_array_equal(alone.margin, raw.margin)
+    np.testing.assert_array_equal(alone.prediction[~fresh], raw.prediction[~fresh])
+    assert (raw.prediction[fresh] == "yes").all()
+    assert set(constant.prediction[fresh]) == {"no", "yes"}
+
+
+def test_it_has_probabilities_where_a_learner_has():
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, TWO, task=TASK)
+    assert with_constant({"plain": trace}, Constant())["constant"].probability is None
+    found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
+    share = (TWO == "yes").mean()
+    entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    assert evaluate(found.traces["constant"]).micro["log_loss"] == pytest.approx(entropy, abs=0.05)
+
+
+def test_one_label_only_and_no_record():
+    model = ct.MultitaskPerceptron()
+    trace = ct.progressive_validation(model, X[:5], ["yes"] * 5)
+    assert Constant().beside(trace).prediction.tolist() == ["yes"] * 5
+    nothing = ct.compare({"half": ct.MultitaskPerceptron()}, []).traces["constant"]
+    assert nothing.n == 0
+
+
+def test_base_rates():
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, TWO, task=TASK)
+    assert base_rate(trace) == ("yes", (TWO == "yes").mean())
+    assert base_rate(ct.progressive_validation(ct.OneVsRest(), X, THREE, task=TASK)) == ("b", (THREE == "b").mean())
+    label, share = base_rate(ct.progressive_validation(ct.MultitaskRegressor(), X, np.arange(120.0), task=TASK))
+    assert (label, np.isnan(share)) == (59.5, True)
+
+
+def test_the_summary_has_it():
+    found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
+    told = json.loads(json.dumps(summarize(found).to_json(), allow_nan=False))
+    assert told["base_rate"] == {"label": "yes", "share": (TWO == "yes").mean()}
+    assert told["learners"]["constant"]["micro"]["error"] == found.traces["constant"].error
+    assert "a constant guess has" in told["sentences"][0]
+    assert found.best != "constant"
+
+
+def test_its_name_is_refused_for_a_learner():
+    with pytest.raises(ValueError, match="'constant' is the name of a guess that is always compared"):
+        ct.compare({"constant": ct.MultitaskPerceptron()}, X, TWO, task=TASK)
