@@ -5,8 +5,8 @@ import re
 import pytest
 
 import coterie as ct
-from coterie.evaluation.constant import Constant, with_constant
 from coterie.cli.specs import parse
+from coterie.evaluation.constant import Constant, with_constant
 from coterie.io.readers import read
 from coterie.jobs.learner_config import LearnerConfig
 from terminal import refused, rows, run, run_json, write_csv

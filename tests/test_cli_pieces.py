@@ -20,7 +20,7 @@ import coterie as ct
 import samples
 from coterie.cli import progress
 from coterie.cli.failures import in_options
-from coterie.cli.printing import paragraph, table
+from coterie.cli.printing import paragraph
 from coterie.evaluation.totals import RunningTotals
 from coterie.evaluation.verdict import verdict
 from coterie.inputs.errors import InputError
@@ -31,6 +31,7 @@ from coterie.jobs.learning import go_on, learn
 from coterie.jobs.predicting import Predictions
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
 from coterie.jobs.summary import conclusions, summarize
+from coterie.wording import table
 from terminal import rows, write_csv
 
 

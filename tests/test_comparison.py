@@ -166,3 +166,40 @@ def test_models_that_learn_no_stream_are_refused():
         ct.progressive_validation(ct.MultitaskSVC(), X, y)
     with pytest.raises(TypeError, match="model must be a MultitaskKernelRidge, got MultitaskSVC"):
         ct.ridge_path(ct.MultitaskSVC(), X, y)
+
+
+def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
+    found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES)
+    lines = repr(found).splitlines()
+    assert lines[0].split() == ["learner", "error", "F1", "AUC"]
+    assert [line[:16].strip() for line in lines[1:]] == list(found.traces)
+    assert lines[1].split()[1] == f"{100 * found.traces['half'].error:.2f}"
+    assert found._repr_html_().count("<tr>") == len(lines)
+    told = found.verdict("half")
+    assert str(told) == verdict(
+        found.traces["half"], found.traces["independent"], constant=found.traces["constant"]
+    ).sentence("half")
+    assert repr(told).startswith("<Verdict on 5 tasks: ")
+    assert told._repr_html_() == f"<p>{told}</p>"
+    assert str(found.verdict("half", against="pooled")).startswith("Half cut the error")
+    assert found.verdict().name == min(
+        ("half", "mean of b", "single precision", "pooled"), key=lambda name: found.traces[name].error
+    ).replace("pooled", "one model for all tasks")
+    assert found.report(tmp_path / "r.html", title="Users").read_text().count("<h1>Users</h1>") == 1
+
+
+def test_a_verdict_of_learners_that_are_not_there_is_refused():
+    found = ct.compare({"half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
+    with pytest.raises(ValueError, match="there is no learner 'best' among"):
+        found.verdict("best")
+    with pytest.raises(ValueError, match="'pooled' cannot be judged against itself"):
+        found.verdict("pooled", against="pooled")
+
+
+def test_a_trace_shows_what_it_is():
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(), STREAM.X, STREAM.y, task=NAMES)
+    told = f"{100 * trace.error:.1f} % error, {trace.mistakes} mistakes"
+    assert repr(trace) == f"<Trace: 150 rounds of {len(trace.tasks)} tasks, {told}>"
+    assert f"{trace.mistakes}</td>" in trace._repr_html_()
+    numbers = ct.progressive_validation(ct.MultitaskRegressor(), STREAM.X, STREAM.y, task=NAMES)
+    assert "mean absolute error" in repr(numbers)

@@ -7,7 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
 NONE = "–"
 #: The mark in pages and pictures by which they may be replaced by new ones.
@@ -107,3 +107,42 @@ def visible(text: str) -> str:
     ann\x1b[31m\nbob Zoë – 東京
     """
     return COMMANDING.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:
+    r"""Yield the lines of a table, the first ``words`` columns aligned left, the others right.
+
+    >>> print(*table(["learner", "error"], [["pooled", "9.1 %"], ["half", "10.2 %"]]), sep="\n")
+    learner   error
+    pooled    9.1 %
+    half     10.2 %
+
+    Names may hold anything: what would break a line or command the terminal is spelled out.
+
+    >>> print(*table(["task", "n"], [["a\nb", "1"]]), sep="\n")
+    task  n
+    a\nb  1
+    """
+    shown = [[visible(cell) for cell in row] for row in (heads, *rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = zip(row, widths, range(len(row)), strict=True)
+        yield "  ".join(f"{cell:<{width}}" if i < words else f"{cell:>{width}}" for cell, width, i in cells).rstrip()
+
+
+def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
+    """The same table as HTML, names as they are.
+
+    >>> html_table(["learner", "error"], [["<b>", "9.1 %"]])[-69:]
+    '<tr><th>&lt;b&gt;</th><td style="text-align:right">9.1 %</td></tr></table>'
+    """
+    from html import escape
+
+    def line(row: Sequence[str], tag: str) -> str:
+        cells = (
+            f"<th>{escape(cell)}</th>" if i < words else f'<{tag} style="text-align:right">{escape(cell)}</{tag}>'
+            for i, cell in enumerate(row)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    return f"<table>{line(heads, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"

@@ -89,7 +89,7 @@ def _known(name: str, known: Iterable[str]) -> str:
 
 
 def _listed(chosen: list[Description]) -> Iterator[str]:
-    from .printing import table
+    from coterie.wording import table
 
     rows = [[each.name, "yes" if each.available else "no", f"{each.rows:,}", f"{each.tasks:,}"] for each in chosen]
     lines = table(["name", "here", "rows", "tasks"], rows, words=2)

@@ -134,7 +134,9 @@ def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str,
 
 
 def _summary(fitted: Fitted) -> Iterator[str]:
-    from .printing import paragraph, table
+    from coterie.wording import table
+
+    from .printing import paragraph
 
     yield from paragraph(f"Fitted {fitted.reading.rows:,} records of {fitted.tasks:,} tasks: {fitted.model!r}.")
     if fitted.explained:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coterie.evaluation.metrics import measured, written
-from coterie.wording import COMMANDING, NONE, counted, percent, visible
+from coterie.wording import COMMANDING, NONE, counted, percent, table, visible
 
 from .failures import typed
 
@@ -105,27 +105,6 @@ def paragraph(text: str) -> list[str]:
     # textwrap breaks at no other space than ASCII's: a number stays with its unit
     held = textwrap.wrap(visible(text).replace(" %", "\u00a0%"), width, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\u00a0%", " %") for line in held]
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> Iterator[str]:
-    r"""Yield the lines of a table, the first ``words`` columns aligned left, the others right.
-
-    >>> print(*table(["learner", "error"], [["pooled", "9.1 %"], ["half", "10.2 %"]]), sep="\n")
-    learner   error
-    pooled    9.1 %
-    half     10.2 %
-
-    Names may hold anything: what would break a line or command the terminal is spelled out.
-
-    >>> print(*table(["task", "n"], [["a\nb", "1"]]), sep="\n")
-    task  n
-    a\nb  1
-    """
-    shown = [[visible(cell) for cell in row] for row in (heads, *rows)]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        cells = zip(row, widths, range(len(row)), strict=True)
-        yield "  ".join(f"{cell:<{width}}" if i < words else f"{cell:>{width}}" for cell, width, i in cells).rstrip()
 
 
 def print_lines(*groups: Iterable[str]) -> None:

@@ -102,7 +102,7 @@ class _OneTask(NamedTuple):
     rows: list[tuple[Any, ...]]
 
     def groups(self, top: int) -> list[Any]:
-        from .printing import table
+        from coterie.wording import table
 
         cells = [[str(first), *(f"{value:.3g}" for value in values)] for first, *values in self.rows]
         return [[self.heading], table(self.columns, cells)]
@@ -141,7 +141,7 @@ def _known(named: dict[str, Hashable], option: str, task: str) -> Hashable:
 
 def _shares(shares: list[tuple[Hashable, float]], top: int) -> Iterator[str]:
     """Yield the tasks that share least and most, if the model learned how much each shares."""
-    from .printing import table
+    from coterie.wording import table
 
     if not shares:
         return
@@ -166,7 +166,7 @@ def _heading(shown: Sharing) -> list[str]:
 
 
 def _body(shown: Sharing, top: int) -> Iterator[str]:
-    from .printing import table
+    from coterie.wording import table
 
     if shown.uniform is not None and len(shown.tasks) > 1:
         yield from _uniform(shown)

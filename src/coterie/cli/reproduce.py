@@ -114,8 +114,7 @@ def _told(paper: Paper, item: Item) -> dict[str, str]:
 
 def _listed() -> Iterator[str]:
     from coterie.papers.catalogue import everything
-
-    from .printing import table
+    from coterie.wording import table
 
     held = list(everything())
     rows = [
@@ -132,7 +131,9 @@ def _heading(paper: Paper, item: Item, n: int, quick: bool) -> str:
 
 
 def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None:
-    from .printing import print_lines, table
+    from coterie.wording import table
+
+    from .printing import print_lines
 
     shown: list[Any] = [[_heading(paper, item, n, quick)]]
     shown += [list(table(*each.rows())) for each in result.tables]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AmountTrace(Trace):
     """The trace of a stream whose labels are numbers.
 

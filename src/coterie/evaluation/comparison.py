@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from coterie.inputs.block import Block
+from coterie.wording import html_table, spoken, table
 
 from .constant import CONSTANT, Constant, with_constant
+from .metrics import evaluate, measured, written
 from .progressive import CHUNK, Stream, Trace, blocks_alone, blocks_of, length_of
 from .stream_model import stream_model_of
+from .verdict import Verdict
+from .verdict import verdict as judge
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The traces of several learners over the same rounds.
 
@@ -42,6 +48,98 @@ class Comparison:
     def best(self) -> str:
         """The learner with the least error; of several, the first."""
         return min(self.models, key=lambda name: self.traces[name].error)
+
+    def verdict(self, learner: str | None = None, against: str | None = None, confidence: float = 0.95) -> Verdict:
+        """Judge one learner against another: whether it helped, and on which tasks.
+
+        Parameters
+        ----------
+        learner : str, optional
+            Its name; the one with the least error, but that which it is judged against, where it is not given.
+        against : str, optional
+            The other's name; what one has without learning together, one model per task, where it is not given.
+        confidence : float
+            As in :func:`coterie.evaluation.verdict.verdict`.
+
+        Returns
+        -------
+        Verdict
+            ``print`` says it in a few sentences.
+
+        Raises
+        ------
+        ValueError
+            For a name that is none of a learner, or the same twice.
+
+        Examples
+        --------
+        >>> import coterie as ct
+        >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
+        >>> found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users)
+        >>> found.verdict()
+        <Verdict on 2 tasks: 0 helped, 0 hurt, 2 unclear>
+        """
+        other = against or self.reference_names[0]
+        chosen = learner or self._best_beside(other)
+        for name in (chosen, other):
+            if name not in self.traces:
+                raise ValueError(f"there is no learner {name!r} among {sorted(self.traces)}")
+        if chosen == other:
+            raise ValueError(f"{chosen!r} cannot be judged against itself: name another learner")
+        told = judge(self.traces[chosen], self.traces[other], confidence, self.traces.get(CONSTANT))
+        return replace(told, name=spoken(chosen), against=spoken(other))
+
+    def _best_beside(self, other: str) -> str:
+        return min(
+            (name for name in self.models if name != other), key=lambda name: self.traces[name].error, default=other
+        )
+
+    def report(self, path: str | os.PathLike[str], *, learner: str | None = None, title: str | None = None) -> Path:
+        """Write the comparison as one HTML page that works offline: see :func:`coterie.report.write_report`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; an existing one is replaced at once, or stays as it was if writing fails.
+        learner : str, optional
+            The learner the page is about, as for :meth:`verdict`.
+        title : str, optional
+            The page's heading.
+
+        Returns
+        -------
+        Path
+            ``path``.
+
+        Raises
+        ------
+        ImportError
+            plotly is not installed.
+        ValueError
+            For a name that is none of a learner.
+        OSError
+            The file cannot be written.
+        """
+        from coterie.report import write_report
+
+        return write_report(path, self, learner=learner, title=title)
+
+    def __repr__(self) -> str:
+        """The table of learners."""
+        return "\n".join(table(*self._table()))
+
+    def _repr_html_(self) -> str:
+        """The same as notebooks show it."""
+        return html_table(*self._table())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        found = {name: evaluate(trace) for name, trace in self.traces.items()}
+        measures = measured(found.values())
+        words = next(iter(found.values())).words
+        heads = ["learner", words.error, *(head for head, _, _ in measures)]
+        return heads, [
+            [name, words.value(each.micro["error"], 2), *written(each, measures)] for name, each in found.items()
+        ]
 
 
 def compare(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ManyClassTrace(Trace):
     """The trace of a stream of many classes.
 
@@ -38,7 +38,7 @@ class ManyClassTrace(Trace):
     """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SetTrace(Trace):
     """The trace of a stream of sets of labels.
 

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.wording import counted, html_table
+
+from .costs import words_of
 from .view_weights import ViewWeights
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """The rounds of a stream: margins, predictions, labels, one entry a round.
 
@@ -59,6 +62,24 @@ class Trace:
     stored: NDArray[np.bool_] | None = None
     evicted: NDArray[np.int64] | None = None
     weights: ViewWeights | None = None
+
+    def __repr__(self) -> str:
+        """The numbers of rounds and tasks, and the error; see the attributes for what there is of each round."""
+        words = words_of(self)
+        told = f"{words.value(self.error)} {words.error}, {counted(self.mistakes, 'mistake')}"
+        return f"<{type(self).__name__}: {counted(self.n, 'round')} of {counted(len(self.tasks), 'task')}, {told}>"
+
+    def _repr_html_(self) -> str:
+        """The same as a table, as notebooks show it."""
+        words = words_of(self)
+        row = [
+            f"{self.n:,}",
+            f"{len(self.tasks):,}",
+            words.value(self.error),
+            f"{self.mistakes:,}",
+            f"{self.queries:,}",
+        ]
+        return html_table(["rounds", "tasks", words.error, "mistakes", "labels asked for"], [row], words=0)
 
     @property
     def n(self) -> int:

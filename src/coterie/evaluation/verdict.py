@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.wording import counted, digits_of, listed
+from coterie.wording import counted, digits_of, html_table, listed
 
 from .constant import BaseRate, Constant, base_rate
 from .costs import RATES, Words, costs, loss_words, losses, words_of
@@ -65,7 +66,7 @@ class Gain(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The outcome of learning together, on average, for every task, and beside a constant.
 
@@ -97,6 +98,8 @@ class Verdict:
         The label to know the stream by.
     words, loss : Words
         How errors and losses are called and written.
+    name, against : str
+        What the two learners are called.
     """
 
     tasks: tuple[Hashable, ...]
@@ -118,6 +121,32 @@ class Verdict:
     base_rate: BaseRate
     words: Words = RATES
     loss: Words = RATES
+
+    name: str = "learning together"
+    against: str = "one model per task"
+
+    def __str__(self) -> str:
+        """What it comes to, in a few sentences."""
+        return self.sentence()
+
+    def __repr__(self) -> str:
+        """The numbers of tasks helped, hurt and unclear; ``print`` says what they come to."""
+        counts = ", ".join(f"{(self.outcome == name).sum():,} {name}" for name in ("helped", "hurt", "unclear"))
+        return f"<Verdict on {counted(len(self.tasks), 'task')}: {counts}>"
+
+    def _repr_html_(self) -> str:
+        """The sentences, and a table of the tasks called, at most ten of each outcome, as notebooks show it."""
+        chosen = [i for outcome in ("helped", "hurt") for i in self.ordered(outcome)[:10].tolist()]
+        heads = ["task", "examples", self.against, self.name, self.loss.gain, "interval", "outcome"]
+        return (
+            f"<p>{escape(self.sentence())}</p>{html_table(heads, [self._shown(i) for i in chosen]) if chosen else ''}"
+        )
+
+    def _shown(self, i: int) -> list[str]:
+        tell = self.loss.difference
+        errors = (self.words.value(each[i]) for each in (self.error_against, self.error))
+        interval = f"{tell(self.low[i])} to {tell(self.high[i])}"
+        return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, tell(self.gain[i]), interval, str(self.outcome[i])]
 
     @property
     def helped(self) -> tuple[Hashable, ...]:
@@ -167,8 +196,8 @@ class Verdict:
 
     def sentence(
         self,
-        name: str = "learning together",
-        against: str = "one model per task",
+        name: str | None = None,
+        against: str | None = None,
         advice: bool = True,
         constant: bool = True,
     ) -> str:
@@ -176,8 +205,8 @@ class Verdict:
 
         Parameters
         ----------
-        name, against : str
-            What to call the two learners.
+        name, against : str, optional
+            What to call the two learners, if not by their names.
         advice : bool
             Whether to say what to do.
         constant : bool
@@ -196,6 +225,7 @@ class Verdict:
         constant guess has 50.2 %. It helped 100 of 100 tasks and hurt none. All tasks are alike in this, as
         far as can be told. Use learning together.
         """
+        name, against = name or self.name, against or self.against
         if self.overall.n == 0:
             return "There are no examples to compare."
         parts = [

@@ -29,7 +29,7 @@ def write_report(
     path: str | os.PathLike[str],
     comparison: Comparison,
     *,
-    title: str = TITLE,
+    title: str | None = None,
     reading: Reading | None = None,
     relation: Relation | None = None,
     learner: str | None = None,
@@ -42,8 +42,8 @@ def write_report(
         The file; an existing one is replaced at once, or stays as it was if writing fails.
     comparison : Comparison
         Learners over one stream, ``"independent"`` among them.
-    title : str
-        The page's heading.
+    title : str, optional
+        The page's heading, where it is not the question that the page answers.
     reading : object, optional
         The rows and columns read and dropped: ``source``, ``rows``, ``skipped``, ``skipped_examples``, ``columns``
         (role to names), ``dropped`` (column to reason).
@@ -74,7 +74,7 @@ def write_report(
 def render(
     comparison: Comparison,
     *,
-    title: str = TITLE,
+    title: str | None = None,
     reading: Reading | None = None,
     relation: Relation | None = None,
     learner: str | None = None,
@@ -93,7 +93,7 @@ def render(
         sections.shared(content, relation),
         sections.read(reading),
     ]
-    return assemble(title, parts)
+    return assemble(title or TITLE, parts)
 
 
 def assemble(title: str, parts: list[Part]) -> str:
