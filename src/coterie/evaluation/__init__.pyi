@@ -6,9 +6,11 @@ from . import many as many
 from . import metrics as metrics
 from . import paired as paired
 from . import progressive as progressive
+from . import shrunken as shrunken
 from . import stream_model as stream_model
 from . import support as support
 from . import totals as totals
 from . import trace as trace
 from . import verdict as verdict
 from . import view_weights as view_weights
+from . import working as working

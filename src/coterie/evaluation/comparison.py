@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from coterie.evaluation.working import working_seconds
 from coterie.inputs.block import Block
 from coterie.wording import html_table, spoken, table
 
@@ -34,7 +34,7 @@ class Comparison:
     models : dict of str to online classifier
         The learners after the pass, ready to predict or to be saved.
     seconds : dict of str to float
-        CPU time each took, reading not counted.
+        CPU time each took, without reading and compiling.
     reference_names : tuple of two str
         What learners are judged against: what one has without learning together, and one model for all.
     """
@@ -237,9 +237,9 @@ def _go(streams: Mapping[str, Stream], seconds: dict[str, float], blocks: Sequen
 
 
 def _timed(work: Callable[[], None]) -> float:
-    start = time.process_time()
+    start = working_seconds()
     work()
-    return time.process_time() - start
+    return working_seconds() - start
 
 
 def with_baselines(models: Mapping[str, Any], seen: Any = None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from coterie.evaluation.constant import Constant, with_constant
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
+from coterie.evaluation.working import working_seconds
 from coterie.index import distinct_labels
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import Reading
@@ -213,9 +214,9 @@ def _alone(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnR
         if on_round is not None:
             on_round(with_constant({name: trace}, constant))
 
-    before = time.process_time()
+    before = working_seconds()
     trace = progressive_validation(model, stream, delay=delay, on_round=told)
-    seconds = time.process_time() - before - stream.seconds
+    seconds = working_seconds() - before - stream.seconds
     return Comparison(with_constant({name: trace}, Constant(delay)), {name: model}, {name: seconds})
 
 
@@ -312,14 +313,14 @@ class _Stream:
             self._before.update(inner.known_tasks)
 
     def __iter__(self) -> Iterator[Block]:
-        before = time.process_time()
+        before = working_seconds()
         blocks = chain([self._first], self._blocks)
         while (block := self._stop.unless_asked(lambda: self._next_sound(blocks))) is not None:
-            self.seconds += time.process_time() - before
+            self.seconds += working_seconds() - before
             self.rows += len(block)
             yield block
             self._learned()
-            before = time.process_time()
+            before = working_seconds()
             if self._may_stop and self.reader.encoder is not None:
                 self._encoder = self.reader.encoder.copy()
         self.stopped = self._stop.asked

@@ -1,0 +1,40 @@
+"""The time that a process works, without what it takes to compile or to load compiled code.
+
+A speed with compiling in it says more of the first run on a machine than of the learner.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from numba.core import event
+
+
+class _Compiling(event.Listener):
+    """Adds up the CPU seconds for which numba's lock of compiling is held, which is also while it loads."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth, self._since = 0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        """Note when it begins."""
+        if not self._depth:
+            self._since = time.process_time()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Add what it took."""
+        self._depth -= 1
+        if not self._depth:
+            self.seconds += time.process_time() - self._since
+
+
+_COMPILING = _Compiling()
+event.register("numba:compiler_lock", _COMPILING)  # type: ignore[no-untyped-call]
+
+
+def working_seconds() -> float:
+    """CPU seconds of this process so far, less those that compiling took since this module was loaded."""
+    return time.process_time() - _COMPILING.seconds
