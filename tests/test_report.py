@@ -90,7 +90,7 @@ def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
         page.open(path)
         assert page.errors == []
         assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
-        assert page.ask("document.querySelectorAll('.plot').length") == 6
+        assert page.ask("document.querySelectorAll('.plot').length") == 8
         assert page.ask("[...document.querySelectorAll('.plot')].every(e => e.querySelector('svg.main-svg'))")
         assert page.ask(
             "[...document.querySelectorAll('.plot')].every(e => e.querySelector('path.js-line, .point, image'))"
@@ -135,6 +135,40 @@ HOVERED = """
 def visible(label):
     """What a person reads of a label that plotly is given."""
     return re.sub(r"\s", " ", html.unescape(label))
+
+
+SORTED = """
+(() => {
+  const table = document.querySelector('.looked-up'), head = table.tHead.rows[0].cells[1];
+  const examples = () => [...table.tBodies[0].rows].map(row => parseInt(row.cells[1].textContent.replace(/,/g, '')));
+  head.click();
+  const up = examples();
+  head.click();
+  return [up, examples()];
+})()
+"""
+FOUND = """
+(() => {
+  const search = document.querySelector('input.search');
+  search.value = 'n100';
+  search.dispatchEvent(new Event('input'));
+  return [...document.querySelectorAll('.looked-up tbody tr')].filter(row => !row.hidden).map(row => row.cells[0].textContent);
+})()
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_table_of_tasks_is_sorted_and_searched(width, chromium, tmp_path):
+    with browser.page(chromium, width=width) as page:
+        page.open(full_report(tmp_path / "report.html", n_tasks=80))
+        up, down = page.ask(SORTED)
+        assert len(up) == 80
+        assert up == sorted(up)
+        assert down == up[::-1]
+        assert page.ask(FOUND) == ["N100"]
+        cells = "[...document.querySelectorAll('.looked-up tbody tr:not([hidden]) :is(th, td)')]"
+        assert page.ask(f"{cells}.every(e => e.getBoundingClientRect().right <= innerWidth)")
+        assert page.errors == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -184,7 +218,7 @@ def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
     page = render(comparison, relation=samples.relation(comparison.traces["pooled"].tasks))
     drawn = figures_of(page)
-    expected = {"cumulative", "recent", "surest", "relation", "share-counts"} | (
+    expected = {"cumulative", "recent", "surest", "relation", "share-counts", "calibration", "thresholds"} | (
         {"all-gains"} if n_tasks > 40 else set()
     )
     assert set(drawn) == expected
@@ -223,7 +257,9 @@ def test_it_says_the_verdict_and_names_the_tasks():
     page = render(comparison, title="Flights", reading=samples.reading())
     result = verdict(comparison.traces["half-shared"], comparison.traces["independent"])
     assert result.sentence("half-shared").replace(" %", "&nbsp;%") in page
-    assert "Against one model for all tasks: half-shared cut the error" in page
+    assert "Against one model for all tasks: half-shared cut the error of a task" in page
+    assert "a constant guess has 34.8&nbsp;%" in page
+    assert "base rate of yes" in page
     assert all(f"<bdi>{task}</bdi>" in page for task in result.hurt + result.helped)
     assert "<h1>Flights</h1>" in page
     assert "always 2013" in page
@@ -236,6 +272,21 @@ def test_another_learner_can_be_asked_for():
     assert "One model for all tasks" in render(comparison, learner="pooled").split("<section")[1]
     with pytest.raises(ValueError, match="learner='best': expected one of"):
         render(comparison, learner="best")
+
+
+def test_facts_stand_beneath_the_heading():
+    page = render(samples.comparison(n=200), facts=[("data", "<flights>"), ("made", "2026-01-02")])
+    header = page.split("<header>")[1].split("</header>")[0]
+    assert "<dt>data</dt><dd><bdi>&lt;flights&gt;</bdi></dd>" in header
+    assert "2026-01-02" in header
+
+
+def test_labels_by_what_was_predicted_of_them():
+    comparison = samples.comparison(n=3000)
+    trace = comparison.traces["half-shared"]
+    table = render(comparison, learner="half-shared").split("Labels, and what was predicted of them")[-1]
+    right = int(((trace.label == "yes") & (trace.prediction == "yes")).sum())
+    assert f"{right:,}" in table.split("<bdi>yes</bdi>")[1].split("</tr>")[0]
 
 
 def test_a_comparison_with_one_learner_is_refused():

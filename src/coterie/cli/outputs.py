@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING, Any
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from coterie import spec
+from coterie.wording import listed
 
 from .failures import UsageError, complain, tell
 from .options import MODEL, Json, Quiet
@@ -20,6 +24,7 @@ from .places import PAGE, Place, naming, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
+    from coterie.io.readers import Reading
     from coterie.jobs.learning import Outcome
     from coterie.jobs.summary import Summary
 
@@ -186,11 +191,22 @@ def _write_report(path: Path, outcome: Outcome, summary: Summary, title: str | N
 
     if title is None and summary.weights is not None:
         title = "Does it help to combine the views?"
-    titled = {} if title is None else {"title": title}
-    relation = outcome.relation(summary.learner, _DRAWN_TASKS)
+    relation, learner = outcome.relation(summary.learner, _DRAWN_TASKS), summary.learner
+    facts = list(_facts(outcome.reading))
     write_report(
-        path, outcome.comparison, reading=outcome.reading, relation=relation, learner=summary.learner, **titled
+        path, outcome.comparison, title=title, reading=outcome.reading, relation=relation, learner=learner, facts=facts
     )
+
+
+def _facts(reading: Reading) -> Iterator[tuple[str, str]]:
+    """Say what a page is about: what was read, when, and by which command."""
+    yield "data", reading.source
+    for role in ("label", "task"):
+        if names := reading.columns.get(role):
+            yield role, listed(names)
+    yield "made", date.today().isoformat()
+    if Path(sys.argv[0]).stem in ("coterie", "__main__"):
+        yield "command", shlex.join(["coterie", *sys.argv[1:]])
 
 
 def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outputs, rescued: str | None) -> None:

@@ -127,6 +127,41 @@ class LabelCurve(NamedTuple):
     recent: Floats
 
 
+class CalibrationCurve(NamedTuple):
+    """How often labels were positive, by how probable that was told to be.
+
+    Attributes
+    ----------
+    told, seen : ndarray, shape (bins,)
+        Mean probability of the positive label, and its share, over the rounds of each bin.
+    rounds : ndarray of int64, shape (bins,)
+        Their number.
+    """
+
+    told: Floats
+    seen: Floats
+    rounds: Ints
+
+
+class ThresholdCurve(NamedTuple):
+    """What predictions are worth if the positive label is predicted from a probability on.
+
+    Attributes
+    ----------
+    threshold : ndarray, shape (p,)
+        The least probability at which the label is predicted.
+    error, precision, recall, f1 : ndarray, shape (p,)
+        Wrong predictions a round; the share of positive labels among positive predictions (nan where there are none),
+        and of positive predictions among positive labels; 2 TP / (2 TP + FP + FN).
+    """
+
+    threshold: Floats
+    error: Floats
+    precision: Floats
+    recall: Floats
+    f1: Floats
+
+
 class _Rounds(NamedTuple):
     """The arrays of n rounds that measures need; ``order`` sorts them by margin."""
 
@@ -255,6 +290,81 @@ def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> L
     labels = places(len(asked), _at_least_one("points", points), "even")
     rounds = asked[labels - 1]
     return LabelCurve(labels, rounds, *_errors(costs(trace), rounds, width))
+
+
+def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
+    """How often labels were positive, by how probable that was told to be, in bins of equally many rounds.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of two classes and a learner with probabilities; rounds without one are left out.
+    bins : int
+        How many bins at most.
+
+    Returns
+    -------
+    CalibrationCurve
+        In O(n log n) time; empty without a probability.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> trace = SimpleNamespace(label=np.array([0, 0, 1, 1]), classes=np.array([0, 1]),
+    ...                         probability=np.array([0.1, 0.3, 0.6, 0.8]))
+    >>> calibration_curve(trace, bins=2)
+    CalibrationCurve(told=array([0.2, 0.7]), seen=array([0., 1.]), rounds=array([2, 2]))
+    """
+    probability, positive = _told(trace)
+    order = np.argsort(probability, kind="stable")
+    parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
+    told, seen = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
+    return CalibrationCurve(told, seen, np.array([len(part) for part in parts], np.int64))
+
+
+def threshold_curve(trace: Trace, points: int = 99) -> ThresholdCurve:
+    """Error, precision, recall and F1 by the probability from which on the positive label is predicted.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of two classes and a learner with probabilities; rounds without one are left out.
+    points : int
+        How many thresholds, evenly between 0 and 1.
+
+    Returns
+    -------
+    ThresholdCurve
+        In O(n log n) time.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> trace = SimpleNamespace(label=np.array([0, 0, 1, 1]), classes=np.array([0, 1]),
+    ...                         probability=np.array([0.1, 0.6, 0.4, 0.8]))
+    >>> curve = threshold_curve(trace, points=3)
+    >>> curve.threshold, curve.error, curve.recall
+    (array([0.25, 0.5 , 0.75]), array([0.25, 0.5 , 0.25]), array([1. , 0.5, 0.5]))
+    """
+    probability, positive = _told(trace)
+    count = _at_least_one("points", points)
+    threshold = np.arange(1, count + 1) / (count + 1)
+    order = np.argsort(probability, kind="stable")
+    below = np.searchsorted(probability[order], threshold)
+    missed = np.concatenate([[0], np.cumsum(positive[order])])[below]
+    told, total = len(order) - below, int(positive.sum())
+    hits = total - missed
+    wrong, every = told - hits + missed, np.full(count, len(order))
+    f1 = ratio(2 * hits, told + total)
+    return ThresholdCurve(threshold, ratio(wrong, every), ratio(hits, told), ratio(hits, np.full(count, total)), f1)
+
+
+def _told(trace: Trace) -> tuple[Floats, Bools]:
+    """The probabilities told of the positive label, and whether it came."""
+    if trace.probability is None or len(trace.classes) < 2:
+        return np.zeros(0), np.zeros(0, np.bool_)
+    known = ~np.isnan(trace.probability)
+    return trace.probability[known], np.asarray(trace.label == trace.classes[1], np.bool_)[known]
 
 
 def _errors(cost: NDArray[Any], rounds: Ints, width: int) -> tuple[Floats, Floats]:

@@ -45,6 +45,42 @@
     }
   }
 
+  // A number is compared as one, whatever stands around it: "1,201", "20.5 %", "−0.026", "0.018 to 0.035".
+  function sortable(text) {
+    const number = parseFloat(text.replace(/,/g, "").replace(/−/g, "-"));
+    return isNaN(number) ? text : number;
+  }
+
+  function compared(one, other) {
+    if (typeof one === typeof other) return one < other ? -1 : one > other ? 1 : 0;
+    return typeof one === "number" ? -1 : 1;
+  }
+
+  function sort(table, head, column) {
+    const down = head.getAttribute("aria-sort") === "ascending";
+    for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const keyed = [...table.tBodies[0].rows].map((row) => [sortable(row.cells[column].textContent), row]);
+    keyed.sort(([one], [other]) => (down ? -1 : 1) * compared(one, other));
+    table.tBodies[0].append(...keyed.map(([, row]) => row));
+  }
+
+  for (const table of document.querySelectorAll(".looked-up")) {
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      head.tabIndex = 0;
+      head.addEventListener("click", () => sort(table, head, column));
+      head.addEventListener("keydown", (event) => event.key === "Enter" && sort(table, head, column));
+    });
+    const search = document.createElement("input");
+    Object.assign(search, { type: "search", className: "search", placeholder: "Search tasks" });
+    search.setAttribute("aria-label", "Search tasks");
+    search.addEventListener("input", () => {
+      const wanted = search.value.toLowerCase();
+      for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    });
+    table.parentElement.before(search);
+  }
+
   draw();
   for (const query of [dark, narrow]) query.addEventListener("change", draw);
 })();

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.costs import Words, words_of
+from coterie.evaluation.costs import RATES, Words, words_of
 from coterie.evaluation.metrics import error_curve, label_curve
 
 from .clustering import Clustered
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coterie.evaluation.metrics import CalibrationCurve, ThresholdCurve
     from coterie.evaluation.progressive import Trace
     from coterie.evaluation.support import SupportCurve
     from coterie.evaluation.verdict import Verdict
@@ -104,6 +105,29 @@ def _errors(
         for i, (name, (rounds, error, first)) in enumerate(points.items())
     ]
     return _figure(lines, across, _error_axis(words))
+
+
+def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
+    """The share of positive labels over the probability told, by learner; on the diagonal both are the same."""
+    lines = [
+        _line(i, name, 100 * curve.told, curve.seen, thick, RATES) | {"mode": "lines+markers"}
+        for i, (name, curve) in enumerate(curves.items())
+    ]
+    same: Figure = {"color": "--stick", "dash": "dot", "width": 1.5}
+    diagonal = {"type": "scatter", "mode": "lines", "name": "as often as told", "x": [0, 100], "y": [0, 100]}
+    across = _axis("probability told", ticksuffix=" %", hoverformat=".1f")
+    down = _axis("share of them positive", ticksuffix=" %")
+    return _figure([*lines, diagonal | {"line": same, "hoverinfo": "skip"}], across, down, hovermode="closest")
+
+
+def thresholds(curve: ThresholdCurve) -> Figure:
+    """Error, precision, recall and F1 over the probability from which on the positive label is predicted."""
+    measures = {"error": curve.error, "precision": curve.precision, "recall": curve.recall, "F1": curve.f1}
+    lines = [
+        _line(i, name, curve.threshold, values, "error", RATES) for i, (name, values) in enumerate(measures.items())
+    ]
+    across = _axis("predicted from this probability on", tickformat=".0%", hoverformat=".0%")
+    return _figure(lines, across, _axis(None, ticksuffix=" %", range=[0, 100]))
 
 
 def support(curve: SupportCurve, tasks: Sequence[Hashable]) -> Figure:

@@ -11,12 +11,16 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """Rows of text under named columns; all but the first ``words`` columns hold numbers."""
+    """Rows of text under named columns; all but the first ``words`` columns hold numbers.
+
+    One that is ``looked_up`` can be sorted and searched.
+    """
 
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     words: int = 1
+    looked_up: bool = False
 
 
 def escape(value: object) -> str:
@@ -63,7 +67,8 @@ def table(content: Table) -> str:
     caption = escape(content.caption)
     return (
         f'<figure class="table"><figcaption>{caption}</figcaption>'
-        f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table aria-label="{caption}">'
+        f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0">'
+        f'<table aria-label="{caption}"{_class("looked-up" if content.looked_up else "")}>'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div></figure>"
     )
 
@@ -72,11 +77,6 @@ def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
     """A list of names and values."""
     rows = "".join(f"<div><dt>{escape(name)}</dt><dd><bdi>{prose(value)}</bdi></dd></div>" for name, value in pairs)
     return f"<dl{_class(kind)}>{rows}</dl>" if rows else ""
-
-
-def folded(summary: str, body: str) -> str:
-    """HTML that opens on a click."""
-    return f"<details><summary>{escape(summary)}</summary>{body}</details>"
 
 
 def script_json(value: Any) -> str:

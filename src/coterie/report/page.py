@@ -16,6 +16,7 @@ from . import markup, sections
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from coterie.evaluation.comparison import Comparison
 
@@ -33,6 +34,7 @@ def write_report(
     reading: Reading | None = None,
     relation: Relation | None = None,
     learner: str | None = None,
+    facts: Sequence[tuple[str, str]] = (),
 ) -> Path:
     """Write a comparison of learners as one HTML page that works offline.
 
@@ -51,6 +53,8 @@ def write_report(
         The relation among tasks: ``matrix``, (K, K), the inverse interaction matrix M, and ``tasks``, its K rows.
     learner : str, optional
         The learner the page is about; the one with the least error, ``"independent"`` left out, where it is not given.
+    facts : sequence of (str, str)
+        Names and values to say beneath the heading, such as the file, the label, the date and the command.
 
     Returns
     -------
@@ -67,7 +71,7 @@ def write_report(
         The file cannot be written.
     """
     target = Path(path)
-    replace(target, render(comparison, title=title, reading=reading, relation=relation, learner=learner))
+    replace(target, render(comparison, title=title, reading=reading, relation=relation, learner=learner, facts=facts))
     return target
 
 
@@ -78,6 +82,7 @@ def render(
     reading: Reading | None = None,
     relation: Relation | None = None,
     learner: str | None = None,
+    facts: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Make the page that `write_report` writes, as text."""
     content = sections.content_of(comparison, learner)
@@ -88,20 +93,22 @@ def render(
         sections.learners(content),
         sections.views(content),
         sections.gains(content),
-        sections.named_tasks(content),
+        sections.tasks(content),
+        sections.decisions(content),
         sections.support(content),
         sections.shared(content, relation),
         sections.read(reading),
     ]
-    return assemble(title or TITLE, parts)
+    return assemble(title or TITLE, parts, facts)
 
 
-def assemble(title: str, parts: list[Part]) -> str:
+def assemble(title: str, parts: list[Part], facts: Sequence[tuple[str, str]] = ()) -> str:
     """Put parts together to one page that fetches nothing."""
     plotly, drawing = _plotly(), _own("figures.js")
     drawn = {name: figure for part in parts for name, figure in part.figures.items()}
     return Template(_own("page.html")).substitute(
         title=markup.escape(title),
+        facts=markup.facts(facts, "facts"),
         made=MADE,
         policy=_policy(plotly, drawing),
         style=_own("style.css"),

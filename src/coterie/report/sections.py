@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.evaluation.constant import CONSTANT
 from coterie.evaluation.costs import words_of
-from coterie.evaluation.metrics import evaluate, measured, written
+from coterie.evaluation.metrics import calibration_curve, evaluate, measured, threshold_curve, written
 from coterie.evaluation.support import support_curve
 from coterie.evaluation.verdict import verdict
 from coterie.jobs.summary import conclusions
@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
     from coterie.evaluation.costs import Measure
     from coterie.evaluation.metrics import Metrics
+    from coterie.evaluation.progressive import Trace
     from coterie.evaluation.verdict import Verdict
     from coterie.evaluation.view_weights import ViewWeights
 
     from .clustering import Clustered, Relation
 
-#: Rows of a table, rows behind it that open on a click, names in a list.
-_ROWS, _FOLDED, _LISTED = 25, 1000, 30
+#: Rows of the table of tasks, names in a list.
+_TASKS, _LISTED = 3000, 30
+#: Classes of a table of labels and predictions.
+_CLASSES = 12
 #: Points of the curves of views, and columns of their table.
 _POINTS, _LOOKS = 200, 5
 
@@ -224,14 +227,70 @@ wrong sign on average, however many are looked at. All others are unclear: they 
 far do not show it.</p></details>"""
 
 
-def named_tasks(content: Content) -> Part:
-    """Tables of the tasks that are hurt and helped most."""
-    if len(content.verdict.tasks) < 2:
+def decisions(content: Content) -> Part:
+    """What was predicted of what, how far probabilities hold, and what other thresholds would do."""
+    trace = content.comparison.traces[content.learner]
+    table = _confusion(trace)
+    curves = {name: calibration_curve(each) for name, each in content.comparison.traces.items() if name != CONSTANT}
+    curves = {name: curve for name, curve in curves.items() if len(curve.rounds) > 1}
+    if len(trace.classes) != 2 or content.learner not in curves:
+        return Part(markup.section("decisions", "Right and wrong", table), {})
+    drawn = {
+        "calibration": figures.calibration(curves, content.learner),
+        "thresholds": figures.thresholds(threshold_curve(trace)),
+    }
+    positive = trace.classes[1]
+    holds = markup.plot(
+        "calibration", "Share of positive labels over the probability told, by learner", "Do probabilities hold?", 380
+    )
+    label = f"If {positive} is predicted from another probability than 50 % on"
+    other = markup.plot("thresholds", f"Error, precision, recall and F1 by threshold. {label}", label, 380)
+    pair = f'<div class="pair">{holds}{other}</div>'
+    return Part(markup.section("decisions", "Right and wrong", table, pair), drawn)
+
+
+def _confusion(trace: Trace) -> str:
+    """The table of labels by what was predicted of them, where there are few classes."""
+    classes = trace.classes.tolist()
+    if not 2 <= len(classes) <= _CLASSES or not trace.n:
+        return ""
+    held = {label: i for i, label in enumerate(classes)}
+    if trace.label[0] not in held:  # sets of labels
+        return ""
+    counts = np.zeros((len(classes), len(classes) + 1), np.int64)
+    for true, told in zip(trace.label.tolist(), trace.prediction.tolist(), strict=True):
+        counts[held[true], held.get(told, len(classes))] += 1
+    undecided = bool(counts[:, -1].any())
+    heads = [
+        "label",
+        *(f"predicted {label}" for label in classes),
+        *(["nothing known"] if undecided else []),
+        "of them right",
+    ]
+    rows = [
+        [str(label), *(f"{n:,}" for n in row[: len(classes) + undecided]), percent(row[i] / max(row.sum(), 1))]
+        for i, (label, row) in enumerate(zip(classes, counts, strict=True))
+    ]
+    return markup.table(markup.Table("Labels, and what was predicted of them", heads, rows))
+
+
+def tasks(content: Content) -> Part:
+    """The table of all tasks, to be sorted and searched; those called first."""
+    result = content.verdict
+    if len(result.tasks) < 2:
         return Part("", {})
-    hurt = _task_table(content, "hurt", "Tasks hurt, the largest loss first")
-    helped = _task_table(content, "helped", "Tasks helped, the largest gain first")
-    none = markup.paragraph(f"No task is shown to be hurt{'' if helped else ', and none to be helped'}.")
-    return Part(markup.section("tasks", "Tasks hurt and helped most", hurt or none, helped), {})
+    rest = np.flatnonzero((result.outcome == "unclear") & (result.n > 0))
+    rest = rest[np.argsort(-result.n[rest], kind="stable")]
+    order = np.concatenate([result.ordered("hurt"), result.ordered("helped"), rest])
+    shown = order[:_TASKS]
+    columns = ["task", "examples", spoken(content.reference_names[0]), spoken(content.learner), result.loss.gain]
+    columns += [f"{_level(result)} interval", "outcome"]
+    few = f" ({len(shown):,} of {len(order):,}: those called, and of the others those with most examples)"
+    caption = f"Every task{few if len(shown) < len(order) else ''}"
+    rows = [_task_row(result, i) for i in shown.tolist()]
+    return Part(
+        markup.section("tasks", "Tasks", markup.table(markup.Table(caption, columns, rows, looked_up=True))), {}
+    )
 
 
 def shared(content: Content, relation: Relation | None) -> Part:
@@ -397,39 +456,21 @@ def _level(result: Verdict) -> str:
 
 def _sum_up(result: Verdict) -> str:
     parts = (f"{(result.outcome == kind).sum():,} {kind}" for kind in ("helped", "hurt", "unclear"))
-    return f"Gain per task: {', '.join(parts)}. The tables below name them."
-
-
-def _task_table(content: Content, outcome: str, caption: str) -> str:
-    result = content.verdict
-    chosen = result.ordered(outcome)
-    if not len(chosen):
-        return ""
-    columns = [
-        "task",
-        "examples",
-        spoken(content.reference_names[0]),
-        spoken(content.learner),
-        result.loss.gain,
-        f"{_level(result)} interval",
-    ]
-    rows = [_task_row(result, i) for i in chosen[: _ROWS + _FOLDED]]
-    more = f" ({_ROWS} of {len(chosen):,})" if len(chosen) > _ROWS else ""
-    first = markup.table(markup.Table(caption + more, columns, rows[:_ROWS]))
-    return first + (_folded(outcome, columns, rows[_ROWS:], len(chosen)) if more else "")
-
-
-def _folded(outcome: str, columns: Sequence[str], rows: Sequence[list[str]], total: int) -> str:
-    left = total - _ROWS - len(rows)
-    summary = f"The next {len(rows):,} tasks {outcome}" + (f"; {left:,} more are not shown" if left else "")
-    return markup.folded(summary, markup.table(markup.Table(f"More tasks {outcome}", columns, rows)))
+    return f"Gain per task: {', '.join(parts)}. The table below names them."
 
 
 def _task_row(result: Verdict, i: int) -> list[str]:
     difference = result.loss.difference
     errors = (result.words.value(values[i]) for values in (result.error_against, result.error))
     interval = f"{difference(result.low[i])} to {difference(result.high[i])}"
-    return [str(result.tasks[i]), f"{result.n[i]:,}", *errors, difference(result.gain[i]), interval]
+    return [
+        str(result.tasks[i]),
+        f"{result.n[i]:,}",
+        *errors,
+        difference(result.gain[i]),
+        interval,
+        str(result.outcome[i]),
+    ]
 
 
 def _capital(text: str) -> str:
