@@ -16,6 +16,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "outside",
     "formulas",
@@ -29,6 +30,10 @@ html_css_files = ["site.css"]
 html_show_copyright = False
 
 myst_heading_anchors = 4
+
+# What is copied is what one types, without prompts and without what is printed.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 autosummary_generate = False
 autodoc_typehints = "none"

@@ -45,7 +45,7 @@ def test_every_command_has_its_section_and_its_help(document, name):
 def test_every_option_is_documented(document, name, parameter, word):
     if word not in ("--help", "-h"):
         assert parameter.help
-    shared = section(document, "learn") if name == "compare" else ""
+    shared = section(document, "learn") if name in ("compare", "serve") else ""
     said = (
         section(document, name) + shared + (section(document, "The program") if "help" in word or word == "-h" else "")
     )

@@ -1,0 +1,172 @@
+"""``coterie serve``."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .failures import UsageError, tell
+from .options import Learning
+
+if TYPE_CHECKING:
+    from coterie.serve.engine import Engine
+
+_SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+Model = Annotated[
+    Path | None,
+    typer.Argument(metavar="MODEL", help="A saved model to begin with; without, one that has learned nothing."),
+]
+Data = Annotated[Path, typer.Option(metavar="DIR", help="Where the service keeps everything; made if it is not there.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")]
+Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes one that is free.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A file with a secret that requests have to bear; without, only this machine can be listened to.",
+    ),
+]
+NoFsync = Annotated[
+    bool,
+    typer.Option(
+        "--no-fsync",
+        help="Answer before what is acknowledged is on the disk: a loss of power takes what was acknowledged last, a "
+        "crash of the process alone does not.",
+    ),
+]
+Expire = Annotated[
+    str, typer.Option(metavar="24h", help="How long a record waits for its label: seconds, minutes or hours.")
+]
+Remember = Annotated[int, typer.Option(metavar="N", min=1, help="Each id is learned at most once among the last N.")]
+Snapshot = Annotated[
+    str,
+    typer.Option(
+        metavar="N|5m",
+        help="Write a snapshot after so many records, or so much time: a start has to learn again what came since.",
+    ),
+]
+MaxBody = Annotated[str, typer.Option(metavar="8MiB", help="Longer requests are refused.")]
+MaxRecords = Annotated[int, typer.Option(metavar="N", min=1, help="More records in one request are refused.")]
+MaxWaiting = Annotated[
+    int,
+    typer.Option(metavar="N", min=1, help="Requests are refused for a while where more records wait to be written."),
+]
+
+
+def serve(
+    learning: Learning,
+    data: Data,
+    model: Model = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    token_file: TokenFile = None,
+    no_fsync: NoFsync = False,
+    expire: Expire = "24h",
+    remember: Remember = 1_000_000,
+    snapshot: Snapshot = "5m",
+    max_body: MaxBody = "8MiB",
+    max_records: MaxRecords = 4096,
+    max_waiting: MaxWaiting = 20_000,
+) -> None:
+    """Predict and learn over HTTP, and lose nothing that was acknowledged.
+
+    A record is predicted by POST /predict, and learned once its label is known by POST /observe, which answers when it
+    is on the disk. After a crash the same command goes on as if nothing had happened; what a service begins with, MODEL
+    or options of the learner, says only the first start. Ctrl-C or SIGTERM ends it with a snapshot. It wants
+    `pip install "coterie[serve]"`.
+
+    For example:
+      coterie serve --data state/
+      coterie serve clicks.coterie --data state/ --port 9000 --token-file secret
+      coterie serve --data state/ --regression --snapshot 1h
+    """
+    from coterie.jobs.stopping import SaveEvery
+
+    try:
+        import uvicorn
+
+        from coterie.serve.app import make_app
+        from coterie.serve.service import Service
+    except ImportError as error:
+        raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
+    token = None if token_file is None else _token(token_file)
+    if token is None and not _is_local(host):
+        raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
+    if model is not None:
+        learning.refuse()
+    every = SaveEvery.of(snapshot)
+    seconds = SaveEvery.of(expire).seconds
+    if seconds is None:
+        raise UsageError(f"--expire is {expire!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
+    body = _bytes(max_body)
+
+    def begin() -> Engine:
+        return _engine(model, learning, remember, seconds)
+
+    service = Service(
+        data,
+        begin,
+        flush=not no_fsync,
+        waiting=max_waiting,
+        every_records=every.records,
+        every_seconds=every.seconds,
+    )
+    try:
+        app = make_app(service, token=token, max_body=body, max_records=max_records)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        service.on_failure = lambda error: setattr(server, "should_exit", True)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.create_server((host, port), family=family, backlog=2048) as listening:
+            address = f"[{host}]" if ":" in host else host
+            known, offset = len(service.engine.tasks), service.engine.offset
+            tell(
+                f"{data}: {known:,} tasks, offset {offset:,}, {service.replayed:,} frames learned again; "
+                f"listening on http://{address}:{listening.getsockname()[1]}"
+            )
+            with suppress(KeyboardInterrupt):  # which is how a service ends
+                server.run(sockets=[listening])
+    finally:
+        service.close()
+    if service.failure is not None:
+        raise service.failure
+
+
+def _engine(model: Path | None, learning: Learning, remember: int, expire: float) -> Engine:
+    from coterie import load
+    from coterie.batch.base import BatchEstimator
+    from coterie.serve.engine import Engine
+
+    made: Any = learning.config().make() if model is None else load(model)
+    if isinstance(made, (BatchEstimator, Engine)):
+        raise UsageError(f"{model} holds a {type(made).__name__}, which does not learn record by record")
+    return Engine(made, remember, expire)
+
+
+def _token(path: Path) -> str:
+    token = path.read_text().strip()
+    if not token or not token.isascii() or len(token.split()) != 1:
+        raise UsageError(f"--token-file {path} must hold one word of ASCII characters")
+    return token
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,12})(|KiB|MiB|GiB)", text)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"--max-body is {text!r}; expected bytes, as 8388608 or 8MiB")
+    return int(found[1]) * _SIZES[found[2]]

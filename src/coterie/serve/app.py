@@ -1,0 +1,294 @@
+"""A service over HTTP: what it takes and tells is JSON, but for the journal, the model's file, and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from coterie import __version__
+
+from . import events
+from .events import Observed, Predictions, Refused, decode_request, to_json
+from .service import BusyError, ClosedError, Service
+
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
+#: Seconds after which a client that was told to come back may do so.
+RETRY = "1"
+#: Up to so many records are predicted by the event loop itself, which is less work than to change threads.
+AT_ONCE = 64
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Refusal(Exception):  # noqa: N818
+    """An answer other than 200."""
+
+    def __init__(self, status: int, error: str) -> None:
+        super().__init__(error)
+        self.status = status
+
+
+def json(value: Any, status: int = 200) -> Response:
+    """An answer in JSON."""
+    headers = {"Retry-After": RETRY} if status in (429, 503) else None
+    return Response(to_json(value), status, headers, "application/json")
+
+
+class Metrics:
+    """What Prometheus reads; nothing has a label a task."""
+
+    def __init__(self, service: Service) -> None:
+        self.registry = CollectorRegistry()
+        given: dict[str, Any] = {"registry": self.registry}
+        self.records = Counter("coterie_records", "Records in requests that were answered", ["verb"], **given)
+        self.seconds = Histogram(
+            "coterie_request_seconds", "Seconds a request took", ["verb"], buckets=BUCKETS, **given
+        )
+        self.duplicates = Counter("coterie_duplicates", "Labels of ids that were learned before", **given)
+        self.unknown = Counter("coterie_unknown_ids", "Labels of ids that nothing was known of", **given)
+        engine, journal = service.engine, service.journal
+        for name, text, value in (
+            ("queue_depth", "Records that wait to be written", lambda: service.depth),
+            ("waiting_labels", "Records that wait for their labels", lambda: len(engine.waiting)),
+            ("journal_offset", "Offset behind the last frame", lambda: journal.end),
+            ("snapshot_offset", "Offset of the last snapshot, -1 without", lambda: service.snapshot_offset),
+            ("tasks", "Tasks known", lambda: len(engine.tasks)),
+        ):
+            Gauge(f"coterie_{name}", text, **given).set_function(value)
+
+
+class App:
+    """The handlers; :func:`make_app` makes an application of them.
+
+    Parameters
+    ----------
+    service : Service
+        What answers.
+    token : str, optional
+        A secret that requests have to bear (``Authorization: Bearer …``), all but those for health.
+    max_body, max_records : int
+        Longer bodies, and more records in one request, are refused.
+    """
+
+    def __init__(
+        self, service: Service, token: str | None = None, max_body: int = 2**23, max_records: int = 4096
+    ) -> None:
+        self.service, self.metrics = service, Metrics(service)
+        self._token = None if token is None else f"Bearer {token}".encode()
+        self._max_body, self._max_records = max_body, max_records
+
+    # -- requests
+
+    def guarded(self, handler: Handler, open_to_all: bool = False) -> Handler:
+        """A handler whose refusals are answers, and which only those who bear the token reach."""
+
+        async def answer(request: Request) -> Response:
+            given = request.headers.get("authorization", "").encode()
+            if self._token is not None and not open_to_all and not hmac.compare_digest(given, self._token):
+                return json(Refused("the request bears no token, or a wrong one"), 401)
+            try:
+                return await handler(request)
+            except Refusal as refusal:
+                return json(Refused(str(refusal)), refusal.status)
+            except BusyError as error:
+                return json(Refused(str(error)), 429)
+            except ClosedError as error:
+                return json(Refused(str(error)), 503)
+            except ClientDisconnect:
+                return json(Refused("the body was cut off"), 400)
+
+        return answer
+
+    async def _records(self, request: Request) -> list[events.Record]:
+        body = bytearray()
+        async for piece in request.stream():
+            body += piece
+            if len(body) > self._max_body:
+                raise Refusal(413, f"the body is longer than {self._max_body} bytes")
+        try:
+            records = decode_request(body).records
+        except msgspec.ValidationError as error:
+            raise Refusal(422, str(error)) from None
+        except msgspec.DecodeError as error:
+            raise Refusal(400, f"the body is no JSON: {error}") from None
+        if len(records) > self._max_records:
+            raise Refusal(413, f"{len(records)} records are more than the {self._max_records} of one request")
+        return records
+
+    # -- predicting and learning
+
+    async def predict(self, request: Request) -> Response:
+        """Answer ``POST /predict``."""
+        began = time.perf_counter()
+        records = await self._records(request)
+        try:
+            if len(records) <= AT_ONCE:
+                told = self.service.predict(records)
+            else:
+                told = await asyncio.to_thread(self.service.predict, records)
+        except (ValueError, TypeError) as error:
+            raise Refusal(422, _line(error)) from None
+        self._count("predict", len(records), began)
+        return json(Predictions(told, self.service.engine.offset))
+
+    async def observe(self, request: Request) -> Response:
+        """Answer ``POST /observe``, once what it says is on the disk and learned."""
+        began = time.perf_counter()
+        records = await self._records(request)
+        outcome = await self._applied("observed", records)
+        self.metrics.duplicates.inc(outcome.duplicate)
+        self.metrics.unknown.inc(len(outcome.unknown))
+        self._count("observe", len(records), began)
+        return json(outcome)
+
+    async def _applied(self, kind: str, records: list[events.Record]) -> Observed:
+        try:
+            outcome = await asyncio.wrap_future(self.service.submit(kind, records))
+        except ValueError as error:
+            raise Refusal(422, _line(error)) from None
+        if isinstance(outcome, Refused):
+            raise Refusal(422, outcome.error)
+        return outcome  # type: ignore[no-any-return]
+
+    def _count(self, verb: str, records: int, began: float) -> None:
+        self.metrics.records.labels(verb).inc(records)
+        self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
+
+    # -- tasks
+
+    async def tasks(self, request: Request) -> Response:
+        """Answer ``GET /tasks``: the tasks known, in order of first appearance, a page at a time."""
+        first, most = _whole(request, "first", 0), min(_whole(request, "most", 1000), 10_000)
+        known = self.service.engine.tasks
+        return json({"tasks": list(known[first : first + most]), "known": len(known)})
+
+    async def forget(self, request: Request) -> Response:
+        """Answer ``DELETE /tasks/{task}``."""
+        said = request.path_params["task"]
+        known = self.service.engine.tasks
+        task = said if said in known else next((task for task in known if str(task) == said), None)
+        if task is None:
+            raise Refusal(404, f"task {said!r} is not known")
+        outcome = await self._applied("forgotten", [events.Record(task=task)])
+        return json({"forgotten": task, "offset": outcome.offset})
+
+    # -- files
+
+    async def snapshot(self, request: Request) -> Response:
+        """Answer ``POST /snapshot``."""
+        return json({"offset": await asyncio.to_thread(self.service.snapshot)})
+
+    async def model(self, request: Request) -> Response:
+        """Answer ``GET /snapshot``: the file of the newest."""
+        found = self.service.snapshots()
+        if not found:
+            raise Refusal(404, "there is no snapshot yet: POST /snapshot writes one")
+        return FileResponse(found[-1], filename=found[-1].name)
+
+    async def frames(self, request: Request) -> Response:
+        """Answer ``GET /journal?from=N``: all frames from an offset on, as they are in the journal."""
+        try:
+            found = self.service.journal.raw(_whole(request, "from", 0))
+        except ValueError as error:
+            raise Refusal(404, str(error)) from None
+        return StreamingResponse(found, media_type="application/octet-stream")
+
+    # -- the state of the process
+
+    async def prometheus(self, request: Request) -> Response:
+        """Answer ``GET /metrics``."""
+        return Response(generate_latest(self.metrics.registry), media_type="text/plain; version=0.0.4")
+
+    async def health(self, request: Request) -> Response:
+        """Answer ``GET /healthz``: the process answers."""
+        return json({"status": "ok", "version": __version__})
+
+    async def ready(self, request: Request) -> Response:
+        """Answer ``GET /readyz``: the journal was replayed, and takes what is written."""
+        if self.service.failure is not None:
+            raise Refusal(503, f"the service failed: {self.service.failure}")
+        return json({"status": "ready", "offset": self.service.engine.offset, "replayed": self.service.replayed})
+
+    async def openapi(self, request: Request) -> Response:
+        """Answer ``GET /openapi.json``."""
+        return json(describe())
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _whole(request: Request, name: str, default: int) -> int:
+    given = request.query_params.get(name)
+    if given is None:
+        return default
+    if not given.isdecimal() or len(given) > 18:
+        raise Refusal(422, f"{name} must be a whole number, got {given[:40]!r}")
+    return int(given)
+
+
+def describe() -> dict[str, Any]:
+    """The OpenAPI description, its schemas those of what is decoded and encoded."""
+    structs = (events.Request, Predictions, Observed, Refused)
+    references, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
+    asked, predictions, observed, refused = references
+
+    def answers(told: Any, *errors: int) -> dict[str, Any]:
+        def body(schema: Any) -> dict[str, Any]:
+            return {"application/json": {"schema": schema}}
+
+        refusals = {str(code): {"description": "refused", "content": body(refused)} for code in (401, *errors)}
+        return {"200": {"description": "done", "content": body(told)}} | refusals
+
+    def post(summary: str, told: Any) -> dict[str, Any]:
+        body = {"required": True, "content": {"application/json": {"schema": asked}}}
+        return {"summary": summary, "requestBody": body, "responses": answers(told, 400, 413, 422, 429, 503)}
+
+    anything: dict[str, Any] = {"type": "object"}
+    task = {"name": "task", "in": "path", "required": True, "schema": {"type": "string"}}
+    get = {
+        "/tasks": "The tasks known",
+        "/healthz": "Whether the process answers",
+        "/readyz": "Whether it takes what is written",
+    }
+    paths: dict[str, Any] = {
+        "/predict": {"post": post("Predict records; those with an id wait for their labels", predictions)},
+        "/observe": {"post": post("Learn labels: 200 means durable and learned", observed)},
+        "/snapshot": {"post": {"summary": "Write a snapshot now", "responses": answers(anything, 503)}},
+        "/tasks/{task}": {
+            "delete": {"summary": "Forget a task", "parameters": [task], "responses": answers(anything, 404, 422, 503)}
+        },
+        **{path: {"get": {"summary": text, "responses": answers(anything, 422, 503)}} for path, text in get.items()},
+    }
+    info = {"title": "coterie", "version": __version__}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
+
+
+def make_app(service: Service, **given: Any) -> Starlette:
+    """The application of a service; further arguments are those of :class:`App`."""
+    app = App(service, **given)
+    routes = [
+        ("/predict", app.predict, "POST"),
+        ("/observe", app.observe, "POST"),
+        ("/tasks", app.tasks, "GET"),
+        ("/tasks/{task:path}", app.forget, "DELETE"),
+        ("/snapshot", app.snapshot, "POST"),
+        ("/snapshot", app.model, "GET"),
+        ("/journal", app.frames, "GET"),
+        ("/metrics", app.prometheus, "GET"),
+        ("/openapi.json", app.openapi, "GET"),
+    ]
+    health = [Route("/healthz", app.guarded(app.health, True)), Route("/readyz", app.guarded(app.ready, True))]
+    return Starlette(
+        routes=[*(Route(path, app.guarded(handler), methods=[verb]) for path, handler, verb in routes), *health]
+    )

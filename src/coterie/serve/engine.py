@@ -1,0 +1,250 @@
+"""The state of a service: the model, the records that wait for labels, and the ids that were learned.
+
+It is a function of the journal alone. A frame is a block: what it holds was learned by one call, and is again.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from itertools import islice, takewhile
+from os import PathLike
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import persistence, spec
+from coterie.evaluation.stream_model import stream_model_of
+from coterie.numeric.trees import below
+from coterie.parameters import Parameters
+
+from .events import Event, Observed, Prediction, Record, Refused
+
+#: From how many records on they are predicted as a block.
+BLOCK = 16
+
+
+class Waiting(msgspec.Struct, array_like=True):
+    """A record that was predicted: whose it is, its features, and when."""
+
+    task: Any
+    x: dict[str, Any]
+    at: float
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    """What is saved beside the model."""
+
+    offset: int
+    at: float
+    waiting: dict[str, Waiting]
+    learned: list[str]
+
+
+class _Change(msgspec.Struct):
+    """What some events will change: records to learn, ids that wait and that were learned, tasks to forget."""
+
+    outcomes: list[Observed]
+    records: list[tuple[dict[str, Any], Any, Any]]
+    waiting: dict[str, Waiting | None]
+    learned: dict[str, None]
+    forgotten: list[Any]
+
+
+@persistence.register
+class Engine(Parameters):
+    """A model that learns what was predicted once its label is known, each id once.
+
+    Parameters
+    ----------
+    model : estimator
+        Learns online; changed in place.
+    remember : int >= 1
+        An id is learned at most once among the last so many.
+    expire : float > 0
+        Seconds after which a record that waits for its label is given up, by the times that events have.
+
+    Attributes
+    ----------
+    offset : int
+        The journal's offset up to which everything was applied.
+    at : float
+        The time of the last event.
+    waiting : dict of str to Waiting
+        The records that wait for labels by id, the oldest first.
+    learned : dict of str to None
+        The ids learned, the oldest first.
+    lock : RLock
+        Held by what applies, predicts or copies.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> engine = Engine(ct.MultitaskLogistic())
+    >>> record = Record(id="a", task="ann", x={"price": 2.0})
+    >>> engine.apply([Event("predicted", 0.0, [record])])
+    [Observed(learned=0, duplicate=0, unknown=[], offset=0)]
+    >>> engine.apply([Event("observed", 1.0, [Record(id="a", y=True), Record(id="b", y=False)])])
+    [Observed(learned=1, duplicate=0, unknown=['b'], offset=0)]
+    >>> engine.apply([Event("observed", 2.0, [Record(id="a", y=True)])])
+    [Observed(learned=0, duplicate=1, unknown=[], offset=0)]
+    """
+
+    learns_streams = False
+
+    def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0) -> None:
+        self.model, self.remember, self.expire = model, remember, expire
+        spec.require_instance("model", model)
+        if not (isinstance(remember, int) and remember >= 1):
+            raise ValueError(f"remember must be a whole number of at least 1, got {remember!r}")
+        if not 0.0 < expire < math.inf:
+            raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
+        self._stream = stream_model_of(model)
+        self.offset, self.at = 0, 0.0
+        self.waiting: dict[str, Waiting] = {}
+        self.learned: dict[str, None] = {}
+        self.lock = threading.RLock()
+
+    # -- what happens
+
+    def apply(self, events: Sequence[Event]) -> list[Observed | Refused]:
+        """Let events happen in their order, as one block; what the model refuses changes nothing, and says so.
+
+        If the model refuses the block, each event goes by itself, so that one that is refused takes no other with it.
+        """
+        with self.lock:
+            done: list[Observed | Refused] = []
+            try:
+                done.extend(self._apply(events))
+            except (ValueError, TypeError) as error:
+                if len(events) == 1:
+                    done = [Refused(" ".join(str(error).split()))]
+                else:
+                    done = [outcome for event in events for outcome in self.apply([event])]
+            if events:
+                self.at = max(self.at, events[-1].at)
+                self._expire()
+            return done
+
+    def _apply(self, events: Sequence[Event]) -> list[Observed]:
+        change = _Change([], [], {}, {}, [])
+        for event in events:
+            self._note(event, change)
+        if change.records:
+            xs, ys, tasks = zip(*change.records, strict=True)
+            block = self._stream.as_block(list(xs), list(ys), list(tasks))
+            self._stream.learn_block(block)
+        if change.forgotten:
+            self.model.forget_tasks(change.forgotten)
+        for name, held in change.waiting.items():
+            self.waiting.pop(name, None)
+            if held is not None:
+                self.waiting[name] = held
+        self.learned |= change.learned
+        for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
+            del self.learned[name]
+        return change.outcomes
+
+    def _note(self, event: Event, change: _Change) -> None:
+        """Add to a change what an event does after it."""
+        outcome = Observed(0, 0, [])
+        change.outcomes.append(outcome)
+        if event.kind == "forgotten":
+            gone = {record.task for record in event.records}
+            change.forgotten += list(gone)
+            change.waiting |= {name: None for name, held in self.waiting.items() if held.task in gone}
+            return
+        for record in event.records:
+            name = record.id
+            if name is not None and (name in change.learned or name in self.learned):
+                outcome.duplicate += event.kind == "observed"
+            elif event.kind == "predicted":
+                if name is not None and record.x is not None:
+                    change.waiting[name] = Waiting(record.task, record.x, event.at)
+            else:
+                held = None if name is None else change.waiting.get(name, self.waiting.get(name))
+                if record.x is not None:
+                    held = Waiting(record.task, record.x, event.at)
+                if held is None:
+                    outcome.unknown.append(str(name))
+                    continue
+                change.records.append((held.x, record.y, held.task))
+                outcome.learned += 1
+                if name is not None:
+                    change.waiting[name] = None
+                    change.learned[name] = None
+
+    def _expire(self) -> None:
+        for name in list(takewhile(lambda name: self.waiting[name].at <= self.at - self.expire, self.waiting)):
+            del self.waiting[name]
+
+    # -- what is told
+
+    @property
+    def tasks(self) -> Sequence[Any]:
+        """The tasks known, in order of first appearance."""
+        return self._stream.known_tasks
+
+    def predict(self, records: Sequence[Record]) -> list[Prediction]:
+        """Predict records; nothing is noted. Before anything was learned a label is None, a number 0."""
+        xs: list[Any] = [record.x for record in records]
+        tasks = [record.task for record in records]
+        numbers = self._stream.label_kind.numeric
+        if not self._stream.fitted:
+            unlearned = 0.0 if numbers else None
+            return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
+        with self.lock:
+            known = self.model.state_.tasks.numbers
+            if len(records) < BLOCK:
+                labels = [self.model.predict_one(x, task) for x, task in zip(xs, tasks, strict=True)]
+                chances = [self._chances(x, task) for x, task in zip(xs, tasks, strict=True)]
+            else:
+                labels, chances = self._predict_block(xs, tasks)
+            return [
+                Prediction(record.id, record.task, _plain(label), p, record.task in known)
+                for record, label, p in zip(records, labels, chances, strict=True)
+            ]
+
+    def _chances(self, x: Any, task: Any) -> float | None:
+        if not hasattr(self.model, "predict_proba_one"):
+            return None
+        return float(max(self.model.predict_proba_one(x, task).values()))
+
+    def _predict_block(self, xs: list[Any], tasks: list[Any]) -> tuple[Any, Any]:
+        keys: NDArray[Any] = np.empty(len(tasks), object)
+        keys[:] = tasks
+        labels = self.model.predict(xs, keys)
+        if not hasattr(self.model, "predict_proba"):
+            return labels, [None] * len(labels)
+        return labels, self.model.predict_proba(xs, keys).max(axis=1).tolist()
+
+    # -- files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, completely or not at all; see :func:`coterie.load`."""
+        persistence.save(self, path, self.lock)
+
+    def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything there is to keep, as data with a JSON form and named arrays."""
+        model, arrays = self.model.__dump__()
+        kept = msgspec.msgpack.encode(_Kept(self.offset, self.at, self.waiting, list(self.learned)))
+        held = {f"model.{name}": array for name, array in arrays.items()}
+        return {"model": model}, held | {"kept": np.frombuffer(kept, np.uint8)}
+
+    def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Undo :meth:`__dump__`; ValueError for what no engine can have been."""
+        self.model.__restore__(data["model"], below(arrays, "model."))
+        kept = msgspec.msgpack.decode(arrays["kept"].tobytes(), type=_Kept)
+        if kept.offset < 0 or not math.isfinite(kept.at):
+            raise ValueError("a service's offset and time are no such numbers")
+        self.offset, self.at, self.waiting = kept.offset, kept.at, kept.waiting
+        self.learned = dict.fromkeys(kept.learned)
+        return self
+
+
+def _plain(label: Any) -> Any:
+    """A label without numpy's types."""
+    return label.item() if isinstance(label, np.generic) else label

@@ -1,0 +1,214 @@
+"""The journal of a service: frames of bytes one behind the other, in files of a bounded length.
+
+A frame's offset is how many bytes of frames stand before it, in all files ever written. A file is called by the offset
+it begins at, and begins with a mark of sixteen bytes. A frame is
+
+    u32 length of the payload | u32 CRC-32 of all the rest | u64 offset | payload
+
+in little-endian order. Only what was written last can be half written: a bad frame with a whole one somewhere behind it
+is damage, and refused, not cut off.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+MARK = b"coterie.journal\x01"
+HEAD = struct.Struct("<IIQ")
+PREFIX = "journal-"
+#: Bytes of frames after which a new file is begun.
+SEGMENT = 2**28
+#: Longer frames are refused when written, and taken for damage when read.
+LONGEST = 2**30
+
+
+class Frame(NamedTuple):
+    """A payload, and the offset behind it."""
+
+    payload: bytes
+    end: int
+
+
+def frame(offset: int, payload: bytes) -> bytes:
+    """The bytes of a frame at an offset."""
+    rest = struct.pack("<IQ", len(payload), offset)
+    return HEAD.pack(len(payload), zlib.crc32(payload, zlib.crc32(rest)), offset) + payload
+
+
+def _is_whole(data: memoryview, at: int, offset: int) -> int:
+    """The length of the frame at a place if it is whole and belongs there, else 0."""
+    if len(data) - at < HEAD.size:
+        return 0
+    length, checksum, said = HEAD.unpack_from(data, at)
+    end = at + HEAD.size + length
+    if said != offset or length > LONGEST or end > len(data):
+        return 0
+    rest = struct.pack("<IQ", length, offset)
+    return HEAD.size + length if zlib.crc32(data[at + HEAD.size : end], zlib.crc32(rest)) == checksum else 0
+
+
+class Journal:
+    """Frames of a folder, of which one process writes at a time; whoever opens it holds the folder's lock.
+
+    Opening reads all of the newest file and cuts off a last frame that was not written whole.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files lie.
+    segment : int
+        Bytes after which a new file is begun.
+
+    Attributes
+    ----------
+    end : int
+        The offset behind the last frame.
+
+    Raises
+    ------
+    ValueError
+        For a file that is no journal, is missing in between, or is damaged elsewhere than at its very end; the message
+        names file and offset.
+    OSError
+        If files cannot be read or written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> journal = Journal(pathlib.Path(tempfile.mkdtemp()))
+    >>> journal.append(b"first"), journal.append(b"second")
+    (21, 43)
+    >>> journal.flush()
+    >>> [held.payload for held in journal.read(21)]
+    [b'second']
+    >>> journal.close()
+    """
+
+    def __init__(self, folder: Path, segment: int = SEGMENT) -> None:
+        self._folder, self._segment = folder, segment
+        self._firsts = sorted(int(path.name.removeprefix(PREFIX)) for path in folder.glob(f"{PREFIX}*"))
+        if self._firsts:
+            self._handle, self.end = self._reopen(self._firsts[-1])
+        else:
+            self._firsts = [0]
+            self._handle, self.end = self._begin(0), 0
+
+    def _path(self, first: int) -> Path:
+        return self._folder / f"{PREFIX}{first:020d}"
+
+    def _begin(self, first: int) -> int:
+        """Make a file, so that its name outlasts a loss of power."""
+        handle = os.open(self._path(first), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        _write(handle, MARK)
+        os.fsync(handle)
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return handle
+
+    def _reopen(self, first: int) -> tuple[int, int]:
+        """Go on in the newest file, behind its last whole frame."""
+        path = self._path(first)
+        if path.stat().st_size < len(MARK):  # it was made, and the power failed
+            return self._begin(first), first
+        end = first
+        for held in self._frames(first, first, newest=True):
+            end = held.end
+        handle = os.open(path, os.O_RDWR)
+        os.ftruncate(handle, end - first + len(MARK))
+        os.fsync(handle)
+        os.lseek(handle, 0, os.SEEK_END)
+        return handle, end
+
+    @property
+    def first(self) -> int:
+        """The offset of the oldest frame that is kept."""
+        return self._firsts[0]
+
+    def append(self, payload: bytes) -> int:
+        """Write a frame and return the offset behind it; it is on the disk for sure after :meth:`flush`."""
+        if len(payload) > LONGEST:
+            raise ValueError(f"a frame of {len(payload)} bytes is longer than {LONGEST}")
+        if self.end - self._firsts[-1] >= self._segment:
+            handle = self._begin(self.end)
+            os.fsync(self._handle)
+            os.close(self._handle)
+            self._handle = handle
+            self._firsts.append(self.end)
+        made = frame(self.end, payload)
+        _write(self._handle, made)
+        self.end += len(made)
+        return self.end
+
+    def flush(self) -> None:
+        """Wait until all that was written is on the disk.
+
+        After an error nobody knows what is there, and the process must end.
+        """
+        os.fdatasync(self._handle)
+
+    def read(self, start: int) -> Iterator[Frame]:
+        """The frames from an offset on, which is where one begins; ValueError for an offset that is not kept."""
+        if not self.first <= start <= self.end:
+            raise ValueError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
+        return self._read(start)
+
+    def _read(self, start: int) -> Iterator[Frame]:
+        behind = [*self._firsts[1:], None]
+        for first, following in zip(self._firsts, behind, strict=True):
+            if following is None or start < following:
+                yield from self._frames(first, max(start, first), newest=following is None, following=following)
+
+    def _frames(self, first: int, start: int, newest: bool, following: int | None = None) -> Iterator[Frame]:
+        """The frames of one file from an offset on."""
+        path = self._path(first)
+        data = memoryview(path.read_bytes())
+        if data[: len(MARK)] != MARK:
+            raise ValueError(f"{path} is no journal of this version")
+        at, offset = len(MARK) + start - first, start
+        while at < len(data):
+            length = _is_whole(data, at, offset)
+            if not length:
+                if not newest or _has_whole_behind(data, at, offset):
+                    raise ValueError(f"{path} is damaged at offset {offset}")
+                return
+            at, offset = at + length, offset + length
+            yield Frame(bytes(data[at - length + HEAD.size : at]), offset)
+        if following is not None and offset != following:
+            raise ValueError(f"{path} ends at offset {offset}, and the next file begins at {following}")
+
+    def raw(self, start: int) -> Iterator[bytes]:
+        """The frames from an offset on as they are on the disk, for who keeps a copy."""
+        return (frame(held.end - HEAD.size - len(held.payload), held.payload) for held in self.read(start))
+
+    def drop_before(self, offset: int) -> None:
+        """Delete files of which every frame ends at or before an offset."""
+        while len(self._firsts) > 1 and self._firsts[1] <= offset:
+            self._path(self._firsts[0]).unlink()
+            del self._firsts[0]
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+
+def _write(handle: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def _has_whole_behind(data: memoryview, at: int, offset: int) -> bool:
+    """Tell whether a whole frame stands behind a bad one: every frame says at which offset it stands."""
+    for step in range(1, len(data) - at - HEAD.size + 1):
+        said = int.from_bytes(data[at + step + 8 : at + step + 16], "little")
+        if said == offset + step and _is_whole(data, at + step, offset + step):
+            return True
+    return False

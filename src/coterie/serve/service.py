@@ -1,0 +1,391 @@
+"""A folder with a journal and snapshots, and the one thread that writes and learns.
+
+======================== ===========================================================================================
+``lock``                 held by the process that writes
+``journal-<offset>``     frames from that offset on
+``snapshot-<offset>…``   the engine as it was there, of which the last two are kept
+======================== ===========================================================================================
+
+What was acknowledged was on the disk before: a group of what waits is written as one frame, flushed while it is
+learned, and then all who wait are told. After a crash the newest snapshot is loaded, and what the journal has behind it
+is learned again, frame by frame as it was then, so that bits are the same.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import IO, Any, NamedTuple, Self
+
+from coterie import persistence
+
+from .engine import Engine
+from .events import Event, Observed, Prediction, Record, Refused, check, decode_frame, encode_frame
+from .journal import SEGMENT, Journal
+
+#: Records that one frame holds at most, unless one request has more.
+GROUP = 4096
+SNAPSHOT, SUFFIX = "snapshot-", ".coterie"
+#: Snapshots that are kept, so that one that turns out to be bad is not the only one.
+KEPT = 2
+
+
+class BusyError(Exception):
+    """More waits to be written than is allowed."""
+
+
+class ClosedError(Exception):
+    """The service takes nothing any more."""
+
+
+class _Asked(NamedTuple):
+    event: Event | None  # None: a snapshot is wanted
+    done: Future[Any]
+
+
+class Service:
+    """A model in a folder: predicts, learns what is known, and after a crash goes on as if nothing had happened.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Made if it is not there.
+    make : callable
+        Makes the engine to begin with, where the folder has none.
+    flush : bool
+        False does not wait for the disk: a loss of power may take what was acknowledged last, a crash of the process
+        alone does not.
+    waiting : int
+        Records that may wait to be written.
+    every_records, every_seconds : int or float, optional
+        A snapshot is written after so many records, or so many seconds if there was a record since, whichever is first.
+    segment : int
+        Bytes of a file of the journal.
+
+    Attributes
+    ----------
+    engine : Engine
+        The model and what waits.
+    journal : Journal
+        What was acknowledged.
+    replayed : int
+        Frames that were learned again when the folder was opened.
+    snapshot_offset : int
+        The offset of the last snapshot, -1 if there is none.
+    failure : BaseException or None
+        Why the service takes nothing any more: after an error of writing, nobody knows what is on the disk.
+    on_failure : callable
+        Is called with the error then, by the thread that writes.
+
+    Raises
+    ------
+    ValueError
+        If another process has the folder, or a file in it is damaged: the message names it.
+    OSError
+        If the folder cannot be read or written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import coterie as ct
+    >>> folder = tempfile.mkdtemp()
+    >>> with Service(folder, lambda: Engine(ct.MultitaskLogistic())) as service:
+    ...     _ = service.predict([Record(id="e1", task="ann", x={"price": 2.0})])
+    ...     service.observe([Record(id="e1", y=True)]).learned
+    1
+    >>> with Service(folder, lambda: Engine(ct.MultitaskLogistic())) as service:
+    ...     service.observe([Record(id="e1", y=True)]).duplicate
+    1
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        make: Callable[[], Engine],
+        *,
+        flush: bool = True,
+        waiting: int = 20_000,
+        every_records: int | None = None,
+        every_seconds: float | None = 300.0,
+        segment: int = SEGMENT,
+    ) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.folder / "lock")
+        try:
+            self.journal = Journal(self.folder, segment)
+            self.engine, self.snapshot_offset = self._newest(make)
+            self.replayed = self._replay()
+            if self.snapshot_offset < 0:  # what it began with is part of what is replayed
+                self._save(self.engine.offset, _Copied(self.engine))
+        except BaseException:
+            self._lock.close()
+            raise
+        self._flushes, self._most = flush, waiting
+        self.on_failure: Callable[[BaseException], Any] = lambda error: None
+        self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
+        self._flusher = ThreadPoolExecutor(1, "coterie-flush")
+        self._snapshots = ThreadPoolExecutor(1, "coterie-snapshot")
+        self.depth, self._depth_lock = 0, threading.Lock()
+        self.failure: BaseException | None = None
+        self._every_records, self._every_seconds = every_records, every_seconds
+        self._saving: Future[int] | None = None
+        self._saved_at, self._since = time.monotonic(), 0
+        self._closed = False
+        self._writer = threading.Thread(target=self._write, name="coterie-writer", daemon=True)
+        self._writer.start()
+
+    # -- opening
+
+    def snapshots(self) -> list[Path]:
+        """The files of snapshots, the oldest first."""
+        return sorted(self.folder.glob(f"{SNAPSHOT}*{SUFFIX}"))
+
+    def _newest(self, make: Callable[[], Engine]) -> tuple[Engine, int]:
+        found = self.snapshots()
+        if not found:
+            if self.journal.end > 0:
+                raise ValueError(f"{self.folder} has a journal and no snapshot that says what it began with")
+            return make(), -1
+        engine = persistence.load(found[-1])
+        if not isinstance(engine, Engine):
+            raise ValueError(f"{found[-1]} is no snapshot of a service, but a {type(engine).__name__}")
+        return engine, engine.offset
+
+    def _replay(self) -> int:
+        frames = 0
+        if self.engine.offset > self.journal.end:
+            ends = f"its journal ends at {self.journal.end}"
+            raise ValueError(f"{self.folder} has a snapshot at offset {self.engine.offset}, and {ends}")
+        for held in self.journal.read(self.engine.offset):
+            self.engine.apply(decode_frame(held.payload))
+            self.engine.offset = held.end
+            frames += 1
+        return frames
+
+    # -- asking
+
+    def predict(self, records: Sequence[Record]) -> list[Prediction]:
+        """Predict records; those with an id wait for their labels, as soon as the journal has them.
+
+        Raises
+        ------
+        ValueError
+            For a record that the model cannot take; nothing is noted then.
+        """
+        check(Event("predicted", 0.0, list(records)))
+        told = self.engine.predict(records)
+        named = [record for record in records if record.id is not None]
+        if named:
+            self.submit("predicted", named)
+        return told
+
+    def observe(self, records: Sequence[Record]) -> Observed:
+        """Learn records whose labels are known, or were predicted under an id; they are on the disk on return.
+
+        Raises
+        ------
+        ValueError
+            For a record that the model refuses: nothing of these was learned.
+        """
+        return self._answer(self.submit("observed", records))
+
+    def forget(self, tasks: Sequence[Any]) -> Observed:
+        """Forget tasks, and what waits of them; ValueError for one that is not known, and then none is forgotten."""
+        return self._answer(self.submit("forgotten", [Record(task=task) for task in tasks]))
+
+    def snapshot(self) -> int:
+        """Write a snapshot now, and return its offset."""
+        done: Future[Any] = Future()
+        self._put(_Asked(None, done), 0)
+        return int(done.result().result())
+
+    @staticmethod
+    def _answer(asked: Future[Any]) -> Observed:
+        outcome = asked.result()
+        if isinstance(outcome, Refused):
+            raise ValueError(outcome.error)
+        return outcome  # type: ignore[no-any-return]
+
+    def submit(self, kind: Any, records: Sequence[Record]) -> Future[Any]:
+        """Have an event written and applied; the future gets its outcome once it is on the disk.
+
+        Raises
+        ------
+        ValueError
+            For records that cannot be such an event.
+        BusyError, ClosedError
+            If too much waits, or the service has ended.
+        """
+        event = Event(kind, time.time(), list(records))
+        check(event)
+        done: Future[Any] = Future()
+        self._put(_Asked(event, done), len(event.records))
+        return done
+
+    def _put(self, asked: _Asked, records: int) -> None:
+        with self._depth_lock:
+            if self._closed or self.failure is not None:
+                raise ClosedError(
+                    "the service has ended" if self.failure is None else f"the service failed: {self.failure}"
+                )
+            if self.depth and self.depth + records > self._most:
+                raise BusyError(f"{self.depth} records wait to be written, of {self._most} that may")
+            self.depth += records
+            self._queue.put(asked)
+
+    # -- the thread that writes
+
+    def _write(self) -> None:
+        ended = False
+        while not ended:
+            group, ended = self._next_group()
+            try:
+                self._commit([asked for asked in group if asked.event is not None])
+            except BaseException as error:  # what is on the disk is not known any more
+                self._fail(error, group)
+                return
+            wanted = [asked.done for asked in group if asked.event is None]
+            if wanted or self._is_due():
+                saving = self._begin_snapshot()
+                for done in wanted:
+                    done.set_result(saving)
+
+    def _next_group(self) -> tuple[list[_Asked], bool]:
+        """Wait for what is asked, and take with it what waits as well."""
+        group: list[_Asked] = []
+        asked = self._queue.get()
+        records = 0
+        while asked is not None:
+            group.append(asked)
+            records += 0 if asked.event is None else len(asked.event.records)
+            if records >= GROUP:
+                break
+            try:
+                asked = self._queue.get_nowait()
+            except Empty:
+                break
+        with self._depth_lock:
+            self.depth -= records
+        return group, asked is None
+
+    def _commit(self, group: list[_Asked]) -> None:
+        if not group:
+            return
+        events = [asked.event for asked in group if asked.event is not None]
+        for event in events:
+            event.at = max(event.at, self.engine.at)  # clocks may jump back
+        end = self.journal.append(encode_frame(events))
+        flushed = self._flusher.submit(self.journal.flush) if self._flushes else None
+        outcomes = self.engine.apply(events)
+        self.engine.offset = end
+        self._since += sum(len(event.records) for event in events)
+        if flushed is not None:
+            flushed.result()
+        for asked, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, Observed):
+                outcome.offset = end
+            asked.done.set_result(outcome)
+
+    def _begin_snapshot(self) -> Future[int]:
+        """Copy the engine, whose offset is on the disk, and have the copy written while learning goes on.
+
+        While one is being written, there is no other.
+        """
+        if self._saving is None or self._saving.done():
+            copied = _Copied(self.engine)
+            self._saving = self._snapshots.submit(self._save, self.engine.offset, copied)
+            copied.wait()
+            self._saved_at, self._since = time.monotonic(), 0
+        return self._saving
+
+    def _save(self, offset: int, copied: _Copied) -> int:
+        """Write a snapshot, and delete what it makes needless."""
+        try:
+            persistence.save(self.engine, self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", copied)
+        finally:
+            copied.set()
+        self.snapshot_offset = offset
+        kept = self.snapshots()
+        for path in kept[:-KEPT]:
+            path.unlink()
+        self.journal.drop_before(min(map(_offset_of, kept[-KEPT:])))
+        return offset
+
+    def _is_due(self) -> bool:
+        if self._every_records is not None and self._since >= self._every_records:
+            return True
+        seconds = self._every_seconds
+        return seconds is not None and self._since > 0 and time.monotonic() - self._saved_at >= seconds
+
+    def _fail(self, error: BaseException, group: list[_Asked]) -> None:
+        with self._depth_lock:
+            self.failure = error
+        self.on_failure(error)
+        while True:
+            for asked in group:
+                if not asked.done.done():
+                    asked.done.set_exception(ClosedError(f"the service failed: {error}"))
+            try:
+                asked_next = self._queue.get_nowait()
+            except Empty:
+                return
+            group = [] if asked_next is None else [asked_next]
+
+    # -- ending
+
+    def close(self) -> None:
+        """Write what waits, and a snapshot; let the folder go."""
+        with self._depth_lock:
+            already, self._closed = self._closed, True
+            self._queue.put(None)
+        if already:
+            return
+        self._writer.join()
+        self._snapshots.shutdown(wait=True)
+        self._flusher.shutdown(wait=True)
+        if self.failure is None and self.engine.offset > self.snapshot_offset:
+            self._save(self.engine.offset, _Copied(self.engine))
+        self.journal.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class _Copied:
+    """The engine's lock for as long as it is copied, and a way to wait until it was."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._lock, self._done = engine.lock, threading.Event()
+        self.set, self.wait = self._done.set, self._done.wait
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        self.set()
+
+
+def _offset_of(path: Path) -> int:
+    return int(path.name.removeprefix(SNAPSHOT).removesuffix(SUFFIX))
+
+
+def _locked(path: Path) -> IO[Any]:
+    file = path.open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise ValueError(f"another process has {path.parent}") from None
+    return file

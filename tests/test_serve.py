@@ -1,0 +1,431 @@
+"""The service: what it acknowledged is there after a crash, to the last bit, and nothing of a bad request is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie as ct
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from starlette.testclient import TestClient
+
+from coterie.serve import journal as journals
+from coterie.serve.app import make_app
+from coterie.serve.engine import Engine
+from coterie.serve.events import Event, Observed, Record, Refused, decode_frame
+from coterie.serve.journal import HEAD, MARK, Journal
+from coterie.serve.service import ClosedError, Service
+
+
+def make():
+    return Engine(ct.MultitaskLogistic(), remember=1000)
+
+
+def record(rng, name=None, label=True):
+    x = {f"w{rng.integers(30)}": rng.random() for _ in range(4)}
+    return Record(id=name, task=f"u{rng.integers(5)}", x=x, y=bool(rng.random() < 0.5) if label else None)
+
+
+def digest(engine):
+    """All that an engine is, as bytes: what it would save."""
+    data, arrays = engine.__dump__()
+    return repr(data), {name: array.tobytes() for name, array in arrays.items()}
+
+
+def rebuilt(folder, begin=make):
+    """The engine that the whole journal makes, without snapshots."""
+    engine, at = begin(), 0
+    for path in sorted(Path(folder).glob("journal-*")):
+        data = path.read_bytes()[len(MARK) :]
+        while data:
+            length, _, offset = HEAD.unpack_from(data)
+            assert offset == at
+            engine.apply(decode_frame(data[HEAD.size : HEAD.size + length]))
+            at += HEAD.size + length
+            data = data[HEAD.size + length :]
+            engine.offset = at
+    return engine
+
+
+# -- the journal -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A journal of three files and its payloads."""
+    journal = Journal(tmp_path, segment=40)
+    payloads = [bytes([65 + k]) * (5 + k) for k in range(6)]
+    for payload in payloads:
+        journal.append(payload)
+    journal.flush()
+    journal.close()
+    assert len(list(tmp_path.iterdir())) > 2
+    return tmp_path, payloads
+
+
+def reopened(folder):
+    journal = Journal(folder, segment=40)
+    try:
+        return [held.payload for held in journal.read(journal.first)]
+    finally:
+        journal.close()
+
+
+def test_what_was_written_is_read(written):
+    folder, payloads = written
+    assert reopened(folder) == payloads
+    journal = Journal(folder, segment=40)
+    ends = [held.end for held in journal.read(0)]
+    assert [[held.payload for held in journal.read(end)] for end in ends] == [payloads[k + 1 :] for k in range(6)]
+    assert b"".join(journal.raw(ends[2])).count(b"D") == 8
+    with pytest.raises(ValueError, match=f"the journal holds offsets 0 to {journal.end}, not {journal.end + 1}"):
+        journal.read(journal.end + 1)
+    journal.drop_before(ends[3])
+    assert 0 < journal.first <= ends[3]
+    journal.close()
+
+
+def test_a_last_frame_that_was_cut_anywhere_is_cut_off(written):
+    folder, payloads = written
+    last = max(folder.iterdir())
+    whole = last.read_bytes()
+    frames = [payload for payload in payloads if payload in whole]
+    for end in range(len(whole)):
+        last.write_bytes(whole[:end])
+        found = reopened(folder)
+        assert found == payloads[: len(found)]
+        assert len(found) >= len(payloads) - len(frames)
+        journal = Journal(folder, segment=40)
+        at = journal.append(b"more")
+        journal.close()
+        assert at > 0
+        assert reopened(folder) == [*found, b"more"]
+        for path in folder.iterdir():
+            if path > last:
+                path.unlink()
+    last.write_bytes(whole)
+    assert reopened(folder) == payloads
+
+
+def test_a_byte_that_was_altered_elsewhere_is_refused(written):
+    folder, payloads = written
+    files = sorted(folder.iterdir())
+    for path in files:
+        whole = path.read_bytes()
+        last = len(payloads[-1]) + HEAD.size if path == files[-1] else 0
+        for at in range(len(whole) - last):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x5A]) + whole[at + 1 :])
+            with pytest.raises(ValueError, match=r"is damaged at offset|is no journal of this version"):
+                reopened(folder)
+        path.write_bytes(whole)
+    files[1].unlink()
+    with pytest.raises(ValueError, match="ends at offset"):
+        reopened(folder)
+
+
+# -- the engine --------------------------------------------------------------------------------------------------------
+
+
+def test_labels_find_the_records_that_wait_for_them():
+    engine, alone = make(), ct.MultitaskLogistic()
+    rng = np.random.default_rng(0)
+    records = [record(rng, f"e{k}") for k in range(20)]
+    bare = [Record(id=r.id, task=r.task, x=r.x) for r in records]
+    engine.apply([Event("predicted", 0.0, bare)])
+    assert list(engine.waiting) == [f"e{k}" for k in range(20)]
+    labels = [Record(id=r.id, y=r.y) for r in records]
+    assert engine.apply([Event("observed", 1.0, labels[:10])]) == [Observed(10, 0, [])]
+    assert engine.apply([Event("observed", 1.0, [*labels[5:], Record(id="never", y=True)])]) == [
+        Observed(10, 5, ["never"])
+    ]
+    assert not engine.waiting
+    alone.partial_fit([r.x for r in records], [r.y for r in records], task=[r.task for r in records])
+    np.testing.assert_array_equal(engine.model.coef_, alone.coef_)
+
+
+def test_a_frame_of_which_one_request_is_refused_learns_the_others():
+    engine = make()
+    good = Event("observed", 0.0, [Record(id="a", task="u", x={"p": 1.0}, y=True)])
+    bad = Event(
+        "observed", 0.0, [Record(id="b", task="u", x={"p": 1.0}, y=False), Record(task="u", x={"p": 1e300}, y=True)]
+    )
+    after = Event("observed", 0.0, [Record(id="b", task="u", x={"p": 2.0}, y=False)])
+    first, second, third = engine.apply([good, bad, after])
+    assert isinstance(second, Refused)
+    assert "1e+300" in second.error
+    assert (first, third) == (Observed(1, 0, []), Observed(1, 0, []))
+    assert list(engine.learned) == ["a", "b"]
+    same = make()
+    same.apply([good, after])
+    np.testing.assert_array_equal(engine.model.coef_, same.model.coef_)
+
+
+def test_records_expire_and_ids_are_forgotten_in_their_order():
+    engine = Engine(ct.MultitaskLogistic(), remember=3, expire=10.0)
+    for k in range(5):
+        engine.apply([Event("predicted", 4.0 * k, [Record(id=f"e{k}", task="u", x={"p": 1.0})])])
+    assert list(engine.waiting) == ["e2", "e3", "e4"]
+    engine.apply(
+        [Event("observed", 16.0, [Record(id=f"o{k}", task="u", x={"p": 1.0}, y=k % 2 == 0) for k in range(5)])]
+    )
+    assert list(engine.learned) == ["o2", "o3", "o4"]
+
+
+def test_an_engine_of_which_a_part_is_impossible_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="remember must be a whole number of at least 1, got 0"):
+        Engine(ct.MultitaskLogistic(), remember=0)
+    with pytest.raises(ValueError, match="expire must be a number of seconds above 0, got nan"):
+        Engine(ct.MultitaskLogistic(), expire=float("nan"))
+    engine = make()
+    engine.offset = -1
+    engine.save(tmp_path / "bad.coterie")
+    with pytest.raises(ValueError, match="is not a model that this version can read"):
+        ct.load(tmp_path / "bad.coterie")
+
+
+# -- a folder ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_service_goes_on_where_it_was(tmp_path):
+    rng, told = np.random.default_rng(1), []
+    for stretch in range(4):
+        with Service(tmp_path, make, segment=2000) as service:
+            assert len(service.engine.learned) == 30 * stretch
+            for k in range(30):
+                r = record(rng, f"{stretch} {k}")
+                if k % 3:
+                    service.predict([Record(id=r.id, task=r.task, x=r.x)])
+                    told.append(service.observe([Record(id=r.id, y=r.y)]).learned)
+                else:
+                    told.append(service.observe([r]).learned)
+            if stretch == 1:
+                service.snapshot()
+            service.predict([record(rng, f"waits {stretch}", label=False)])
+    assert told == [1] * 120
+    with Service(tmp_path, make) as service:
+        assert list(service.engine.waiting) == [f"waits {stretch}" for stretch in range(4)]
+        assert service.replayed == 0
+    assert len(list(tmp_path.glob("snapshot-*"))) == 2
+
+
+def test_after_a_crash_the_journal_makes_the_same_bits(tmp_path):
+    service = Service(tmp_path, make)
+    rng = np.random.default_rng(2)
+    asked = [service.submit("observed", [record(rng, f"{k}")]) for k in range(200)]
+    service.snapshot()
+    asked += [service.submit("observed", [record(rng, f"later {k}")]) for k in range(200)]
+    assert all(each.result().learned == 1 for each in asked)
+    state = digest(service.engine)
+    service._lock.close()  # as if the process were gone; what it would write when it ends is not written
+    with Service(tmp_path, make) as again:
+        assert again.replayed > 0
+        assert digest(again.engine) == state
+    assert digest(rebuilt(tmp_path)) == state
+
+
+def test_a_folder_has_one_writer(tmp_path):
+    with Service(tmp_path, make), pytest.raises(ValueError, match="another process has"):
+        Service(tmp_path, make)
+
+
+def test_an_error_of_writing_ends_the_service(tmp_path, monkeypatch):
+    service = Service(tmp_path, make)
+    rng = np.random.default_rng(3)
+    service.observe([record(rng, "first")])
+    failures = []
+    service.on_failure = failures.append
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(journals.os, "fdatasync", full)
+    with pytest.raises(ClosedError, match="No space left on device"):
+        service.observe([record(rng, "second")])
+    with pytest.raises(ClosedError, match="the service failed"):
+        service.observe([record(rng, "third")])
+    assert [error.errno for error in failures] == [28]
+    monkeypatch.undo()
+    service.close()
+    with Service(tmp_path, make) as again:
+        assert "first" in again.engine.learned
+        assert "third" not in again.engine.learned
+
+
+def test_what_is_damaged_is_named(tmp_path):
+    with Service(tmp_path, make) as service:
+        service.observe([record(np.random.default_rng(4), "a")])
+    for path in tmp_path.glob("snapshot-*"):
+        path.unlink()
+    with pytest.raises(ValueError, match="has a journal and no snapshot that says what it began with"):
+        Service(tmp_path, make)
+
+
+# -- HTTP --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client(tmp_path):
+    with Service(tmp_path, lambda: Engine(ct.AdaptiveSharingClassifier())) as service:
+        yield TestClient(make_app(service, max_body=4000, max_records=20))
+
+
+def post(client, path, *records):
+    return client.post(path, json={"records": list(records)})
+
+
+def test_predict_observe_and_the_rest(client):
+    x = {"page": "shoes", "price": 2.0}
+    told = post(client, "/predict", {"id": "e", "task": "ann", "x": x}).json()
+    assert told["predictions"] == [{"id": "e", "task": "ann", "label": None, "p": None, "known_task": False}]
+    assert post(client, "/observe", {"id": "e", "y": "bought"}).json()["learned"] == 1
+    more = {"task": 7, "x": {"page": "hats"}, "y": "left"}
+    offset = post(client, "/observe", more, {"id": "gone", "y": "left"}, {"id": "e", "y": "left"}).json()
+    assert {k: offset[k] for k in ("learned", "duplicate", "unknown")} == {
+        "learned": 1,
+        "duplicate": 1,
+        "unknown": ["gone"],
+    }
+    (told,) = post(client, "/predict", {"task": "ann", "x": x}).json()["predictions"]
+    assert (told["label"], told["known_task"]) == ("bought", True)
+    assert 0.5 < told["p"] < 1
+    many = post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"]
+    assert many == [told] * 20
+    assert client.get("/tasks").json() == {"tasks": ["ann", 7], "known": 2}
+    assert client.delete("/tasks/7").json()["forgotten"] == 7
+    assert client.get("/tasks?most=1").json() == {"tasks": ["ann"], "known": 1}
+    assert client.delete("/tasks/7").status_code == 404
+    assert client.get("/snapshot").status_code == 200
+    assert client.post("/snapshot").json()["offset"] == client.get("/readyz").json()["offset"]
+    frames = client.get("/journal").content
+    assert HEAD.unpack_from(frames)[2] == 0
+    metrics = client.get("/metrics").text
+    assert 'coterie_records_total{verb="observe"} 4.0' in metrics
+    assert "coterie_duplicates_total 1.0" in metrics
+    assert set(client.get("/openapi.json").json()["paths"]) >= {"/predict", "/observe", "/tasks/{task}"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "the body is no JSON"),
+        (b"[]", 422, "Expected `object`, got `array`"),
+        (b'{"records":[{"task":"a","x":{"p":1},"y":true,"colour":1}]}', 422, "unknown field `colour`"),
+        (b'{"records":[{"task":["a"],"x":{"p":1},"y":true}]}', 422, "$.records[0].task"),
+        (b'{"records":[{"task":"a","x":{"p":1}}]}', 422, "records[0].y is missing"),
+        (b'{"records":[{"y":true}]}', 422, "records[0] needs x, or the id of a record that was predicted"),
+        (b'{"records":[{"id":"","y":true}]}', 422, "records[0].id must have 1 to 200 characters, got 0"),
+        (b'{"records":[{"id":"e","task":"a","y":true}]}', 422, "records[0].task is without x"),
+        (b'{"records":[{"task":"a","x":{"p":1e300},"y":true}]}', 422, "1e+300"),
+        (b'{"records":[' + b",".join([b"{}"] * 21) + b"]}", 413, "21 records are more than the 20 of one request"),
+        (b'{"records":[]' + b" " * 4000 + b"}", 413, "the body is longer than 4000 bytes"),
+    ],
+)
+def test_a_bad_request_is_refused_whole(client, body, status, said):
+    answer = client.post("/observe", content=body)
+    assert answer.status_code == status
+    assert said in answer.json()["error"]
+    assert client.get("/tasks").json()["known"] == 0
+
+
+def test_a_prediction_that_cannot_be_made_leaves_nothing_waiting(client):
+    post(client, "/observe", {"task": "a", "x": {"p": 1.0}, "y": True})
+    assert post(client, "/predict", {"id": "e", "task": "a", "x": {"p": 1e300}}).status_code == 422
+    assert post(client, "/predict", {"id": "e", "task": "a", "x": {"p": 1.0}, "y": True}).status_code == 422
+    assert post(client, "/predict", {"id": "e", "task": "a"}).status_code == 422
+    assert post(client, "/observe", {"id": "e", "y": True}).json()["unknown"] == ["e"]
+
+
+def test_a_token_is_asked_for(tmp_path):
+    with Service(tmp_path, make) as service:
+        client = TestClient(make_app(service, token="secret"))  # noqa: S106
+        assert client.get("/tasks").status_code == 401
+        assert client.get("/tasks", headers={"Authorization": "Bearer guess"}).status_code == 401
+        assert client.get("/tasks", headers={"Authorization": "Bearer secret"}).status_code == 200
+        assert client.get("/healthz").json()["status"] == "ok"
+
+
+# -- a process that is killed ------------------------------------------------------------------------------------------
+
+
+def start(folder, *more):
+    """A service as its user starts it, and its address."""
+    command = [sys.executable, "-m", "coterie", "serve", "--data", str(folder), "--port", "0", *more]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    line = process.stderr.readline()
+    assert "listening on http://127.0.0.1:" in line, line
+    return process, line.split("listening on ")[1].strip()
+
+
+def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
+    import httpx2 as httpx
+
+    acknowledged, stop = set(), threading.Event()
+
+    def send(url, seed):
+        rng = np.random.default_rng(seed)
+        with httpx.Client(base_url=url, timeout=60) as client:
+            while not stop.is_set():
+                names = [f"{seed} {rng.random()}" for _ in range(int(rng.integers(1, 9)))]
+                records = [
+                    {"id": name, "task": f"u{rng.integers(9)}", "x": {"a": rng.random(), "b": -rng.random()}}
+                    for name in names
+                ]
+                try:
+                    client.post("/predict", json={"records": records})
+                    labels = [{"id": name, "y": bool(rng.random() < 0.5)} for name in names]
+                    answer = client.post("/observe", json={"records": labels})
+                except httpx.HTTPError:
+                    return
+                if answer.status_code == 200 and answer.json()["learned"] == len(names):
+                    acknowledged.update(names)
+
+    for trial in range(2):
+        process, url = start(tmp_path, "--relation", "half", "--snapshot", "20")
+        stop.clear()
+        clients = [threading.Thread(target=send, args=(url, 10 * trial + k)) for k in range(3)]
+        for each in clients:
+            each.start()
+        time.sleep(2)
+        process.kill()
+        process.communicate()
+        stop.set()
+        for each in clients:
+            each.join()
+    assert len(acknowledged) > 20
+    process, url = start(tmp_path)
+    try:
+        assert json.loads(httpx.get(f"{url}/readyz", timeout=60).content)["status"] == "ready"
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    with Service(tmp_path, make) as service:
+        assert acknowledged <= set(service.engine.learned)
+        assert len(service.journal._firsts) == 1
+        assert digest(rebuilt(tmp_path, lambda: Engine(ct.MultitaskLogistic(ct.HalfUpdate())))) == digest(
+            service.engine
+        )
+
+
+def test_what_the_command_refuses(tmp_path):
+    def refused(*arguments):
+        command = [sys.executable, "-m", "coterie", "serve", "--data", str(tmp_path / "s"), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2
+        return done.stderr
+
+    (tmp_path / "empty").write_text("\n")
+    assert "give --token-file" in refused("--host", "192.0.2.1")
+    assert "must hold one word" in refused("--token-file", str(tmp_path / "empty"))
+    assert "expected bytes, as 8388608 or 8MiB" in refused("--max-body", "lots")
+    assert "expected seconds, minutes or hours" in refused("--expire", "12")
