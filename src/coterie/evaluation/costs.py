@@ -19,7 +19,6 @@ from coterie.wording import NONE, percent, points
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .trace import Trace
 
 #: Head, name and format of a measure.
 Measure = tuple[str, str, str]
@@ -92,14 +91,14 @@ AMOUNTS = Words("mean absolute error", number, number, "", 1.0, "", (("RMSE", "r
 
 
 @singledispatch
-def costs(trace: Trace) -> NDArray[Any]:
+def costs(trace: Any) -> NDArray[Any]:
     """The cost of each round, shape (n,): 1 for a wrong prediction, 0 for a right one."""
     wrong: NDArray[Any] = trace.wrong
     return wrong
 
 
 @singledispatch
-def losses(trace: Trace) -> NDArray[np.float64] | None:
+def losses(trace: Any) -> NDArray[np.float64] | None:
     """The loss of each round by which gains are judged, shape (n,): its log loss, nan where it has no probability.
 
     None where the learner has no probabilities at all; of numbers the squared error.
@@ -116,12 +115,12 @@ def log_losses(probability: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @singledispatch
-def loss_words(trace: Trace) -> Words:
+def loss_words(trace: Any) -> Words:
     """The name and format of a trace's mean losses, where it has any."""
     return LOG_LOSS
 
 
 @singledispatch
-def words_of(trace: Trace) -> Words:
+def words_of(trace: Any) -> Words:
     """The name and format of a trace's mean costs."""
     return RATES
