@@ -33,6 +33,7 @@ SCRIPTS = (
     "kernel_memory",
     "views",
     "one_record",
+    "many_classes",
     "memory",
     "cold_start",
     "workers",

@@ -1,11 +1,14 @@
 """Forgetting on a real dated stream, the reviews of acl4 in the order of their dates, and on the same reviews shuffled.
 
-    python -m bench.drift [--write]
+    python -m bench.drift [--write] [--late]
 
 One pass, every prediction made before its label; the task is the kind of product. Half-lives are in reviews, of what is
 shared and of what is a task's own apart. Beside the dates the same reviews in random order, where there is no drift, and
 a stream whose truth is drawn anew every thousand records, where there is much. ``--write`` puts the tables into
 docs/drift.md. The prepared data lie in the folder that COTERIE_DATA names.
+
+The last table is of labels that come late: flights in their order, whether they are late, a task a destination, each label
+held back for so many flights. ``--late`` makes it alone; flights come with the package.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from bench.harness import prepared
+from coterie import datasets
 
 PAGE = Path(__file__).parent.parent / "docs" / "drift.md"
 HALF_LIVES = (math.inf, 8000.0, 4000.0, 2000.0, 1000.0, 500.0)
@@ -30,6 +34,8 @@ MODELS = {
     "PA-I": lambda half_life: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), half_life=half_life),
 }
 SEEDS = 5
+#: How many flights later a label comes, and from when on a slow member joins.
+DELAYS, LATE = (0, 300, 1000, 4000), 1000
 Stream = tuple[Any, np.ndarray, np.ndarray]
 
 
@@ -88,6 +94,27 @@ def apart(streams: list[Stream]) -> str:
     return "\n".join(lines)
 
 
+def late() -> str:
+    """Errors of a constant, of the default, and of the default with a slow member, by how late labels come."""
+    data = datasets.flights(task="dest")
+    names = ("the more frequent label so far", "the default", "with a slow member")
+    lines = ["| labels late by | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for delay in DELAYS:
+        told = [constant_error(data.y, delay)]
+        for given in (0, LATE):
+            model = ct.AdaptiveSharingClassifier(delay=given)
+            told.append(100 * ct.progressive_validation(model, data.X, data.y, task=data.task, delay=delay).error)
+        lines.append(f"| {delay:,} | " + " | ".join(f"{error:.2f}" for error in told) + " |")
+    return "\n".join(lines)
+
+
+def constant_error(y: np.ndarray, delay: int) -> float:
+    """Mean error in % of the label that is more frequent among those that have come, the larger one of ties."""
+    positive = y == y.max()
+    behind = np.concatenate([np.zeros(1 + delay), np.cumsum(np.where(positive, 1, -1))])[: len(y)]
+    return float(100 * np.mean((behind >= 0) != positive))
+
+
 def _cell(mean: float, deviation: float) -> str:
     return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ± {deviation:.2f}"
 
@@ -100,23 +127,29 @@ def main() -> None:
     """Measure, print, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--late", action="store_true")
     asked = parser.parse_args()
+    tables = ({} if asked.late else dict(enumerate(dated_tables()))) | {2: late()}
+    print("\n\n".join(tables.values()))
+    if asked.write:
+        text = PAGE.read_text()
+        for n, made in tables.items():
+            mark = f"<!-- bench.drift {n} -->"
+            text = re.sub(
+                rf"{mark}.*?{mark}", lambda _, made=made, mark=mark: f"{mark}\n{made}\n{mark}", text, flags=re.S
+            )
+        PAGE.write_text(text)
+
+
+def dated_tables() -> list[str]:
+    """The tables of half-lives."""
     stream, day = reviews()
     # reviews of one day in random order: only the days are known
     dated = [ordered(stream, np.lexsort((np.random.default_rng(s).random(len(day)), day))) for s in range(SEEDS)]
     shuffled = [ordered(stream, np.random.default_rng(s).permutation(len(day))) for s in range(SEEDS)]
     print(f"{len(day)} dated reviews over {day.max() - day.min():.0f} days")
     drawn = [synthetic(s) for s in range(SEEDS)]
-    tables = [table({"by date": dated, "shuffled": shuffled, "drawn anew": drawn}), apart(dated)]
-    print("\n\n".join(tables))
-    if asked.write:
-        text = PAGE.read_text()
-        for n, made in enumerate(tables):
-            mark = f"<!-- bench.drift {n} -->"
-            text = re.sub(
-                rf"{mark}.*?{mark}", lambda _, made=made, mark=mark: f"{mark}\n{made}\n{mark}", text, flags=re.S
-            )
-        PAGE.write_text(text)
+    return [table({"by date": dated, "shuffled": shuffled, "drawn anew": drawn}), apart(dated)]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from river import linear_model
@@ -25,15 +26,27 @@ from coterie.inputs.block import Block
 
 def dense(features: int, tasks: int) -> Row:
     """Every task seen once, in blocks as a stream brings them."""
-    model, rng = ct.MultitaskPerceptron(), np.random.default_rng(0)
+    each, weights = bytes_a_task(ct.MultitaskPerceptron(), features, tasks), 8 * features
+    return _row(f"dense, {features} features, {tasks} tasks: bytes a task", weights + 200, each, weights)
+
+
+def default(dtype: Literal["float64", "float32"], limit: int, features: int, tasks: int) -> Row:
+    """The default learner, which keeps eight numbers of each feature for a task."""
+    each = bytes_a_task(ct.AdaptiveSharingClassifier(dtype=dtype), features, tasks)
+    weights = 8 * features * np.dtype(dtype).itemsize
+    return _row(f"the default in {dtype}, {features} dense features, {tasks} tasks: bytes a task", limit, each, weights)
+
+
+def bytes_a_task(model: Any, features: int, tasks: int) -> float:
+    """What a model takes for each of so many tasks, all of them seen once."""
+    rng = np.random.default_rng(0)
     for first in range(0, tasks, 10_000):
         n = min(10_000, tasks - first)
         place, task = np.arange(1, n + 1), np.arange(first, first + n)
         model.__stream_model__().learn_block(
             Block(rng.normal(size=(n, features)), np.where(rng.random(n) < 0.5, -1, 1), task, place)
         )
-    each, weights = model.memory_ / tasks, 8 * features
-    return _row(f"dense, {features} features, {tasks} tasks: bytes a task", weights + 200, each, weights)
+    return float(model.memory_ / tasks)
 
 
 def sparse(tasks: int, examples: int) -> Row:
@@ -95,6 +108,8 @@ def _row(what: str, limit: float, ours: float, peer: float) -> Row:
 def rows(quick: bool) -> Iterator[Row]:
     yield dense(28, 10_000 if quick else 1_000_000)
     yield dense(128, 10_000 if quick else 100_000)
+    for dtype, limit in (("float64", 1500), ("float32", 750)):
+        yield default(dtype, limit, 20, 10_000 if quick else 100_000)
     yield sparse(10_000, 10_000 if quick else 50_000)
     yield hashed(10_000 if quick else 20_000)
     yield saving(2048 if quick else 16384)

@@ -19,7 +19,7 @@ from coterie.inputs.block import Block
 from coterie.numeric.primal import least_squares
 from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares, Regressions
 from reference.adaptive_regression import AdaptiveRegression, Squares, moments, run
-from streams import FORMS, as_dictionaries
+from streams import FORMS, ONE_PASS, as_dictionaries
 from terminal import refused, run_json
 from terminal import run as command
 from test_altered_files import array, number, rewritten, said
@@ -31,7 +31,7 @@ MODEL = ct.AdaptiveSharingRegressor
 
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks([MODEL()])
+    of_scikit_learn = parametrize_with_checks([MODEL()], expected_failed_checks=lambda _: ONE_PASS)
 
 
 @of_scikit_learn

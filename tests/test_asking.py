@@ -16,7 +16,7 @@ from coterie.online.questions import Budget, Questions
 from reference import omtl
 from reference.asking import Asking, selective_omtl, uniform
 from slow import but_slowly, slow
-from streams import CASES, K, linear_stream
+from streams import CASES, ONE_PASS, K, linear_stream
 
 NAMES = ("a", "b", "c", "d", "e")
 ASKS = {
@@ -365,7 +365,7 @@ def test_the_checks_of_scikit_learn_but_that_the_model_is_taught_in_place():
 
     found = check_estimator(ct.SelectiveSampling(ct.MultitaskPerceptron()), on_fail=None, on_skip=None)
     failed = [each["check_name"] for each in found if each["status"] == "failed"]
-    assert failed == ["check_estimators_overwrite_params"]
+    assert {*failed} - {*ONE_PASS} == {"check_estimators_overwrite_params"}
     assert len(found) > 40
 
 

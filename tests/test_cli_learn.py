@@ -327,6 +327,12 @@ def test_labels_may_come_late(clicks):
     assert told["learners"]["together"]["micro"]["error"] == trace.error
 
 
+def test_a_learner_is_told_how_late_labels_come():
+    assert LearnerConfig().make(delay=4000).members_[-1] == "slow pool"
+    assert LearnerConfig(many_classes=True).make(delay=4000).model.delay == 4000
+    assert LearnerConfig(rule="arow").make(delay=4000).delay == 0
+
+
 def test_it_may_learn_alone(clicks):
     told = run_json("learn", clicks, *WHO, "--alone", "-q")
     assert set(told["learners"]) == {"together", "constant"}

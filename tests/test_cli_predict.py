@@ -118,3 +118,50 @@ def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
     model = tmp_path / "arrays.coterie"
     ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0]).save(model)
     assert "this model did not learn from a file" in refused("predict", later, "--model", model)
+
+
+# -- weights and decisions ---------------------------------------------------------------------------------------------
+
+
+def test_a_threshold_decides_by_the_probability(model, later):
+    def found(*given):
+        return list(csv.DictReader(io.StringIO(run("predict", later, "--model", model, *given).stdout)))
+
+    plain, strict = found(), found("--threshold", "0.8")
+    classes = ct.load(model).classes_.tolist()
+    assert [each["prediction"] for each in strict] == [classes[float(each["probability"]) >= 0.8] for each in plain]
+    assert [each["prediction"] for each in found("--threshold", "0.5")] == [each["prediction"] for each in plain]
+    assert {each["prediction"] for each in found("--threshold", "0")} == {classes[1]}
+
+
+def test_thresholds_that_are_none_are_refused(model, later, tmp_path):
+    assert "--threshold must be from 0 to 1, got 2.0" in refused("predict", later, "--model", model, "--threshold", "2")
+    plain = tmp_path / "plain.coterie"
+    run("learn", later, *WHO, "-q", "--alone", "--rule", "pa1", "--model", plain)
+    assert "cannot be given: AdaptiveSharingClassifier has no probability of one of two labels" in refused(
+        "predict", later, "--model", plain, "--threshold", "0.3"
+    )
+
+
+def test_records_are_weighed_by_a_column(tmp_path):
+    """A weight of 0 is a record that was not there, and the column is no feature."""
+    held = list(rows(200, 5, seed=3))
+    for t, each in enumerate(held):
+        each["counts"] = float(t % 3 > 0)
+    some, whole = tmp_path / "some.coterie", tmp_path / "whole.coterie"
+    names = ("click", "user", "price", "age")
+    learn = ("-q", "--alone", "--rule", "logistic", "--relation", "half", "--scale", "none", "--model")
+    run("learn", write_csv(tmp_path / "all.csv", held, (*names, "counts")), *WHO, "--weight", "counts", *learn, whole)
+    run("learn", write_csv(tmp_path / "some.csv", [each for each in held if each["counts"]], names), *WHO, *learn, some)
+    one, other = ct.load(some), ct.load(whole)
+    assert one.encoder_.feature_names == other.encoder_.feature_names
+    places = [other.tasks_.index(task) for task in one.tasks_]
+    np.testing.assert_array_equal(one.coef_, other.coef_[places])
+
+
+def test_what_is_fitted_at_once_weighs_nothing(tmp_path):
+    held = [each | {"counts": 2.0} for each in rows(60, 5, seed=3)]
+    path = write_csv(tmp_path / "all.csv", held, ("click", "user", "price", "counts"))
+    assert "has weights of records, and what is fitted at once weighs none: see `coterie learn`" in refused(
+        "fit", path, *WHO, "--weight", "counts", "--model", tmp_path / "m.coterie"
+    )

@@ -61,6 +61,8 @@ KEPT = {
     "NumPy's text": np.str_("bob"),
     "word of an enumeration": Shop.NORTH,
     "number of an enumeration": Size.SMALL,
+    "Decimal": decimal.Decimal("1.50"),
+    "UUID": uuid.UUID(int=1),
 }
 
 #: Labels that do not, and what is said of them.
@@ -70,8 +72,7 @@ LOST = {
     "nanoseconds": (pd.Timestamp(1577836800123456001), "finer than microseconds"),
     "nested too deep": (nested(150), "nested too deep"),
     "much too deep": (nested(900), "nested too deep"),
-    "Decimal": (decimal.Decimal("1.5"), "a Decimal .* has no JSON form"),
-    "UUID": (uuid.UUID(int=1), "a UUID .* has no JSON form"),
+    "infinite Decimal": (decimal.Decimal("inf"), "is not finite"),
     "set": (frozenset("a"), "a frozenset .* has no JSON form"),
     "enumeration": (Colour.RED, "a Colour .* has no JSON form"),
     "time of a day": (datetime.time(12, 30), "a time .* has no JSON form"),
@@ -131,7 +132,7 @@ def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name: 
         ct.load(path)
 
 
-@pytest.mark.parametrize("name", [HALF, ("a", HALF), decimal.Decimal(1), None, frozenset("a"), nested(80)])
+@pytest.mark.parametrize("name", [HALF, ("a", HALF), 1j, None, frozenset("a"), nested(80)])
 def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name: Any, path: Path) -> None:
     """One such record made a model impossible to save for ever."""
     for model in models():
@@ -181,12 +182,12 @@ def test_batch_estimators_refuse_such_tasks_and_labels() -> None:
     with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
         ct.MultitaskKernelRidge().fit(X, [1.0, 2.0, 3.0, 4.0], task=tasks)
     with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
-        ct.MultitaskKernelRidge().fit(X, [1.0, 2.0, 3.0, 4.0], task=["a", "b"] * 2, tasks=["a", "b", uuid.UUID(int=1)])
+        ct.MultitaskKernelRidge().fit(X, [1.0, 2.0, 3.0, 4.0], task=["a", "b"] * 2, tasks=["a", "b", 1j])
     with pytest.raises(ValueError, match=r"label .* cannot be kept in a file"):
         ct.MultitaskKernelClassifier().fit(X, ["no", HALF] * 2, task=["a", "b"] * 2)
 
 
-@pytest.mark.parametrize("task", [uuid.UUID(int=1), HALF, decimal.Decimal(1)])
+@pytest.mark.parametrize("task", [1j, HALF])
 def test_relations_that_name_their_tasks_name_such_only(task: Any) -> None:
     """Their tasks are known before a record comes."""
     with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
@@ -279,7 +280,6 @@ def test_what_cannot_be_hashed_is_said_to_be_no_label(task: Any) -> None:
 ROWS = 60
 #: Columns of Parquet that are no task, what is said, and what the first record at fault is.
 COLUMNS = {
-    "decimal": (pa.array([decimal.Decimal(n % 3) for n in range(ROWS)], pa.decimal128(9, 0)), 1, "a Decimal"),
     "time": (pa.array([n % 3 for n in range(ROWS)], pa.time32("s")), 1, "a time"),
     "duration": (pa.array([n % 3 for n in range(ROWS)], pa.duration("s")), 1, "a timedelta"),
     "nanoseconds": (pa.array([1000 + n % 3 for n in range(ROWS)], pa.timestamp("ns")), 2, "finer than microseconds"),

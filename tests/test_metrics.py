@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 import samples
 from coterie.evaluation.metrics import MEASURES, calibration_curve, error_curve, evaluate, label_curve, threshold_curve
+from coterie.evaluation.trace import Trace
 from reference import metrics as reference
 
 rounds = st.tuples(
@@ -203,3 +204,39 @@ def test_curves_without_probabilities_are_empty():
         calibration_curve(trace, bins=0)
     with pytest.raises(ValueError, match="points=0: expected a whole number of at least 1"):
         threshold_curve(trace, points=0)
+
+
+# -- weights ------------------------------------------------------------------------------------------------------------
+
+
+def decided(n=400, seed=0, weight=None):
+    """A trace of log-odds that are about right."""
+    rng = np.random.default_rng(seed)
+    margin = rng.standard_normal(n).round(2)
+    p = 1 / (1 + np.exp(-margin))
+    label = np.where(rng.random(n) < p, "yes", "no")
+    return Trace(
+        margin=margin,
+        prediction=np.where(margin >= 0, "yes", "no"),
+        mistake=np.zeros(n, bool),
+        updated=np.zeros(n, bool),
+        queried=np.ones(n, bool),
+        label=label,
+        task=rng.integers(3, size=n),
+        tasks=("a", "b", "c"),
+        classes=np.array(["no", "yes"]),
+        probability=p,
+        weight=weight,
+    )
+
+
+def test_errors_count_by_weight():
+    weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5], 400)
+    trace = decided(weight=weight)
+    metrics = evaluate(trace)
+    assert trace.error == pytest.approx(np.average(trace.wrong, weights=weight))
+    assert metrics.micro["error"] == pytest.approx(trace.error)
+    mine = trace.task == 1
+    assert metrics.per_task["error"][1] == pytest.approx(np.average(trace.wrong[mine], weights=weight[mine]))
+    assert evaluate(decided()).micro["error"] == evaluate(decided(weight=np.ones(400))).micro["error"]
+    assert np.isnan(decided(weight=np.zeros(400)).error)

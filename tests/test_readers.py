@@ -361,11 +361,65 @@ def test_rows_without_labels(tmp_path: Path) -> None:
     assert block.y is None
 
 
-def test_importance_is_told(tmp_path: Path) -> None:
-    reader = read(text_file(tmp_path, "a.vw", "1 2.0 |f a\n"))
-    list(reader)
-    assert reader.dropped == {"importance": "importance weights are not used"}
-    assert reader.columns == {"label": "label"}
+def test_importances_are_weights(tmp_path: Path) -> None:
+    reader = read(text_file(tmp_path, "a.vw", "1 2.0 |f a\n1 |f b\n-1 0 |f a\n"))
+    (block,) = reader
+    assert block.weight is not None
+    assert block.weight.tolist() == [2.0, 1.0, 0.0]
+    assert (reader.dropped, reader.columns) == ({}, {"label": "label"})
+    (block,) = read(text_file(tmp_path, "b.vw", "1 |f a\n"))
+    assert block.weight is None
+    with pytest.raises(InputError, match=r"a.vw:2: the importance '-1' is not a number from 0 to 1,000,000"):
+        list(read(text_file(tmp_path, "a.vw", "1 1 |f a\n1 -1 |f b\n")))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_column_of_weights(tmp_path: Path, kind: str) -> None:
+    path = write(tmp_path, kind, [each | {"n": abs(each["n"]) / 2} for each in RECORDS])
+    reader = read(path, label="click", task="user", weight="n", features=["price"])
+    held = np.concatenate([block.weight for block in reader])
+    assert held.tolist() == [abs(each["n"]) / 2 for each in RECORDS]
+    assert reader.columns["n"] == "weight"
+    plain = read(path, label="click", task="user", features=["price"])
+    for one, other in zip(reader, plain, strict=True):
+        np.testing.assert_array_equal(one.X, other.X)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("-1", "the weight -1.0 is no number from 0 to 1,000,000"),
+        ("", "the weight is missing"),
+        ("inf", "the weight inf is no number from 0 to 1,000,000"),
+        ("many", "'many' is not a number"),
+    ],
+)
+def test_weights_that_are_none_are_faults(tmp_path: Path, word: str, message: str) -> None:
+    path = text_file(tmp_path, "a.csv", f"y,x,w\na,1,1\nb,2,{word}\na,3,2\n")
+    with pytest.raises(InputError, match=f"line 3, column 'w'|a.csv:3.*'w'.*{message}|{message}"):
+        list(read(path, label="y", weight="w"))
+    reader = read(path, label="y", weight="w", on_error="skip")
+    (block,) = reader
+    assert block.weight is not None
+    assert (block.weight.tolist(), reader.skipped) == ([1.0, 2.0], 1)
+
+
+def test_options_of_weights_that_do_not_go_together(tmp_path: Path) -> None:
+    table = text_file(tmp_path, "a.csv", "y,x,w\na,1,heavy\nb,2,light\n")
+    for given, message in (
+        ({"label": "w"}, "label and weight are both the column 'w'"),
+        ({"label": "y", "features": ["w"]}, "the column 'w' is named both as weight and as a feature"),
+        ({"label": "y", "views": {"a": ["x"]}}, "weight does not go with views"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(table, weight="w", **given)
+    with pytest.raises(InputError, match="'heavy' is not a number"):
+        list(read(table, label="y", weight="w"))
+    parquet.write_table(pa.table({"y": ["a", "b"], "x": [1.0, 2.0], "w": ["heavy", "light"]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="it holds string, and no weight is one: expected numbers"):
+        list(read(tmp_path / "a.parquet", label="y", weight="w"))
+    with pytest.raises(ValueError, match="weight does not apply to vw, whose rows name their importances"):
+        read(text_file(tmp_path, "a.vw", "1 |f a\n"), weight="w")
 
 
 # -- bad input

@@ -8,9 +8,10 @@ M <- adapt(M, gram)                only where the relation is learned
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -84,6 +85,8 @@ class StreamLearner(Protocol):
         True where :meth:`variances` has the variance of each margin.
     has_intervals : bool
         True where :meth:`intervals` has an interval for each label.
+    weighs : bool
+        True where records may have weights, see :class:`coterie.numeric.core.records.WeightedDense`.
     counts_features : bool
         True where the number of features is part of what is computed, so that records that come with more are met one
         by one.
@@ -93,6 +96,11 @@ class StreamLearner(Protocol):
     has_tasks: ClassVar[bool] = True
     has_variances: ClassVar[bool] = False
     has_intervals: ClassVar[bool] = False
+
+    @property
+    def weighs(self) -> bool:
+        """True where records may have weights."""
+        return False
 
     @property
     def counts_features(self) -> bool:
@@ -194,6 +202,10 @@ class StreamLearner(Protocol):
     @abstractmethod
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> Any:
         """Undo :meth:`dump`."""
+
+    def beside(self) -> Self:
+        """The same learner for another state: what is prepared for single records is prepared for a state each."""
+        return self
 
     def models(self, state: Any) -> int:
         """The number of models of two classes that a state is of, each with a label of its own: one without."""
@@ -351,6 +363,11 @@ class Learner(Round):
         return state
 
     @property
+    def weighs(self) -> bool:
+        """True: a weight is a factor of the step, or divides the label's variance."""
+        return True
+
+    @property
     def counts_features(self) -> bool:
         """True of a relation that is learned from features as observations."""
         return self.relation.form == "learned" and bool(self.relation.needs_features)
@@ -501,6 +518,12 @@ class Learner(Round):
         while self._one.learn(state.model, self._rule, rows, i, y) == UNPROVIDED:
             self._bound.ensure_capacity(state, i, len(rows.values))
         self._end_round(state)
+
+    def beside(self) -> Self:
+        """The same learner for another state."""
+        made = copy.copy(self)
+        made._one = RecordCalls()
+        return made
 
     def bound_call(self, state: State, numbers: dict[Any, int]) -> BoundCall | None:
         """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""

@@ -12,9 +12,10 @@ f_a are log-odds, a logistic regression on all of them, learned online, has the 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,7 +30,7 @@ from .learner import Features, Learner, Margins, RoundCount, StreamLearner, entr
 from .learners.confidence import ConfidenceLearner
 from .numeric.core.arrays import Dropped, grown
 from .numeric.core.checks import require, require_shape, require_within
-from .numeric.core.records import Csr, Rows, widths_of
+from .numeric.core.records import Csr, Rows, weights_of, widths_of
 from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.calls import BoundCall, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS
@@ -165,6 +166,11 @@ class Mixture(StreamLearner):
         self.beyond_features = " and ".join(dict.fromkeys(filter(None, (each.beyond_features for each in learners))))
         self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
+
+    @property
+    def weighs(self) -> bool:
+        """True where all learners weigh records."""
+        return all(learner.weighs for learner in self.learners)
 
     @property
     def counts_features(self) -> bool:
@@ -353,7 +359,20 @@ class Mixture(StreamLearner):
         judged = self._judged(state, predicted, made, codes, len(y))
         mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))
         work = self._room()
-        mix(state.losses, state.layer, self.local, codes, y, predicted, judged, len(y), mixed, own, work)
+        mix(
+            state.losses,
+            state.layer,
+            self.local,
+            codes,
+            y,
+            weights_of(rows),
+            predicted,
+            judged,
+            len(y),
+            mixed,
+            own,
+            work,
+        )
         np.maximum.reduce([each.taus[: len(y)] for each in made], out=moves.taus[first : first + len(y)])
 
     def _judged(
@@ -734,6 +753,12 @@ class CompiledMixture(Mixture):
     def bound_call(self, state: MixtureState, numbers: dict[Any, int]) -> BoundCall | None:
         """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""
         return self._one.bound_call(state.model, self._rule, numbers)
+
+    def beside(self) -> Self:
+        """The same mixture for another state."""
+        made = copy.copy(self)
+        made._one = RecordCalls()
+        return made
 
     #: Learners such as these go on by no single relation.
     relation: ClassVar[None] = None

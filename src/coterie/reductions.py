@@ -90,6 +90,12 @@ class ManyLearners(StreamLearner):
         learner.check_many()
         self.learner, self.log_odds = learner, learner.log_odds
         self.beyond_features = learner.beyond_features
+        self._beside: list[StreamLearner] = []
+
+    @property
+    def weighs(self) -> bool:
+        """True where the learner of each class weighs records."""
+        return self.learner.weighs
 
     @property
     def counts_features(self) -> bool:
@@ -132,6 +138,7 @@ class ManyLearners(StreamLearner):
 
     def drop_tasks(self, state: ManyState, dropped: Dropped) -> None:
         """Drop what is tasks' own, of all classes."""
+        self._beside.clear()
         for each in state.all:
             self.learner.drop_tasks(each, dropped)
 
@@ -158,13 +165,25 @@ class ManyLearners(StreamLearner):
             raise TypeError(
                 "labels of many classes cannot be asked for by the margin: the model must be of two classes"
             )
-        while len(state.members) < y.shape[1]:
-            state.members.append(copy.deepcopy(state.spare))
+        self._beside.clear()  # what was prepared holds models that may be outgrown
+        self._meet(state, y.shape[1])
         signs = np.where(y, 1.0, -1.0).T
         made = [self._one(each, rows, codes, sign, last, new) for each, sign in zip(state.members, signs, strict=True)]
         made.append(self._one(state.spare, rows, codes, np.full(len(y), -1.0), last, new))
         margins, own, taus = (np.array(each).T for each in zip(*made, strict=True))
         return Moves(margins[:, :-1], own[:, :-1], taus.max(axis=1))
+
+    @staticmethod
+    def _meet(state: ManyState, classes: int) -> None:
+        """Begin with classes that are new where the spare learner stands."""
+        while len(state.members) < classes:
+            state.members.append(copy.deepcopy(state.spare))
+
+    def _each(self, classes: int) -> list[StreamLearner]:
+        """The learner once for each class and for the spare: what is prepared for one model is so for each."""
+        while len(self._beside) < classes + 1:
+            self._beside.append(self.learner.beside())
+        return self._beside[: classes + 1]
 
     def _one(
         self,
@@ -180,11 +199,14 @@ class ManyLearners(StreamLearner):
 
     def update_one(self, state: ManyState, rows: Rows, i: int, y: NDArray[np.bool_]) -> None:
         """Learn one record of the known task i, which is in these classes."""
-        self.update_many(state, rows, np.array([i]), y[None])
+        self._meet(state, len(y))
+        for learner, member, sign in zip(self._each(len(y)), state.all, [*np.where(y, 1.0, -1.0), -1.0], strict=True):
+            learner.update_one(member, rows, i, float(sign))
 
     def score_one(self, state: ManyState, rows: Rows, i: int) -> Margins:
         """Margins of one record of the known task i, one a class."""
-        return np.array([self.learner.score_one(member, rows, i) for member in state.members])
+        learners = self._each(len(state.members))[:-1]
+        return np.array([learner.score_one(m, rows, i) for learner, m in zip(learners, state.members, strict=True)])
 
     def skip_unlabelled(self, state: ManyState, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing else changes."""

@@ -14,7 +14,9 @@ from __future__ import annotations
 import base64
 import dataclasses
 import datetime
+import decimal
 import reprlib
+import uuid
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeGuard, TypeVar, dataclass_transform
@@ -287,7 +289,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 #: The types of labels, of records and of tasks, that files have a form for.
-LABELS = (str, bool, int, float, bytes, tuple, datetime.date)
+LABELS = (str, bool, int, float, bytes, tuple, datetime.date, uuid.UUID, decimal.Decimal)
 
 
 def labels_of(given: Any) -> list[Any]:
@@ -397,6 +399,12 @@ def _write_time_of_numpy(value: np.datetime64, write: Writer) -> Any:
     return write(held)
 
 
+def _write_decimal(value: decimal.Decimal, write: Writer) -> dict[str, str]:
+    if not value.is_finite():
+        raise ValueError(f"the decimal number {value!r} is not finite")
+    return {"$decimal": str(value)}
+
+
 def _write_model(value: Any, write: Writer) -> dict[str, Any]:
     held = {name: write(each) for name, each in value.get_params(deep=False).items()}
     return {"$model": type(value).__name__, "parameters": held}
@@ -425,7 +433,19 @@ _WRITERS: list[tuple[type, Callable[[Any, Writer], Any]]] = [
     (np.floating, lambda value, write: {"$float": repr(float(value))}),
     (datetime.date, lambda value, write: {"$date": value.isoformat()}),
     (np.datetime64, _write_time_of_numpy),
+    (uuid.UUID, lambda value, write: {"$uuid": str(value)}),
+    (decimal.Decimal, _write_decimal),
 ]
+
+
+def _read_decimal(text: Any) -> decimal.Decimal:
+    try:
+        value = decimal.Decimal(text)
+    except (decimal.InvalidOperation, TypeError, ValueError):
+        raise ValueError(f"{text!r} is no decimal number") from None
+    if not value.is_finite():
+        raise ValueError(f"{text!r} is no decimal number")
+    return value
 
 
 def _read_array(data: dict[str, Any], read: Reader) -> np.ndarray[Any, Any]:
@@ -471,6 +491,8 @@ _READERS: dict[str | None, Callable[[dict[str, Any], Reader], Any]] = {
     "$bytes": lambda data, read: base64.b64decode(data["$bytes"]),
     "$datetime": lambda data, read: datetime.datetime.fromisoformat(data["$datetime"]),
     "$date": lambda data, read: datetime.date.fromisoformat(data["$date"]),
+    "$uuid": lambda data, read: uuid.UUID(data["$uuid"]),
+    "$decimal": lambda data, read: _read_decimal(data["$decimal"]),
 }
 
 

@@ -30,16 +30,16 @@ class AdaLog:
         """The margin in round t."""
         return margin_of(self.w, x, self.rows(task, t))
 
-    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
-        """One step of gradient descent on ln(1 + e^{-y f})."""
+    def learn(self, x: Record, task: Hashable, y: float, t: int, weight: float = 1.0) -> None:
+        """One step of gradient descent on the weight times ln(1 + e^{-y f})."""
         f = self.margin(x, task, t)
-        g = -y / (1.0 + math.exp(min(y * f, 700.0)))
-        for row, weight in self.rows(task, t):
+        g = -weight * y / (1.0 + math.exp(min(y * f, 700.0)))
+        for row, share in self.rows(task, t):
             for j, value in x.items():
-                if weight == 0.0:
+                if share == 0.0 or g == 0.0:
                     continue
                 self.Q[row, j] = self.Q.get((row, j), self.start) + (g * value) ** 2
-                self.w[row, j] = self.w.get((row, j), 0.0) - self.step * weight * g * value / math.sqrt(self.Q[row, j])
+                self.w[row, j] = self.w.get((row, j), 0.0) - self.step * share * g * value / math.sqrt(self.Q[row, j])
 
 
 class Coin:
@@ -60,15 +60,15 @@ class Coin:
         """The margin in round t."""
         return margin_of(self.w, x, self.rows(task, t))
 
-    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
-        """One round of bets on the gradients of -ln(1 + e^{-y f})."""
+    def learn(self, x: Record, task: Hashable, y: float, t: int, weight: float = 1.0) -> None:
+        """One round of bets on the gradients of the weight times -ln(1 + e^{-y f})."""
         f = self.margin(x, task, t)
-        c = y / (1.0 + math.exp(min(y * f, 700.0)))
+        c = weight * y / (1.0 + math.exp(min(y * f, 700.0)))
         moves = [
-            ((row, j), c * value, self.wealth * weight)
-            for row, weight in self.rows(task, t)
+            ((row, j), c * value, self.wealth * prior)
+            for row, prior in self.rows(task, t)
             for j, value in x.items()
-            if weight != 0.0 and c * value != 0.0
+            if prior != 0.0 and c * value != 0.0
         ]
         for at, g, _ in moves:
             self.L[self._scale(at)] = max(self.L.get(self._scale(at), 0.0), abs(g), 1e-8)
@@ -99,14 +99,14 @@ class AROW:
         """The margin in round t."""
         return margin_of(self.w, x, self.rows(task, t))
 
-    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
-        """One step; rows without weight stay as they are."""
+    def learn(self, x: Record, task: Hashable, y: float, t: int, weight: float = 1.0) -> None:
+        """One step, with r / weight for r; rows without a prior variance stay as they are."""
         f = self.margin(x, task, t)
         entries = {j: value for j, value in x.items() if value != 0.0}
-        if y * f >= 1.0 or not entries:
+        if y * f >= 1.0 or not entries or weight == 0.0:
             return
         rows = [(row, prior) for row, prior in self.rows(task, t) if prior != 0.0]
-        r = self.rho * sum(value**2 for value in entries.values()) / len(entries)
+        r = self.rho * sum(value**2 for value in entries.values()) / len(entries) / weight
         S = {(row, j): self.S.get((row, j), prior) for row, prior in rows for j in entries}
         v = sum(S[row, j] * entries[j] ** 2 for row, j in S)
         alpha = (1.0 - y * f) / (v + r)

@@ -15,10 +15,13 @@ Vector = NDArray[np.float64]
 START, RANGES = 30, (32, 128)
 
 
-def moments(y: Vector) -> tuple[float, float]:
+def moments(y: Vector, weights: Vector | None = None) -> tuple[float, float]:
     """Mean and standard deviation of the labels so far; 0 and 1 where there are none or no difference."""
-    deviation = float(np.std(y)) if len(y) else 0.0
-    return float(np.mean(y)) if len(y) else 0.0, deviation if deviation > 0.0 else 1.0
+    if not len(y) or (weights is not None and not weights.any()):
+        return 0.0, 1.0
+    mean = float(np.average(y, weights=weights))
+    deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
+    return mean, deviation if deviation > 1e-12 * abs(mean) else 1.0
 
 
 @dataclass
@@ -42,9 +45,9 @@ class Gradient:
         """The sum of the margins of the rows."""
         return float(sum(w @ x for w, _, _ in self.parts(task, len(x))))
 
-    def learn(self, x: Vector, task: Hashable, z: float) -> None:
-        """Move every row along its gradient."""
-        c = z - self.margin(x, task)
+    def learn(self, x: Vector, task: Hashable, z: float, v: float) -> None:
+        """Move every row along v times its gradient."""
+        c = v * (z - self.margin(x, task))
         for w, Q, weight in self.parts(task, len(x)):
             Q += (c * x) ** 2
             w += self.step * weight * c * x / np.sqrt(1e-6 + Q)
@@ -52,23 +55,25 @@ class Gradient:
 
 @dataclass
 class Squares:
-    """w = argmin ridge ‖w - w_0‖² + Σ (z - w · x)²."""
+    """w = argmin ridge ‖w - w_0‖² + Σ v (z - w · x)²."""
 
     d: int
     ridge: float
     prior: float = 0.0
-    records: list[tuple[Vector, float]] = field(default_factory=list)
+    records: list[tuple[Vector, float, float]] = field(default_factory=list)
 
     @property
     def weights(self) -> Vector:
         """The minimum, by the normal equations."""
-        A = self.ridge * np.eye(self.d) + sum((np.outer(x, x) for x, _ in self.records), np.zeros((self.d, self.d)))
-        b = self.ridge * self.prior * np.ones(self.d) + sum((z * x for x, z in self.records), np.zeros(self.d))
+        A = self.ridge * np.eye(self.d) + sum(
+            (v * np.outer(x, x) for x, _, v in self.records), np.zeros((self.d, self.d))
+        )
+        b = self.ridge * self.prior * np.ones(self.d) + sum((v * z * x for x, z, v in self.records), np.zeros(self.d))
         return np.asarray(np.linalg.solve(A, b), np.float64)
 
-    def learn(self, x: Vector, z: float) -> None:
+    def learn(self, x: Vector, z: float, v: float) -> None:
         """Keep the record."""
-        self.records.append((x.copy(), z))
+        self.records.append((x.copy(), z, v))
 
 
 class AdaptiveRegression:
@@ -84,15 +89,18 @@ class AdaptiveRegression:
         self.own: dict[Hashable, Squares] | None = {} if d <= RANGES[0] else None
         S = 5 if self.own is not None else 4
         self.last = Squares(S, 1.0, 1.0 / S)
-        self.gaps: dict[Hashable, list[float]] = {}
+        self.gaps: dict[Hashable, list[tuple[float, float]]] = {}  # gap, weight
         self.labels: list[float] = []
-        self.residuals: list[tuple[Hashable, int, float, float, float]] = []  # task, age, r², r² / e, r / s
+        self.residuals: list[tuple[Hashable, int, float, float, float, float]] = []  # task, age, r², r² / e, r / s, v
         self.told: dict[int, tuple[Vector, float, int]] = {}
 
     def intercept(self, task: Hashable) -> float:
         """b_i."""
-        gaps = self.gaps.get(task, [])
-        return sum(gaps) / (len(gaps) + 3)
+        return sum(v * gap for gap, v in self.gaps.get(task, [])) / (self.known(task) + 3)
+
+    def known(self, task: Hashable) -> float:
+        """How many labels of a task are known, each by its weight."""
+        return sum(v for _, v in self.gaps.get(task, []))
 
     def base(self, x: Vector) -> float:
         """w · x of what the intercepts stand on."""
@@ -109,47 +117,50 @@ class AdaptiveRegression:
     def margin(self, x: Vector, task: Hashable, t: int) -> float:
         """The prediction of the last step."""
         f = self.inputs(x, task)
-        self.told[t] = f, float(f @ self.last.weights), len(self.gaps.get(task, []))
+        self.told[t] = f, float(f @ self.last.weights), int(self.known(task))
         return self.told[t][1]
 
-    def learn(self, x: Vector, task: Hashable, z: float, t: int) -> None:
+    def learn(self, x: Vector, task: Hashable, z: float, t: int, v: float = 1.0) -> None:
         """Judge what was told, or what would be where nothing was yet; then let all members learn."""
         f, margin, known = self.told.pop(t)
+        if v == 0.0:
+            return
         if not f.any():
             self.margin(x, task, t)
             f, margin, known = self.told.pop(t)
         if len(self.labels) >= START:
-            self.last.learn(f, z)
-            self.count(task, known, z - margin)
+            self.last.learn(f, z, v)
+            self.count(task, known, z - margin, v)
         for member in self.gradients:
-            member.learn(x, task, z) if member is not self.gradients[-1] else None
+            member.learn(x, task, z, v) if member is not self.gradients[-1] else None
         base, b = self.base(x), self.intercept(task)
-        self.gradients[-1].learn(x, task, z)
+        self.gradients[-1].learn(x, task, z, v)
         if self.pooled is not None:
-            self.pooled.learn(x, z - b)
+            self.pooled.learn(x, z - b, v)
         if self.own is not None:
-            self.own.setdefault(task, Squares(self.d + 1, 1.0)).learn(np.append(1.0, x), z)
-        self.gaps.setdefault(task, []).append(z - base)
+            self.own.setdefault(task, Squares(self.d + 1, 1.0)).learn(np.append(1.0, x), z, v)
+        self.gaps.setdefault(task, []).append((z - base, v))
         self.labels.append(z)
 
     # -- residuals -------------------------------------------------------------------------------------------------
 
     def mean_square(self, age: int) -> float:
         """e, begun with ten residuals of the mean over all ages, and this with ten of 1."""
-        every = [r2 for _, _, r2, _, _ in self.residuals]
-        mine = [r2 for _, each, r2, _, _ in self.residuals if each == age]
-        overall = (sum(every) + 10) / (len(every) + 10)
-        return (sum(mine) + 10 * overall) / (len(mine) + 10)
+        every = [(v, v * r2) for _, _, r2, _, _, v in self.residuals]
+        mine = [(v, v * r2) for _, each, r2, _, _, v in self.residuals if each == age]
+        overall = (sum(r2 for _, r2 in every) + 10) / (sum(v for v, _ in every) + 10)
+        return (sum(r2 for _, r2 in mine) + 10 * overall) / (sum(v for v, _ in mine) + 10)
 
     def spread(self, task: Hashable, known: int) -> float:
         """s, of a prediction for a task of which so many labels are known."""
-        ratios = [ratio for each, _, _, ratio, _ in self.residuals if each == task and known]
-        return math.sqrt(self.mean_square(known.bit_length()) * (sum(ratios) + 3) / (len(ratios) + 3))
+        ratios = [(v, v * ratio) for each, _, _, ratio, _, v in self.residuals if each == task and known]
+        scale = (sum(ratio for _, ratio in ratios) + 3) / (sum(v for v, _ in ratios) + 3)
+        return math.sqrt(self.mean_square(known.bit_length()) * scale)
 
-    def count(self, task: Hashable, known: int, r: float) -> None:
+    def count(self, task: Hashable, known: int, r: float, v: float) -> None:
         """Keep a residual with its task, age, and scales."""
         age = known.bit_length()
-        self.residuals.append((task, age, r * r, r * r / self.mean_square(age), r / self.spread(task, known)))
+        self.residuals.append((task, age, r * r, r * r / self.mean_square(age), r / self.spread(task, known), v))
 
     def interval(self, x: Vector, task: Hashable, level: float) -> tuple[float, float]:
         """The prediction and its spread times the quantiles of 20 normal residuals and those so far, in bins.
@@ -157,26 +168,34 @@ class AdaptiveRegression:
         The residuals are those of tasks of which as many labels were known, in powers of two.
         """
         f = float(self.inputs(x, task) @ self.last.weights)
-        known = len(self.gaps.get(task, []))
+        known = int(self.known(task))
         s = self.spread(task, known)
-        scores = [score for _, age, _, _, score in self.residuals if age == known.bit_length()]
+        scores = [(score, v) for _, age, _, _, score, v in self.residuals if age == known.bit_length()]
         edges = np.sinh(np.linspace(-6.4, 6.4, 129)) / 4
-        below = np.array([sum(score < edge for score in scores) for edge in edges], float)
-        below[0], below[-1] = 0, len(scores)
-        share = (below + 20 * norm.cdf(edges)) / (len(scores) + 20)
+        below = np.array([sum(v for score, v in scores if score < edge) for edge in edges], float)
+        total = sum(v for _, v in scores)
+        below[0], below[-1] = 0, total
+        share = (below + 20 * norm.cdf(edges)) / (total + 20)
         low, high = np.interp([(1 - level) / 2, (1 + level) / 2], share, edges)
         return f + s * float(low), f + s * float(high)
 
 
-def run(learner: AdaptiveRegression, X: Vector, task: Sequence[Hashable], y: Vector, delay: int = 0) -> Vector:
+def run(
+    learner: AdaptiveRegression,
+    X: Vector,
+    task: Sequence[Hashable],
+    y: Vector,
+    delay: int = 0,
+    weights: Vector | None = None,
+) -> Vector:
     """Predictions of numbers, each before its label, which comes ``delay`` rounds later; inside by their moments."""
-    told = np.zeros(len(X))
+    told, v = np.zeros(len(X)), np.ones(len(X)) if weights is None else weights
     for t in range(len(X) + delay):
         if t < len(X):
-            mean, deviation = moments(y[: max(t - delay, 0)])
+            mean, deviation = moments(y[: max(t - delay, 0)], v[: max(t - delay, 0)])
             told[t] = mean + deviation * learner.margin(X[t], task[t], t)
         if t >= delay:
             s = t - delay
-            mean, deviation = moments(y[: s + 1])
-            learner.learn(X[s], task[s], (y[s] - mean) / deviation, s)
+            mean, deviation = moments(y[: s + 1], v[: s + 1])
+            learner.learn(X[s], task[s], (y[s] - mean) / deviation, s, float(v[s]))
     return told

@@ -67,13 +67,16 @@ def plain(X: Matrix, kernel: Kernel) -> Matrix:
     return np.array([[kernel(x, z) for z in X] for x in X])
 
 
-def unbounded(X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel) -> Run:
-    """Every mistake is kept (CCG08 §3)."""
+def unbounded(
+    X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel, weights: Vector | None = None
+) -> Run:
+    """Every mistake is kept (CCG08 §3), with its weight times y for a coefficient."""
     G, run = multitask(X, task, M, kernel), Run()
     J: list[int] = []
+    w = np.ones(len(X)) if weights is None else weights
     for t in range(len(X)):
-        margin = sum(y[j] * G[j, t] for j in J)
-        if y[t] * margin <= 0:
+        margin = sum(w[j] * y[j] * G[j, t] for j in J)
+        if w[t] > 0 and y[t] * margin <= 0:
             J.append(t)
         run.told(margin, J[-1:] == [t], J)
     return run
@@ -117,20 +120,22 @@ def forgetron(
     B: int,
     printed: bool = False,
     factor: Callable[[float, float, float], float] = closed_factor,
+    weights: Vector | None = None,
 ) -> Run:
     """mtforg: the oldest leaves and all are shrunk by phi; c² is max_i M_ii times the largest k(x, x) stored so far."""
     G, run = multitask(X, task, M, kernel), Run()
     J: list[int] = []
     beta: dict[int, float] = {}
     Q, mistakes, longest = 0.0, 0, 0.0
+    w = np.ones(len(X)) if weights is None else weights
     for t in range(len(X)):
         margin = sum(beta[j] * G[j, t] for j in J)
-        moved = y[t] * margin <= 0
+        moved = w[t] > 0 and y[t] * margin <= 0
         if moved:
             mistakes += 1
             longest = max(longest, kernel(X[t], X[t]))
             J.append(t)
-            beta[t] = y[t]
+            beta[t] = w[t] * y[t]
         if moved and len(J) == B + 1:
             r = J[0]
             squared = longest * M.diagonal().max()
@@ -160,7 +165,15 @@ def residual(H: Matrix, k: Vector, kappa: float) -> tuple[Vector, float]:
 
 
 def projection(
-    X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel, B: float, eta: float, plus: bool = False
+    X: Matrix,
+    y: Vector,
+    task: Sequence[int],
+    M: Matrix,
+    kernel: Kernel,
+    B: float,
+    eta: float,
+    plus: bool = False,
+    weights: Vector | None = None,
 ) -> Run:
     """mtbprj: project on the active set, else add, else give the cheapest element away to the others.
 
@@ -169,24 +182,25 @@ def projection(
     G, run = multitask(X, task, M, kernel), Run()
     J: list[int] = []
     beta: dict[int, float] = {}
+    w = np.ones(len(X)) if weights is None else weights
     for t in range(len(X)):
         margin = sum(beta[j] * G[j, t] for j in J)
         alpha, left = residual(G[np.ix_(J, J)], G[J, t], G[t, t])
-        moved = y[t] * margin <= 0
+        moved = w[t] > 0 and y[t] * margin <= 0
         if moved and left <= eta:
-            beta = {j: beta[j] + y[t] * a for j, a in zip(J, alpha, strict=True)}
+            beta = {j: beta[j] + w[t] * y[t] * a for j, a in zip(J, alpha, strict=True)}
             run.projected += 1
         elif moved:
-            beta[t] = y[t]
+            beta[t] = w[t] * y[t]
             if len(J) < B:
                 J.append(t)
             else:
                 _give_away(G, J, beta, t)
                 run.evicted += 1
-        elif plus and 0 < y[t] * margin < 1 and 1 - y[t] * margin > left / eta:
+        elif w[t] > 0 and plus and 0 < y[t] * margin < 1 and 1 - y[t] * margin > left / eta:
             loss, length = 1 - y[t] * margin, G[J, t] @ alpha
             tau = min(loss / length, 2 * (loss - left / eta) / length, 1.0)
-            beta = {j: beta[j] + tau * y[t] * a for j, a in zip(J, alpha, strict=True)}
+            beta = {j: beta[j] + tau * w[t] * y[t] * a for j, a in zip(J, alpha, strict=True)}
             moved = True
         run.told(margin, moved, J)
     run.beta = np.array([beta[j] for j in J])

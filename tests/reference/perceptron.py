@@ -51,11 +51,12 @@ def primal(
     M: Matrix | None = None,
     rule: str = "perceptron",
     C: float = 1.0,
+    weights: Sequence[float] | None = None,
 ) -> Run:
     """w <- w + tau y (A ⊗ I_d)^-1 phi, phi being x in block i of R^(Kd), margin w · phi.
 
     ``rule`` is one of "perceptron", "PA", "PA-I" and "PA-II"; the norm of the latter three is that of the multitask
-    instance, phi'(A ⊗ I_d)^-1 phi = M_ii ‖x‖². A zero margin is a mistake.
+    instance, phi'(A ⊗ I_d)^-1 phi = M_ii ‖x‖². A zero margin is a mistake. tau has the weight of the record as a factor.
     """
     n, d = X.shape
     n_tasks = len(A if A is not None else M if M is not None else ())
@@ -67,6 +68,7 @@ def primal(
         margins[t] = w @ phi
         averaged[t] = (gathered / t) @ phi if t else 0.0
         taus[t] = step(rule, C, y[t] * margins[t], float(phi @ kronecker @ phi))
+        taus[t] *= 1.0 if weights is None else weights[t]
         gathered = gathered + w
         w = w + taus[t] * y[t] * (kronecker @ phi)
     return Run(

@@ -59,30 +59,32 @@ class AdaptiveSharing:
         shown = self.inputs(self.told[t], task)
         return float(shown @ self.mean)  # type: ignore[operator]
 
-    def correct(self, shown: NDArray[np.float64], y: float) -> None:
-        """Move the last step to the minimum of ln(1 + e^{-y m·x}) + (m - mean)' precision (m - mean) / 2."""
+    def correct(self, shown: NDArray[np.float64], y: float, weight: float) -> None:
+        """Move the last step to the minimum of weight · ln(1 + e^{-y m·x}) + (m - mean)' precision (m - mean) / 2."""
         assert self.mean is not None
         assert self.precision is not None
         direction = np.linalg.solve(self.precision, shown)
-        tau = root(y * float(shown @ self.mean), float(shown @ direction))
+        tau = weight * root(y * float(shown @ self.mean), weight * float(shown @ direction))
         self.mean = self.mean + tau * y * direction
-        self.precision = self.precision + tau * (1.0 - tau) * np.outer(shown, shown)
+        self.precision = self.precision + tau * (1.0 - tau / weight) * np.outer(shown, shown)
 
-    def learn(self, x: Any, task: Hashable, y: float, t: int) -> None:
+    def learn(self, x: Any, task: Hashable, y: float, t: int, weight: float = 1.0) -> None:
         """Charge the experts for what they told, correct the last step by it, then let the learners learn.
 
         Experts that told nothing yet are charged for what they say now.
         """
         f = self.told.pop(t)
+        if weight == 0.0:
+            return
         f = f if any(f) else self.margins(x, task, t)
         if self.log_odds:
-            self.correct(self.inputs(f, task), y)
-        loss = [1.0 if y * margin < 0 else 0.5 if margin == 0 else 0.0 for margin in f]
+            self.correct(self.inputs(f, task), y, weight)
+        loss = [weight if y * margin < 0 else 0.5 * weight if margin == 0 else 0.0 for margin in f]
         self.L = [old + new for old, new in zip(self.L or [0.0] * len(f), loss, strict=True)]
         own = self.L_of.get(task, [0.0] * len(f))
         self.L_of[task] = [old + new for old, new in zip(own, loss, strict=True)]
         for learner in self.learners:
-            learner.learn(x, task, y, t)
+            learner.learn(x, task, y, t, *([] if weight == 1.0 else [weight]))
 
 
 def root(z: float, q: float) -> float:
@@ -98,7 +100,12 @@ def root(z: float, q: float) -> float:
 
 
 def run(
-    learner: Any, records: Sequence[Any], tasks: Sequence[Hashable], y: Sequence[float], delay: int = 0
+    learner: Any,
+    records: Sequence[Any],
+    tasks: Sequence[Hashable],
+    y: Sequence[float],
+    delay: int = 0,
+    weights: Sequence[float] | None = None,
 ) -> list[float]:
     """Margins told, each label coming ``delay`` rounds after its prediction."""
     told: list[float] = []
@@ -106,5 +113,6 @@ def run(
         if t < len(records):
             told.append(learner.margin(records[t], tasks[t], t))
         if t >= delay:
-            learner.learn(records[t - delay], tasks[t - delay], y[t - delay], t - delay)
+            s = t - delay
+            learner.learn(records[s], tasks[s], y[s], s, *([] if weights is None else [weights[s]]))
     return told

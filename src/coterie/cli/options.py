@@ -86,6 +86,12 @@ class Columns(OptionSet):
         help="The column to predict: it holds two values, unless `--many-classes` or `--regression` is given. Not "
         "needed for `svmlight` and `vw`.",
     )
+    weight: str | None = spec.field(
+        default=None,
+        metavar="COLUMN",
+        help="The column of numbers that says how much each record counts, 0 for one that is only predicted; `vw` has "
+        "importances.",
+    )
     features: list[str] | None = spec.field(
         default=None, metavar="COLUMN", help="Use this column and no others but those named so; may be repeated."
     )
@@ -121,7 +127,11 @@ class Columns(OptionSet):
     def again(self, continued: bool) -> dict[str, Any]:
         """The options to be given again by a run that goes on: names of columns only if this one goes on itself."""
         named = {"task": self.task, "label": self.label} if continued else {}
-        return named | {"format": self.format, "on_error": None if self.on_error == "stop" else self.on_error}
+        return (
+            named
+            | {"weight": self.weight}
+            | {"format": self.format, "on_error": None if self.on_error == "stop" else self.on_error}
+        )
 
     def continued(self, files: list[str], encoder: Encoder, update: bool = True, skip: int = 0) -> Reader:
         """Open the files with the encoder of a model, whose label may be missing unless it is named."""
@@ -130,7 +140,7 @@ class Columns(OptionSet):
         changing = ("features", "ignore", "text", "scale", "bits")
         refuse({name: getattr(self, name) for name in changing}, "the model reads as it first did")
         if not update:
-            return read(files, encoder=encoder, update=False, **self._said() | {"label": None})
+            return read(files, encoder=encoder, update=False, **self._said() | {"label": None, "weight": None})
         # a label that is only the encoder's may be missing, which is right for prediction
         return read(files, encoder=encoder, skip=skip, **self._said() | {"label": self.label or encoder.label})
 
@@ -147,7 +157,7 @@ class Columns(OptionSet):
                         raise UsageError(f"--{name} is missing: name the column {what}")
 
     def _said(self) -> dict[str, Any]:
-        said = {name: getattr(self, name) for name in ("label", "task", "format", "on_error")}
+        said = {name: getattr(self, name) for name in ("label", "task", "weight", "format", "on_error")}
         return said | {"features": self.features or None, "ignore": self.ignore or (), "text": self.text or ()}
 
 

@@ -47,12 +47,23 @@ Level = Annotated[
 ]
 
 
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        help="The probability from which on the larger of two labels is predicted, 0.5 without: a lower one finds more "
+        "of its records, and more that are none.",
+    ),
+]
+
+
 def predict(
     file: File,
     model: Model,
     output: Output = "-",
     task: Task = None,
     level: Level = None,
+    threshold: Threshold = None,
     format_: Format = None,
     on_error: OnError = "stop",
     json: AsJson = False,
@@ -78,7 +89,7 @@ def predict(
     learned = load_model(model)
     encoder = learned.encoder_
     reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False)
-    with closing(predict_records(learned, reader, level)) as predictions, _opened(output) as out:
+    with closing(predict_records(learned, reader, level, threshold)) as predictions, _opened(output) as out:
         (_write_json if json else _write_csv)(predictions, out)
     if reader.skipped:
         tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
@@ -101,7 +112,8 @@ def _write_json(predictions: Iterable[Predictions], out: Writable) -> None:
     for block in predictions:
         columns = _columns(block)
         for row in zip(*columns.values(), strict=True):
-            out.write(harmless(jsonlib.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)) + "\n")
+            line = jsonlib.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=str)
+            out.write(harmless(line) + "\n")
 
 
 def _columns(block: Predictions) -> dict[str, list[Any]]:

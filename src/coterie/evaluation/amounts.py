@@ -20,9 +20,9 @@ import numpy as np
 
 from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, settled
 from .costs import AMOUNTS, SQUARES, Words, costs, loss_words, losses, words_of
-from .metrics import Metrics, evaluate, metrics_of, ratio
+from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
 from .paired import student_interval
-from .progressive import Trace
+from .trace import Trace, mean_of
 from .verdict import Gain, error_gain, mean
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class AmountTrace(Trace):
 
     @property
     def error(self) -> float:
-        """The mean absolute error; nan for an empty stream."""
-        return float(np.abs(self.residual).mean()) if self.n else float("nan")
+        """The mean absolute error, each record counting by its weight; nan for an empty stream."""
+        return mean_of(np.abs(self.residual), self.weight)
 
 
 @costs.register(AmountTrace)
@@ -81,7 +81,7 @@ def _measures(trace: AmountTrace, task: Ints, n_tasks: int) -> dict[str, Floats]
     centred = y - ratio(np.bincount(task, y, n_tasks), counts)[task]
     total = np.bincount(task, centred**2, n_tasks)
     return {
-        "error": ratio(np.bincount(task, np.abs(residual), n_tasks), counts),
+        "error": mean_cost(np.abs(residual), trace.weight, task, n_tasks),
         "rmse": np.sqrt(ratio(squares, counts)),
         "r2": 1.0 - ratio(squares, total),
     }

@@ -150,6 +150,7 @@ def compare(
     task: Any = None,
     tasks: Sequence[Hashable] | None = None,
     delay: int = 0,
+    sample_weight: Any = None,
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
 ) -> Comparison:
     """Let several learners go along one stream side by side, each predicting every label before it sees it.
@@ -162,7 +163,7 @@ def compare(
         of several views they are ``"NAME alone"`` for every view and ``"side by side"``, and learners are judged
         against the view that alone has the least error in the end. Beside :class:`HeterogeneousMultitaskPerceptron`
         there is no model for all: its tasks have different features.
-    X, y, task, tasks, delay
+    X, y, task, tasks, delay, sample_weight
         As in :func:`progressive_validation`; blocks are read once for all learners.
     on_round : callable, optional
         Called with the traces of each stretch of rounds as it is finished.
@@ -194,7 +195,7 @@ def compare(
         raise ValueError(f"models: {CONSTANT!r} is the name of a guess that is always compared, expected another one")
     seen, X = _first_of(models, X, y)
     models = with_baselines(models, seen)
-    rounds, tasks = _rounds(models, X, y, task, tasks)
+    rounds, tasks = _rounds(models, X, y, task, tasks, sample_weight)
     streams = {name: Stream(stream_model_of(model), tasks, delay, length_of(y)) for name, model in models.items()}
     seconds, constant = dict.fromkeys(models, 0.0), Constant(delay)
     for blocks in rounds:
@@ -219,7 +220,7 @@ def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _rounds(
-    models: Mapping[str, Any], X: Any, y: Any, task: Any, tasks: Sequence[Hashable] | None
+    models: Mapping[str, Any], X: Any, y: Any, task: Any, tasks: Sequence[Hashable] | None, sample_weight: Any
 ) -> tuple[Iterable[Sequence[Block]], Sequence[Hashable]]:
     """The stream in blocks, one for each learner, and the tasks to know from its start.
 
@@ -227,7 +228,7 @@ def _rounds(
     """
     if y is None:
         return ([block] * len(models) for block in X), tasks or ()
-    read = [blocks_of(stream_model_of(model), X, y, task, tasks, CHUNK) for model in models.values()]
+    read = [blocks_of(stream_model_of(model), X, y, task, tasks, CHUNK, sample_weight) for model in models.values()]
     return zip(*(blocks for blocks, _ in read), strict=True), read[0][1]
 
 

@@ -16,7 +16,7 @@ from coterie.index import distinct_labels
 
 from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, most_frequent, settled
 from .costs import RATES, log_losses, losses
-from .metrics import Metrics, evaluate, metrics_of, ratio
+from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
 from .progressive import Trace
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _of_sets(trace: SetTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
 
 
 def _error(trace: Trace, task: Ints, n_tasks: int) -> Floats:
-    return ratio(np.bincount(task, trace.wrong, n_tasks), np.bincount(task, minlength=n_tasks))
+    return mean_cost(trace.wrong, trace.weight, task, n_tasks)
 
 
 def _mean_f1(trace: ManyClassTrace, task: Ints, n_tasks: int) -> Floats:

@@ -2,7 +2,8 @@
 
 The positive class is the second of the trace's two classes. For one set of rounds with labels y:
 
-* error = wrong predictions / n, as they were given: a zero margin is a positive prediction, right or wrong;
+* error = wrong predictions / n, as they were given: a zero margin is a positive prediction, right or wrong; where
+  records have weights, the sum of those predicted wrong over that of all;
 * F1 = 2 TP / (2 TP + FP + FN), from the same predictions;
 * AUC = P(margin of a positive round > margin of a negative round) + P(both equal) / 2;
 * log loss = mean of -log(probability given to the label), probabilities clipped to [eps, 1 - eps] as scikit-learn does.
@@ -171,6 +172,7 @@ class _Rounds(NamedTuple):
     margin: Floats
     probability: Floats | None
     order: Ints
+    weight: Floats | None
 
 
 @singledispatch
@@ -378,14 +380,14 @@ def _rounds(trace: Trace) -> _Rounds:
     positive = np.asarray(trace.label == trace.classes[1], dtype=np.bool_)
     predicted = np.asarray(trace.prediction == trace.classes[1], dtype=np.bool_)
     order = np.argsort(trace.margin, kind="stable")
-    return _Rounds(positive, predicted, trace.wrong, trace.margin, trace.probability, order)
+    weight = getattr(trace, "weight", None)
+    return _Rounds(positive, predicted, trace.wrong, trace.margin, trace.probability, order, weight)
 
 
 def _measures(rounds: _Rounds, task: Ints, n_tasks: int) -> dict[str, Floats]:
     """Compute all measures on every task; O(n log n)."""
-    counts = np.bincount(task, minlength=n_tasks)
     return {
-        "error": ratio(np.bincount(task[rounds.wrong], minlength=n_tasks), counts),
+        "error": mean_cost(rounds.wrong, rounds.weight, task, n_tasks),
         "f1": _f1(rounds, task, n_tasks),
         "auc": _auc(rounds, task, n_tasks),
         "log_loss": _log_loss(rounds, task, n_tasks),
@@ -433,6 +435,12 @@ def _log_loss(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
     loss = log_losses(np.where(rounds.positive[known], p, 1 - p))
     owner = task[known]
     return ratio(np.bincount(owner, weights=loss, minlength=n_tasks), np.bincount(owner, minlength=n_tasks))
+
+
+def mean_cost(cost: NDArray[Any], weight: Floats | None, task: Ints, n_tasks: int) -> Floats:
+    """The mean cost of the rounds of each task, each round counting by its weight where there are weights."""
+    weighed = cost if weight is None else weight * cost
+    return ratio(np.bincount(task, weighed, n_tasks), np.bincount(task, weight, n_tasks))
 
 
 def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:

@@ -28,6 +28,7 @@ def progressive_validation(
     task: Any = None,
     tasks: Sequence[Hashable] | None = None,
     delay: int = 0,
+    sample_weight: Any = None,
     on_round: Callable[[Trace], None] | None = None,
 ) -> Trace:
     """Let a model predict and then learn every record of a stream, in one pass.
@@ -46,6 +47,8 @@ def progressive_validation(
         Tasks to know from the start; any other counts in M from its first record on.
     delay : int
         The label of a record comes after so many further records have been predicted.
+    sample_weight : array, shape (n,), optional
+        How much each record counts where it is learned, and in the error; blocks bring their own.
     on_round : callable, optional
         Called with the trace of each stretch of rounds as it is finished, to show progress.
 
@@ -70,7 +73,7 @@ def progressive_validation(
     (1, ['up', 'up', 'down', 'down'])
     """
     going = stream_model_of(model)
-    blocks, tasks = blocks_of(going, X, y, task, tasks, CHUNK if on_round else None)
+    blocks, tasks = blocks_of(going, X, y, task, tasks, CHUNK if on_round else None, sample_weight)
     stream = Stream(going, tasks, delay, length_of(y))
     for block in blocks:
         stream.go(block)
@@ -81,12 +84,18 @@ def progressive_validation(
 
 
 def blocks_of(
-    model: StreamModel, X: Any, y: Any, task: Any, tasks: Sequence[Hashable] | None, size: int | None
+    model: StreamModel,
+    X: Any,
+    y: Any,
+    task: Any,
+    tasks: Sequence[Hashable] | None,
+    size: int | None,
+    sample_weight: Any = None,
 ) -> tuple[Iterable[Block], Sequence[Hashable]]:
     """A stream as blocks of at most ``size`` records, and the tasks to know from its start."""
     if y is None:
         return blocks_alone(X), tasks or ()
-    whole = model.as_block(X, y, task)
+    whole = model.as_block(X, y, task, sample_weight)
     return whole.pieces(size or max(len(whole), 1)), tasks or ()
 
 
@@ -114,6 +123,7 @@ class Predicted(NamedTuple):
     task: NDArray[Any]
     margin: NDArray[Any]
     asked: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None = None
 
 
 class Moved(NamedTuple):
@@ -167,7 +177,7 @@ class Stream:
             margin[self.delay :] = self.model.trace_rows(rounds.margin[self.delay :], label)
             self.moved.append(_moved(rounds).piece(None, learned))
             self.tasks, asked = (), rounds.queried
-        self.told.append(Predicted(block.y, block.tasks, margin[before:], asked[before:]))
+        self.told.append(Predicted(block.y, block.tasks, margin[before:], asked[before:], block.weight))
         self.asked = asked[learned:]
         self.waiting = joined.piece(learned, len(joined)) if self.delay else None
 
@@ -202,12 +212,18 @@ def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Moved]
     updated = _padded([each.updated for each in moved], len(margin), False)
     queried = np.concatenate([np.zeros(0, bool), *(rounds.asked for rounds in told)])
     rounds: dict[str, Any] = {"updated": updated, "queried": queried, "task": task, "tasks": tuple(tasks)}
+    if any(each.weight is not None for each in told):
+        rounds["weight"] = np.concatenate([_weight_of(each) for each in told])
     if moved and all(each.stored is not None for each in moved):
         rounds["stored"] = _padded([each.stored for each in moved], len(margin), False)
         rounds["evicted"] = _placed(_padded([each.evicted for each in moved], len(margin), -1), model, tasks)
     if moved and moved[0].weights is not None:
         rounds["weights"] = in_order([each.weights for each in moved], [len(each.updated) for each in moved])
     return model.make_trace(margin, label, rounds)
+
+
+def _weight_of(told: Predicted) -> NDArray[np.float64]:
+    return np.ones(len(told.margin)) if told.weight is None else told.weight
 
 
 def _padded(arrays: Sequence[Any], n: int, rest: Any) -> NDArray[Any]:

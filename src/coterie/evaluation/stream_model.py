@@ -94,7 +94,7 @@ class StreamModel(Protocol):
     @encoder.setter
     def encoder(self, encoder: Any) -> None: ...
 
-    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
+    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
         """Validate records given in any form, for :meth:`learn_block`."""
 
     def learn_block(

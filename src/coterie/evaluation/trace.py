@@ -47,6 +47,8 @@ class Trace:
         The place in ``tasks`` of the task whose support vector it took; -1 for none, -2 for one of another stream.
     weights : ViewWeights or None
         Of records of several views, how much each weighed as the stream went on.
+    weight : ndarray of float64 or None
+        How much each record counts, where it was said.
     """
 
     margin: NDArray[np.float64]
@@ -62,6 +64,7 @@ class Trace:
     stored: NDArray[np.bool_] | None = None
     evicted: NDArray[np.int64] | None = None
     weights: ViewWeights | None = None
+    weight: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         """The numbers of rounds and tasks, and the error; see the attributes for what there is of each round."""
@@ -103,5 +106,13 @@ class Trace:
 
     @property
     def error(self) -> float:
-        """Wrong predictions a round; nan for an empty stream."""
-        return float(self.wrong.mean()) if self.n else float("nan")
+        """Wrong predictions a round, each counting by its weight; nan for an empty stream."""
+        return mean_of(self.wrong, self.weight)
+
+
+def mean_of(costs: NDArray[Any], weight: NDArray[np.float64] | None) -> float:
+    """The mean of costs, each counting by its weight where there are weights; nan where there is nothing to count."""
+    counted = float(len(costs)) if weight is None else float(weight.sum())
+    if not counted:
+        return float("nan")
+    return float(costs.mean()) if weight is None else float(weight @ costs / counted)

@@ -29,6 +29,8 @@ class Block:
         Where each record stood: its 1-based line (text formats) or row (Parquet, Arrow).
     asked : ndarray of bool, optional
         Of the first records, those whose question has been decided: whether their labels were asked for.
+    weight : ndarray of float64, shape (n,), optional
+        How much each record counts, 1 without.
     """
 
     X: Any
@@ -36,6 +38,7 @@ class Block:
     task: NDArray[Any] | None
     place: NDArray[np.int64]
     asked: NDArray[np.bool_] | None = None
+    weight: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.place)
@@ -47,8 +50,8 @@ class Block:
 
     def piece(self, first: int, last: int) -> Block:
         """The records from ``first`` to before ``last``."""
-        y, task = (None if held is None else held[first:last] for held in (self.y, self.task))
-        return Block(self.X[first:last], y, task, self.place[first:last])
+        y, task, weight = (None if held is None else held[first:last] for held in (self.y, self.task, self.weight))
+        return Block(self.X[first:last], y, task, self.place[first:last], weight=weight)
 
     def pieces(self, size: int) -> Iterator[Block]:
         """The records in blocks of at most ``size``; one empty block if there are none."""
@@ -62,6 +65,7 @@ class Block:
             _appended(self.y, other.y),
             _appended(self.task, other.task),
             np.concatenate([self.place, other.place]),
+            weight=_joined_weights(self, other),
         )
 
 
@@ -73,6 +77,12 @@ def _stacked(above: Any, below: Any) -> Any:
     from scipy.sparse import vstack
 
     return vstack([above, below], format="csr")
+
+
+def _joined_weights(one: Block, other: Block) -> NDArray[np.float64] | None:
+    if one.weight is None and other.weight is None:
+        return None
+    return np.concatenate([np.ones(len(each)) if each.weight is None else each.weight for each in (one, other)])
 
 
 def _appended(before: Any, after: Any) -> Any:

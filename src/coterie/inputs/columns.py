@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
+from coterie.numeric.core.records import LARGEST_WEIGHT
 from coterie.numeric.text.words import hash_texts, token_bound
 from coterie.views import unusable
 
@@ -249,6 +250,24 @@ def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
         fine = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) % 1000 != 0
         for row in np.flatnonzero(fine):
             yield Fault(int(row), name, f"the {what} is a time finer than microseconds, which labels cannot be")
+
+
+def refused_as_weight(kind: pa.DataType) -> str | None:
+    """The reason why a column of this type holds no weights; None where it may."""
+    return (
+        None
+        if is_number(kind) or pa.types.is_null(kind)
+        else f"it holds {kind}, and no weight is one: expected numbers"
+    )
+
+
+def weight_faults(name: str, array: pa.Array) -> Iterator[Fault]:
+    """Yield a fault for each row whose weight is missing, negative, too large or no number."""
+    there = present(array)
+    values = np.where(there, numbers(array), np.nan)
+    for row in np.flatnonzero(~((values >= 0.0) & (values <= LARGEST_WEIGHT))):
+        found = f"{float(values[row])!r} is no number from 0 to 1,000,000" if there[row] else "is missing"
+        yield Fault(int(row), name, f"the weight {found}")
 
 
 def number_faults(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[Fault]:

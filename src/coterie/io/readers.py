@@ -240,6 +240,8 @@ class Reader:
             self.encoder, self.dropped = decide(kinds, self._options, source.name)
         wanted = self._wanted(self.encoder, table.names, source.name)
         self.columns = wanted | self.encoder.roles
+        if self._options.weight is not None:
+            self.columns |= {self._options.weight: "weight"}
         for batch in table.batches(wanted):
             yield from self._encode(self.encoder, batch, wanted, source.name)
 
@@ -249,6 +251,8 @@ class Reader:
         label = self._options.label or (encoder.label if encoder.label in there else None)
         roles = [(label, "label"), (self._options.task or encoder.task, "task")]
         wanted = {name: role for name, role in roles if name is not None} | dict(encoder.columns)
+        if self._options.weight is not None:
+            wanted |= {self._options.weight: "numeric"}
         for name in wanted:
             require_column(name, there, path)
         return wanted
@@ -259,7 +263,15 @@ class Reader:
         """Leave out the rows that cannot be used, and encode the others."""
         import pyarrow as pa
 
-        from coterie.inputs.columns import label_faults, label_values, plain, refused_as_label
+        from coterie.inputs.columns import (
+            label_faults,
+            label_values,
+            numbers,
+            plain,
+            refused_as_label,
+            refused_as_weight,
+            weight_faults,
+        )
 
         roles = {role: name for name, role in wanted.items() if role in ("label", "task")}
         for role, name in roles.items():
@@ -272,6 +284,12 @@ class Reader:
         if self._options.label is None and len(missing.get("label", ())) == len(batch.place):
             roles.pop("label", None), missing.pop("label", None)
         found: list[Fault] = [*encoder.faults(batch.columns, path), *chain(*missing.values())]
+        weight = self._options.weight
+        if weight is not None:
+            reason = refused_as_weight(batch.columns.schema.field(weight).type)
+            if reason is not None:
+                raise InputError(reason, path, column=weight)
+            found += weight_faults(weight, plain(batch.columns.column(weight)))
         good = self._faults.reject(found, path, batch.place)
         columns = batch.columns if good.all() else batch.columns.filter(pa.array(good))
         passed = self._pass(columns.num_rows)
@@ -279,7 +297,8 @@ class Reader:
         if columns.num_rows:
             values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
             X = encoder.encode_sound(columns, self._update)
-            yield Block(X, values.get("label"), values.get("task"), batch.place[good][passed:])
+            weights = None if weight is None else numbers(plain(columns.column(weight))).copy()
+            yield Block(X, values.get("label"), values.get("task"), batch.place[good][passed:], weight=weights)
 
     def _pass(self, n: int) -> int:
         """How many of the next n records are to be left out, being among the first of all."""
@@ -305,7 +324,7 @@ class Reader:
             self.columns = self._row_columns(kind, encoder)
             self.dropped = self._schema.notes
             X = encoder.assemble([rows.entries], len(rows.place))
-            yield self._rest(Block(X, rows.label, rows.task, rows.place))
+            yield self._rest(Block(X, rows.label, rows.task, rows.place, weight=rows.weight))
 
     def _view_blocks(self, source: Source) -> Iterator[Block]:
         """Read rows whose namespaces belong to views."""
@@ -390,6 +409,7 @@ def read(
     *,
     label: str | None = None,
     task: str | None = None,
+    weight: str | None = None,
     format: str | None = None,  # noqa: A002
     features: Sequence[str] | Mapping[str, str] | None = None,
     ignore: str | Sequence[str] = (),
@@ -422,7 +442,7 @@ def read(
     numbers are numeric features, strings and truth values categorical, lists of strings items (`Encoder` tells how each
     becomes features); in CSV a column is numeric if more than half of its values are, and dates are strings. Keys of
     JSON that first appear later are not read. The indices of svmlight are the columns themselves; features of
-    Vowpal Wabbit text are hashed by ``namespace^feature``, and its importance weights are not used.
+    Vowpal Wabbit text are hashed by ``namespace^feature``, and its importances are the weights of records.
 
     Parameters
     ----------
@@ -430,6 +450,8 @@ def read(
         Files to read one after the other; ``"-"`` is standard input.
     label, task : str, optional
         Columns of the label and the task; see the table. No label need be named if none is to be read.
+    weight : str, optional
+        A column of numbers from 0 to a million: how much each record counts.
     format : str, optional
         Required if the extension does not tell.
     features : sequence of names, or mapping of name to kind, optional
@@ -483,7 +505,7 @@ def read(
     >>> reader.encoder.feature_names, reader.columns
     (('price', 'constant'), {'click': 'label', 'user': 'task', 'price': 'numeric'})
     """
-    options = ReadOptions(label, task, features, ignore, text, bits, constant, scale, views, one_space)
+    options = ReadOptions(label, task, features, ignore, text, bits, constant, scale, views, one_space, weight)
     Faults(on_error)
     if block_rows < 1:
         raise ValueError(f"block_rows is {block_rows!r}; expected a whole number of 1 or more")

@@ -44,23 +44,29 @@ class ReadOptions:
     scale: str
     views: Mapping[str, Sequence[str]] | None = None
     one_space: bool = False
+    weight: str | None = None
 
     def __post_init__(self) -> None:
         if self.label is not None and self.label == self.task:
             raise FieldError("{} and {} are both the column {both!r}", "label", "task", both=self.label)
+        for role in ("label", "task"):
+            if self.weight is not None and self.weight == getattr(self, role):
+                raise FieldError("{} and {} are both the column {both!r}", role, "weight", both=self.weight)
         for name in self.chosen or ():
-            if name in (self.label, self.task):
+            if name in (self.label, self.task, self.weight):
                 raise ValueError(f"the column {name!r} is named both as {self._role(name)} and as a feature")
         for name, kind in self.named_kinds.items():
             if kind not in KINDS:
                 raise ValueError(f"features[{name!r}] is {kind!r}; expected one of {', '.join(map(repr, KINDS))}")
         if self.views:
+            if self.weight is not None:
+                raise FieldError("{} does not go with views: learners of several views weigh no records", "weight")
             check_views(self.views, self.label, self.task, self.features, self.ignored)
         # an encoder's own checks, made before any file is opened
         Encoder([], bits=self.bits, scale=self.scale)
 
     def _role(self, name: str) -> str:
-        return "label" if name == self.label else "task"
+        return next(role for role in ("label", "task", "weight") if getattr(self, role) == name)
 
     @property
     def chosen(self) -> tuple[str, ...] | None:
@@ -119,14 +125,14 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
     if options.views:
         return decide_views(kinds, options, path)
     chosen, given = dict.fromkeys(options.chosen or kinds), options.named_kinds
-    for name in (*filter(None, (options.label, options.task)), *chosen, *options.ignored, *given):
+    for name in (*filter(None, (options.label, options.task, options.weight)), *chosen, *options.ignored, *given):
         require_column(name, kinds, path)
     columns, dropped = [], {}
     for name, (kind, reason) in kinds.items():
         used = given.get(name, kind)
         if name in options.ignored:
             dropped[name] = "it was to be ignored"
-        elif name in (options.label, options.task):
+        elif name in (options.label, options.task, options.weight):
             continue
         elif name not in chosen and name not in given:
             dropped[name] = "it is not among the features named"
@@ -161,6 +167,9 @@ def require_row_options(kind: str, options: ReadOptions) -> None:
     for name, value in given.items():
         if value:
             raise FieldError("{} does not apply to {kind}, whose rows name their label and features", name, kind=kind)
+    if options.weight is not None:
+        rows = "have no weights" if kind == "svmlight" else "name their importances"
+        raise FieldError("{} does not apply to {kind}, whose rows {rows}", "weight", kind=kind, rows=rows)
     if kind == "svmlight" and options.views:
         raise ValueError("views do not apply to svmlight, whose features have numbers and no names")
     if kind == "svmlight" and options.task not in (None, QUERY):

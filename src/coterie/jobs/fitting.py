@@ -383,6 +383,10 @@ def _joined(reader: Reader) -> Any:
     whole = blocks[0]
     for block in blocks[1:]:
         whole = whole.joined(block)
+    if whole.weight is not None:
+        raise InputError(
+            "has weights of records, and what is fitted at once weighs none: see `coterie learn`", reader.path
+        )
     return whole
 
 

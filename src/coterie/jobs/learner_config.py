@@ -338,13 +338,15 @@ class LearnerConfig:
 
     # -- the learner --------------------------------------------------------------------------------------------------
 
-    def make(self, naming: Naming = str) -> OnlineEstimator:
+    def make(self, naming: Naming = str, delay: int = 0) -> OnlineEstimator:
         """Make the learner, ready for its first record.
 
         Parameters
         ----------
         naming : callable
             From the text of a task in a file to its label: ``int`` where the tasks of the records are whole numbers.
+        delay : int
+            How many records late labels will come.
 
         Raises
         ------
@@ -354,7 +356,7 @@ class LearnerConfig:
         if self.multiview is not None:
             return self._of_views()
         choice = chosen_by("relation").get(self.relation_name)
-        return self._learner(None if choice is None else make_relation(choice, self.options, naming))
+        return self._learner(None if choice is None else make_relation(choice, self.options, naming), delay)
 
     def _stand_in(self) -> Relation | None:
         """Return a relation of the same form as the one chosen that needs no file; None for the adaptive one."""
@@ -368,20 +370,20 @@ class LearnerConfig:
         relation: Relation = make_part(choices["mean"], single)
         return relation
 
-    def _learner(self, relation: Relation | None) -> OnlineEstimator:
+    def _learner(self, relation: Relation | None, delay: int = 0) -> OnlineEstimator:
         """Make the learner under a relation; None is the adaptive one."""
         if self.kernel is not None:
             made: OnlineEstimator = self._of_kernel(relation)
         else:
-            made = self._adaptive() if relation is None else self._of_weights(relation)
+            made = self._adaptive(delay) if relation is None else self._of_weights(relation)
         return online.OneVsRest(made) if self.many_classes else made
 
-    def _adaptive(self) -> online.AdaptiveSharingClassifier | online.AdaptiveSharingRegressor:
+    def _adaptive(self, delay: int) -> online.AdaptiveSharingClassifier | online.AdaptiveSharingRegressor:
         """Make the mixture over how much is shared, of one of the named sets of members or of the rule's learners."""
         if self.regression:
             return online.AdaptiveSharingRegressor(**_arguments((AdaptiveGradient,), self.options), **self._bound)
         if self.rule_name == FOR_CLASSES[0] and not self._said(options_of(Forgetting)):
-            arguments = _arguments((AdaptiveGradient,), self.options)
+            arguments = _arguments((AdaptiveGradient,), self.options) | ({"delay": delay} if delay else {})
             return online.AdaptiveSharingClassifier(self.members, **arguments, **self._bound)
         from coterie.online.sharing import relation_at
 

@@ -151,7 +151,7 @@ def learn(
     if delay and any(choice.max_tasks is not None for choice in choices.values()):
         raise FieldError("{} cannot be given with {}: a task may be gone when its label comes", "max_tasks", "delay")
     with closing(_Stream(reader, stop)) as stream:
-        models: dict[str, Any] = {name: choice.make(stream.naming) for name, choice in choices.items()}
+        models: dict[str, Any] = {name: choice.make(stream.naming, delay) for name, choice in choices.items()}
         if asking is not None:
             models = {name: asking.around(model) for name, model in models.items()}
         stream.save_by(checkpoints, next(iter(models.values())), delay)

@@ -47,7 +47,9 @@ class Predictions(NamedTuple):
 LEVEL = 0.9
 
 
-def predict_records(model: Any, reader: Reader, level: float | None = None) -> Generator[Predictions]:
+def predict_records(
+    model: Any, reader: Reader, level: float | None = None, threshold: float | None = None
+) -> Generator[Predictions]:
     """Predict the records of files with a model that learned from files; nothing is learned.
 
     Parameters
@@ -58,6 +60,8 @@ def predict_records(model: Any, reader: Reader, level: float | None = None) -> G
         Made with the model's encoder and ``update=False``.
     level : float, optional
         The probability with which numbers are to lie in their intervals, 0.9 without; for models that have such.
+    threshold : float, optional
+        The probability from which on the larger of two labels is predicted, a half without.
 
     Yields
     ------
@@ -69,19 +73,32 @@ def predict_records(model: Any, reader: Reader, level: float | None = None) -> G
     InputError
         With file and line, for a record that cannot be read, or a task that the model refuses.
     FieldError
-        For a level that is not between 0 and 1, or given to a model without intervals.
+        For a level that is not between 0 and 1, or given to a model without intervals; for a threshold beyond 0 and 1,
+        or given to a model without probabilities of two labels.
     """
     from coterie.inputs.errors import FieldError
 
     if level is not None and not 0.0 < level < 1.0:
         raise FieldError("{} must lie between 0 and 1, got {level!r}", "level", level=level)
+    if threshold is not None and not 0.0 <= threshold <= 1.0:
+        raise FieldError("{} must be from 0 to 1, got {threshold!r}", "threshold", threshold=threshold)
     blocks: Any = iter(reader)
     with closing(blocks):
         for block in blocks:
             made = _predicted(model, block, reader, level)
             if level is not None and made.low is None:
                 raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
-            yield made
+            yield made if threshold is None else _decided(model, made, threshold)
+
+
+def _decided(model: Any, made: Predictions, threshold: float) -> Predictions:
+    """The same with the larger of two labels predicted from this probability on."""
+    from coterie.inputs.errors import FieldError
+
+    if made.probability is None or model.many_classes or len(model.classes_) != 2:
+        message = "{} cannot be given: {kind} has no probability of one of two labels"
+        raise FieldError(message, "threshold", kind=type(model).__name__)
+    return made._replace(prediction=model.classes_[(made.probability >= threshold).astype(int)])
 
 
 def _predicted(model: Any, block: Block, reader: Reader, level: float | None) -> Predictions:

@@ -17,7 +17,7 @@ from coterie.hypotheses.dual import Dual
 from coterie.learner import Margins, Noted
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points, piece
-from coterie.numeric.core.records import Rows
+from coterie.numeric.core.records import Rows, weights_of, without_weights
 from coterie.numeric.dual.eviction import PrintedQueue, Queue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.dual.projections import is_due, refresh
@@ -118,6 +118,11 @@ class KernelLearner(BoundLearner):
         if self.hypothesis.budget.uses_diagonal:
             state.model.memory.top[0] = self._bound.top(state)
 
+    @property
+    def weighs(self) -> bool:
+        """True: a weight is a factor of the coefficient that a mistake has."""
+        return True
+
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
@@ -144,7 +149,7 @@ class KernelLearner(BoundLearner):
         return margins
 
     def _points(self, state: State, rows: Rows) -> Points:
-        points: Points = state.model.store.convert(rows, state.rounds + np.arange(rows.n_records))
+        points: Points = state.model.store.convert(without_weights(rows), state.rounds + np.arange(rows.n_records))
         return points
 
     def _fetched(self, state: State, model: Expansion, i: int) -> Expansion:
@@ -190,15 +195,23 @@ class KernelLearner(BoundLearner):
         return None if self.hypothesis.kernel.trusted else copied(state.model)
 
     def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Turns) -> None:
-        given, first = self._points(state, rows), 0
+        given, weights, first = self._points(state, rows), weights_of(rows), 0
         strategy = KernelStrategy(self.hypothesis, given, state.dense, last)
         while first < last:
             way = strategy.choose(state.model)
             span = Span(first, min(first + way.most, last), len(codes) - last)
-            first = self._learn_span(state, given, codes, y, span, moves, way)
+            first = self._learn_span(state, given, codes, y, weights, span, moves, way)
 
     def _learn_span(
-        self, state: State, given: Points, codes: Codes, y: Margins, span: Span, turns: Turns, way: Way
+        self,
+        state: State,
+        given: Points,
+        codes: Codes,
+        y: Margins,
+        weights: Margins,
+        span: Span,
+        turns: Turns,
+        way: Way,
     ) -> int:
         """Learn the first records of a span; returns the first that is left."""
         first, delay, n = span.first, span.delay, len(span)
@@ -209,7 +222,7 @@ class KernelLearner(BoundLearner):
         work, learn = way.begin(state.model, block, pending if delay else piece(given, 0, 0))
         work.cursor[BORN] = state.rounds + first
         while True:
-            why = learn(state.model, work, codes, y, first, n, delay, turns)
+            why = learn(state.model, work, codes, y, weights, first, n, delay, turns)
             if why in (DONE, WORN):
                 break
             self._provide(state, work, why)

@@ -26,6 +26,11 @@ class PNormLearner(FixedLearner):
         return True  # T is made of all of M, and p of the number of tasks
 
     @property
+    def weighs(self) -> bool:
+        """True: a weight is a factor of the step."""
+        return True
+
+    @property
     def counts_features(self) -> bool:
         """True: p may follow their number, and where a record has most of them all is computed anew."""
         return True
@@ -74,7 +79,7 @@ class PNormLearner(FixedLearner):
             if why == UNFIT:
                 state.model.rescale()
             elif why == WHOLE:
-                state.model.move_whole(int(codes[t]), y[t] * _row(rows, t, state.features))
+                state.model.move_whole(int(codes[t]), moves.taus[t] * y[t] * _row(rows, t, state.features))
             t += why != DONE
 
 

@@ -274,7 +274,20 @@ class RefittedTrees(StreamLearner):
             moves.margins[first + delay : end + delay], moves.own[first:end] = told[0, delay:], judged[0]
         else:
             mixed, own = moves.margins[some], moves.own[some]
-            mix(state.losses, state.layer, self._local, tasks, y[first:end], told, judged, n, mixed, own, room(EXPERTS))
+            mix(
+                state.losses,
+                state.layer,
+                self._local,
+                tasks,
+                y[first:end],
+                np.ones(n),
+                told,
+                judged,
+                n,
+                mixed,
+                own,
+                room(EXPERTS),
+            )
         moves.taus[first:end] = made.taus[:n]
         state.waiting = Waiting(told[:, n:].copy(), tasks[n:].copy())
         self._keep(state, Kept(plain.cut(0, n).trimmed(), tasks[:n].copy(), y[first:end].copy(), judged[0].copy()))

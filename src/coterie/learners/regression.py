@@ -101,6 +101,11 @@ class RegressionLearner(StreamLearner):
         self.shares = [*shares, 1.0, 0.0]
         self._one = _RecordCalls()
 
+    @property
+    def weighs(self) -> bool:
+        """True: least squares weigh records, as the gradient learners do."""
+        return True
+
     # -- tasks and features ---------------------------------------------------------------------------------------
 
     def init(

@@ -20,7 +20,7 @@ from coterie.index import Index
 from coterie.learner import Margins, known_and_unseen
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points
-from coterie.numeric.core.records import Rows
+from coterie.numeric.core.records import Rows, weights_of, without_weights
 from coterie.numeric.dual.second_order import Course, Forecast, Pairs, Shares, course_through
 from coterie.numeric.primal.stream import Moves
 from coterie.rules import ConfidenceRule
@@ -70,6 +70,11 @@ class SecondOrderLearner(FixedLearner):
         self.by_mean = False
         sure = "how sure the model is of the record" if rule.shrunk else ""
         self.beyond_features = sure if hypothesis.linear else "support vectors"
+
+    @property
+    def weighs(self) -> bool:
+        """True: the label's variance is divided by a weight."""
+        return True
 
     def deciding(self) -> Self:
         """A learner whose margins have the right signs only: they need no covariance."""
@@ -156,7 +161,7 @@ class SecondOrderLearner(FixedLearner):
         return lambda tasks, others: self._bound.between(state, tasks, others)
 
     def _points(self, state: State, rows: Rows, first: int) -> Points:
-        points: Points = state.model.convert(rows, first + np.arange(rows.n_records))
+        points: Points = state.model.convert(without_weights(rows), first + np.arange(rows.n_records))
         return points
 
     def _noise(self, X: Points) -> Margins:
@@ -178,15 +183,17 @@ class SecondOrderLearner(FixedLearner):
         X = self._points(state, rows.take(places), state.rounds + span.first)
         X = X._replace(rounds=state.rounds + places)
         made = state.model.forecast(self.hypothesis.kernel, X, codes[places], self._shares(state))
-        noise = self._noise(X)
+        noise, weights = self._noise(X), weights_of(rows)[places]
+        rule = self.rule
         course = Course(
-            made.f.copy(), made.Q.copy(), y[places], noise, self.rule.threshold, self.rule.strict, self.rule.shrunk
+            made.f.copy(), made.Q.copy(), y[places], noise, weights, rule.threshold, rule.strict, rule.shrunk
         )
         ahead, learned = slice(span.first + span.delay, len(codes)), slice(span.first, span.last)
         course_through(course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.taus[learned])
         moved = np.flatnonzero(moves.taus[learned] > 0)
         if len(moved):
-            self._absorb(state, X, codes[places], y[places], noise, made, moved)
+            with np.errstate(divide="ignore"):  # records of no weight have not moved
+                self._absorb(state, X, codes[places], y[places], noise / weights, made, moved)
 
     def _absorb(
         self, state: State, X: Points, codes: Codes, y: Margins, noise: Margins, made: Forecast, moved: Codes

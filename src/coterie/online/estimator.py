@@ -22,6 +22,7 @@ from coterie.relations import HalfUpdate, Independent, Pooled
 
 from .labels import Labels, TwoLabels
 from .model import OnlineModel, Settings
+from .weighing import check_class_weight
 
 
 class available_if:  # noqa: N801 - used as a decorator
@@ -95,6 +96,7 @@ class OnlineEstimator(Parameters):
     task_column: Hashable | None
     new_task: str
     max_tasks: int | None = None
+    class_weight: Any = None
     relation: Any
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -134,6 +136,7 @@ class OnlineEstimator(Parameters):
         whole = isinstance(self.max_tasks, (int, np.integer)) and not isinstance(self.max_tasks, bool)
         if self.max_tasks is not None and not (whole and self.max_tasks >= 1):
             raise ValueError(f"max_tasks must be a whole number of 1 or more, or None, got {self.max_tasks!r}")
+        check_class_weight(self.class_weight)
 
     def _reading(self) -> InputOptions:
         """The parameters that say how records are read."""
@@ -163,6 +166,7 @@ class OnlineEstimator(Parameters):
                     self._reading(),
                     self.new_task,
                     self.max_tasks,
+                    self.class_weight,
                 )
                 inner.configure(given, settings)
         return inner
@@ -211,7 +215,7 @@ class OnlineEstimator(Parameters):
 
     # -- arrays ---------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, task: Any = None, *, n_passes: int = 1) -> Self:
+    def fit(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None, n_passes: int = 1) -> Self:
         """Forget everything and learn from X, y in order.
 
         Parameters
@@ -222,6 +226,9 @@ class OnlineEstimator(Parameters):
             Their labels, any two values.
         task : array, shape (n,), optional
             Their tasks, any hashable labels; without it, and without ``task_column``, there is one task.
+        sample_weight : array, shape (n,), optional
+            How much each record counts, from 0 (it is predicted and not learned) to a million; 1 without. What the
+            learner does with it, :mod:`coterie.online.weighing` says.
         n_passes : int
             How many times to go through the records.
 
@@ -232,19 +239,27 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For NaN or infinity, wrong shapes, or labels of which there are not two. Nothing is changed then.
+            For NaN or infinity, wrong shapes, labels of which there are not two, or weights that are negative or no
+            numbers. Nothing is changed then.
         """
         if n_passes < 1:
             raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
         fresh = type(self)(**self.get_params(deep=False))
-        fresh._model.learn_rounds(X, y, task, whole=True, passes=n_passes)
+        fresh._model.learn_rounds(X, y, task, weights=sample_weight, whole=True, passes=n_passes)
         for _ in range(n_passes - 1):
-            fresh._model.learn_rounds(X, y, task)
+            fresh._model.learn_rounds(X, y, task, weights=sample_weight)
         self._inner.replace(fresh._inner)
         return self
 
     def partial_fit(
-        self, X: Any, y: Any, task: Any = None, classes: Any = None, *, tasks: Sequence[Hashable] | None = None
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        classes: Any = None,
+        *,
+        tasks: Sequence[Hashable] | None = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Go on learning from X, y in order.
 
@@ -256,12 +271,14 @@ class OnlineEstimator(Parameters):
             The labels there will be, where the first records may not hold all of them.
         tasks : sequence of labels, optional
             Tasks to know from now on, whether they occur in these records or not.
+        sample_weight
+            As in :meth:`fit`.
 
         Returns
         -------
         self
         """
-        self._model.learn_rounds(X, y, task, tasks=tasks, classes=classes)
+        self._model.learn_rounds(X, y, task, tasks=tasks, classes=classes, weights=sample_weight)
         return self
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
@@ -309,10 +326,15 @@ class OnlineEstimator(Parameters):
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
-    def learn_one(self, x: Mapping[Any, Any], y: Any, task: Hashable = None) -> None:
-        """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
+    def learn_one(
+        self, x: Mapping[Any, Any], y: Any, task: Hashable = None, *, sample_weight: float | None = None
+    ) -> None:
+        """Learn one record given as a dictionary of features; new features and tasks are taken up as they come.
+
+        ``sample_weight`` is as in :meth:`fit`; a record that has one takes longer, some ten microseconds.
+        """
         inner = self._inner
-        (self._model if inner.fast is None else inner).learn_one(x, y, task)
+        (self._model if inner.fast is None else inner).learn_one(x, y, task, sample_weight)
 
     def predict_one(self, x: Mapping[Any, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
@@ -372,9 +394,9 @@ class OnlineEstimator(Parameters):
         self._check_fitted()
         return self._model.explain(x, task)
 
-    def learn_many(self, X: Any, y: Any, task: Any = None) -> None:
+    def learn_many(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None) -> None:
         """Learn a block of records in order: :meth:`partial_fit` under River's name."""
-        self.partial_fit(X, y, task)
+        self.partial_fit(X, y, task, sample_weight=sample_weight)
 
     def forget_task(self, task: Hashable) -> Self:
         """Forget a task: its own weights, its name and its counts, as if it had never been seen.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -24,8 +24,9 @@ class MultitaskKernelPerceptron(OnlineEstimator):
     """A kernel Perceptron for many tasks, its support vectors shared by all and as many as a budget allows (CC12).
 
     The margin of a record (x, i) is f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x) over the support vectors j, with M = A⁻¹. A
-    mistake, y·margin <= 0, adds the record with beta = y; what then happens to a full budget is the budget's to say. So
-    memory is fixed however many records and tasks come, and goes by itself to the tasks that need it.
+    mistake, y·margin <= 0, adds the record with beta = y, times its weight; what then happens to a full budget is the
+    budget's to say. So memory is fixed however many records and tasks come, and goes by itself to the tasks that need
+    it.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         One of :mod:`coterie.budgets`; :class:`Unbounded` without.
     dtype : {"float64", "float32"}
         Of the records that are kept; kernel values are float64 either way.
-    task_column, new_task
+    task_column, new_task, class_weight
         As in :class:`MultitaskPerceptron`.
 
     Attributes
@@ -80,6 +81,7 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.kernel = kernel
         self.relation = relation
@@ -87,6 +89,7 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.class_weight = class_weight
 
     def _make_learner(self) -> Any:
         kernel = Gaussian() if self.kernel is None else as_kernel(self.kernel)

@@ -81,8 +81,11 @@ class Labels(Protocol):
     def value(self, y: Any) -> Any:
         """One label that is known, as learners take it."""
 
-    def learn(self, values: NDArray[Any], last: int) -> Any:
-        """Take in the first ``last`` labels; gives labels as learners take them (``.y``), for :meth:`told`."""
+    def learn(self, values: NDArray[Any], last: int, weights: Floats | None = None) -> Any:
+        """Take in the first ``last`` labels; gives labels as learners take them (``.y``), for :meth:`told`.
+
+        Of numbers the ``weights`` of their records say how much each counts.
+        """
 
     def told(self, margins: Floats, inside: Any) -> Floats:
         """Margins told in the rounds of these labels, as they are outside."""
@@ -219,7 +222,7 @@ class TwoLabels:
         """One label that is known, as learners take it."""
         return self.inside[y]
 
-    def learn(self, values: NDArray[np.float64], last: int) -> Inside:
+    def learn(self, values: NDArray[np.float64], last: int, weights: Floats | None = None) -> Inside:
         """Take in the first ``last`` labels of the inside."""
         return Inside(values, self.shift, self.factor)
 
@@ -427,7 +430,7 @@ class ManyLabels:
             self.inside.setdefault(label, len(self.inside))
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
 
-    def learn(self, values: NDArray[np.int64], last: int) -> Membership:
+    def learn(self, values: NDArray[np.int64], last: int, weights: Floats | None = None) -> Membership:
         """Take in the first ``last`` labels; what only the others hold has not been seen."""
         upto = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
         self.inside = dict(list(self.inside.items())[: upto[-1]])
@@ -630,7 +633,7 @@ class LabelSets:
         self.seen += new
         return self._rows(sets)
 
-    def learn(self, values: NDArray[np.bool_], last: int) -> Membership:
+    def learn(self, values: NDArray[np.bool_], last: int, weights: Floats | None = None) -> Membership:
         """Take in the first ``last`` sets; what only the others hold has not been seen."""
         if self.matrix:
             return Membership(values, np.full(len(values), len(self.seen)))
@@ -894,11 +897,12 @@ class Targets:
             return float(y)
         return (float(y) - self.inside[1]) / self.factor if self.inside[2] > 0.0 else 0.0
 
-    def learn(self, values: Floats, last: int) -> Inside:
+    def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
         """Take in the first ``last`` labels; the others, whose records are predicted in these rounds, come later."""
         moments, n = np.array(self.inside), len(values)
         inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
-        standardise(values[:last], moments, inside[:last], shift, factor)
+        counted = np.ones(last) if weights is None else weights[:last]
+        standardise(values[:last], counted, moments, inside[:last], shift, factor)
         self.inside = tuple(moments.tolist())
         if not self._standardised:
             return Inside(values, 0.0, 1.0)

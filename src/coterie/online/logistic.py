@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +40,7 @@ class MultitaskLogistic(OnlineEstimator):
         The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
-    task_column, new_task, max_tasks, half_life
+    task_column, new_task, max_tasks, half_life, class_weight
         As in :class:`MultitaskPerceptron`.
 
     Notes
@@ -77,6 +77,7 @@ class MultitaskLogistic(OnlineEstimator):
         new_task: Literal["grow", "raise"] = "grow",
         max_tasks: int | None = None,
         half_life: float | tuple[float, float] | None = None,
+        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.relation = relation
         self.step = step
@@ -87,6 +88,7 @@ class MultitaskLogistic(OnlineEstimator):
         self.new_task = new_task
         self.max_tasks = max_tasks
         self.half_life = half_life
+        self.class_weight = class_weight
 
     def _make_learner(self) -> Learner:
         hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
@@ -119,7 +121,7 @@ class MultitaskAROW(OnlineEstimator):
         Perceptron, without probabilities.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
-    task_column, new_task, max_tasks, half_life
+    task_column, new_task, max_tasks, half_life, class_weight
         As in :class:`MultitaskPerceptron`; the whole covariance forgets nothing.
 
     Notes
@@ -155,6 +157,7 @@ class MultitaskAROW(OnlineEstimator):
         new_task: Literal["grow", "raise"] = "grow",
         max_tasks: int | None = None,
         half_life: float | tuple[float, float] | None = None,
+        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.relation = relation
         self.r = r
@@ -167,6 +170,7 @@ class MultitaskAROW(OnlineEstimator):
         self.new_task = new_task
         self.max_tasks = max_tasks
         self.half_life = half_life
+        self.class_weight = class_weight
 
     def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.

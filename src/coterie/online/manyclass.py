@@ -14,6 +14,7 @@ from coterie.reductions import ManyLearners
 from .estimator import OnlineEstimator
 from .labels import Labels, LabelSets, ManyLabels
 from .logistic import MultitaskLogistic
+from .weighing import check_class_weight
 
 
 def _binary(self: Any) -> Any:
@@ -37,6 +38,9 @@ def _check_parameters(self: Any) -> None:
     binary = self.binary
     if not isinstance(binary, OnlineEstimator) or binary.kind != "classifier" or binary.many_classes:
         raise TypeError(f"model must be an online classifier of two classes, got {binary!r}")
+    if binary.class_weight is not None and self.class_weight is None:
+        raise ValueError(f"sets of labels have no class_weight: leave it out of {binary!r}")
+    check_class_weight(binary.class_weight)
 
 
 def _make_learner(self: Any) -> StreamLearner:
@@ -66,7 +70,8 @@ class OneVsRest(OnlineEstimator):
     model : online classifier, optional
         Of two classes, unfitted: :class:`coterie.MultitaskLogistic` (without),
         :class:`coterie.AdaptiveSharingClassifier`, :class:`coterie.MultitaskPerceptron`, ... Relation, storage,
-        ``task_column``, ``new_task`` and ``max_tasks`` are its.
+        ``task_column``, ``new_task`` and ``max_tasks`` are its, and ``class_weight``, whose weights are of records by
+        their class: each of the models has them.
 
     Notes
     -----
@@ -98,7 +103,7 @@ class OneVsRest(OnlineEstimator):
 
     binary = property(_binary)
     task_column, new_task, relation = _of_binary("task_column"), _of_binary("new_task"), _of_binary("relation")
-    max_tasks = _of_binary("max_tasks")
+    max_tasks, class_weight = _of_binary("max_tasks"), _of_binary("class_weight")
     _nested, _check_parameters = _nested_model, _check_parameters
     _make_learner, _reading, with_relation = _make_learner, _reading, _with_relation
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from threading import RLock
 from typing import Any, TypeVar, cast
@@ -28,16 +28,20 @@ from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
 from coterie.learner import StreamLearner
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Csr
+from coterie.numeric.core.records import Csr, weighted
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
 
 from .bounded import Recency, Turnover
 from .forks import whole_in_children
 from .labels import Labels
+from .weighing import BALANCED, Weighing, sample_weights
 
 Arrays = dict[str, NDArray[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: What learns records without weights, and is asked to weigh them.
+_UNWEIGHED = "a learner such as {} weighs no records: leave out {}"
 
 #: The array of a file that has the order in which tasks were last seen.
 RECENCY = "recency"
@@ -82,6 +86,8 @@ class Settings:
         Whether a task that was never seen is taken up or refused.
     max_tasks : int, optional
         How many tasks may be known; None where any number may be.
+    class_weight : mapping, "balanced" or None
+        The weights of records by their labels; see :mod:`coterie.online.weighing`.
     """
 
     learner: StreamLearner
@@ -90,6 +96,7 @@ class Settings:
     reading: InputOptions
     new_task: str
     max_tasks: int | None = None
+    class_weight: Any = None
 
 
 class OnlineModel:
@@ -108,6 +115,8 @@ class OnlineModel:
         What was learned (None before), the labels found so far, and the form of records.
     recency : Recency or None
         When tasks were last seen, where there may be so many only.
+    weighing : Weighing
+        The weights of records by their labels.
     """
 
     settings: Settings
@@ -121,6 +130,7 @@ class OnlineModel:
         self.labels: Labels | None = None
         self.input = source
         self.recency: Recency | None = None
+        self.weighing = Weighing()
 
     def configure(self, parameters: tuple[Any, ...], settings: Settings) -> None:
         """Go on under these parameters; a learner that cannot go on with what was learned refuses."""
@@ -131,8 +141,11 @@ class OnlineModel:
         else:
             settings.learner.check_bounded()
             self.recency = self.recency or Recency(range(len(self.known_tasks)))
+        if settings.class_weight is not None and not settings.learner.weighs:
+            raise ValueError(_UNWEIGHED.format(type(settings.learner).__name__, "class_weight"))
         self.fast = None
         self.parameters, self.settings = parameters, settings
+        self.weighing = self.weighing.under(settings.class_weight)
         self.input.configure(settings.reading)
 
     # -- copies ---------------------------------------------------------------------------------------------------
@@ -159,6 +172,7 @@ class OnlineModel:
         self.fast = None
         self.parameters, self.settings = other.parameters, other.settings
         self.state, self.labels, self.input, self.recency = other.state, other.labels, other.input, other.recency
+        self.weighing = other.weighing
 
     # -- facts ----------------------------------------------------------------------------------------------------
 
@@ -247,6 +261,7 @@ class OnlineModel:
         *,
         tasks: Sequence[Hashable] | None = None,
         classes: Any = None,
+        weights: Any = None,
         late: int = 0,
         whole: bool = False,
         passes: int = 1,
@@ -257,6 +272,8 @@ class OnlineModel:
         ----------
         X, y, task, tasks, classes
             The records, their labels and tasks; tasks to know, and labels there will be.
+        weights
+            The weights of the records.
         late : int
             The labels come so many rounds late: the last ``late`` records are predicted and not learned.
         whole : bool
@@ -274,10 +291,22 @@ class OnlineModel:
                 labels.require_whole()
             length = passes * len(values) if whole else None
             records = self.input.with_tasks(records, self.known_tasks)
-            return self._learn(records, labels, values, tasks or (), late, length, None)
+            given, weighing = sample_weights(weights, len(values)), self.weighing.under(self.settings.class_weight)
+            if whole and given is not None and not given.any():
+                raise ValueError("sample_weight is zero for all records: nothing would be learned")
+            records = self._weighed(records, weighing.of(y, given, max(len(values) - late, 0)))
+            return self._learn(records, labels, values, tasks or (), late, length, None, weighing)
+
+    def _weighed(self, records: Records, weights: NDArray[np.float64] | None) -> Records:
+        """Records with their weights: ValueError where the learner weighs none."""
+        if weights is None:
+            return records
+        if not self.learner.weighs:
+            raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
+        return records._replace(rows=weighted(records.rows, weights))
 
     @exclusive
-    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
+    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
         """Validate records given in any form, for :meth:`learn_block`."""
         with all_or_nothing(self.input, self.fitted):
             labels = self._labels_copied()
@@ -287,7 +316,8 @@ class OnlineModel:
             if self.fitted and not self.input.has_room(self.state, records.width):
                 self.fast = None  # names that are new have columns now, and predictions may come to them
                 self.input.fit_state(self.learner, self.state, (), records.width)
-            return self.input.as_block(records, labels.array(y))
+            block = self.input.as_block(records, labels.array(y))
+            return block if weights is None else replace(block, weight=sample_weights(weights, len(block)))
 
     @exclusive
     def learn_block(
@@ -303,8 +333,10 @@ class OnlineModel:
             raise ValueError("records without labels can be predicted, not learned")
         with all_or_nothing(self.input, self.fitted):
             records = self.input.read_block(block, not self.fitted)
-            labels = self._labels_copied()
-            return self._learn(records, labels, labels.values(block.y), tasks, late, length, asking)
+            labels, weighing = self._labels_copied(), self.weighing.under(self.settings.class_weight)
+            values = labels.values(block.y)
+            records = self._weighed(records, weighing.of(block.y, block.weight, max(len(values) - late, 0)))
+            return self._learn(records, labels, values, tasks, late, length, asking, weighing)
 
     def _labels_copied(self) -> Labels:
         """The labels known, as a copy."""
@@ -319,16 +351,17 @@ class OnlineModel:
         late: int,
         length: int | None,
         asking: Asking | None,
+        weighing: Weighing,
     ) -> Rounds:
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
         if self.recency is not None:
-            return self._learn_bounded(self.recency, records, labels, values, late, length, asking)
+            return self._learn_bounded(self.recency, records, labels, values, late, length, asking, weighing)
         state, codes, new = self._numbered(records, tasks, length)
-        self.fast, self.labels = None, labels
+        self.fast, self.labels, self.weighing = None, labels, weighing
         asker = None if asking is None else asking(len(state.tasks) + len(new))
         last = max(len(values) - late, 0)
-        inside = labels.learn(values, last)
+        inside = labels.learn(values, last, getattr(records.rows, "weights", None))
         moves = self.learner.update_many(
             state, records.rows, codes, inside.y, last, EVERY if asker is None else asker, new
         )
@@ -349,6 +382,7 @@ class OnlineModel:
         late: int,
         length: int | None,
         asking: Asking | None,
+        weighing: Weighing,
     ) -> Rounds:
         """As :meth:`_learn` where there may be so many tasks only, which are known from their first record on."""
         if late or asking is not None:
@@ -356,8 +390,8 @@ class OnlineModel:
             raise ValueError(f"max_tasks={self.settings.max_tasks} cannot be had with {what}: leave one of them out")
         distinct, places = occurring(records.task)
         state = self._bounded_state(distinct, records, length)
-        self.fast, self.labels = None, labels
-        inside = labels.learn(values, len(values))
+        self.fast, self.labels, self.weighing = None, labels, weighing
+        inside = labels.learn(values, len(values), getattr(records.rows, "weights", None))
         most = int(self.settings.max_tasks or 0)
         together = max(most // 4, 1) if self.learner.comes_unnoticed else 1
         turnover = Turnover(state.tasks.find(distinct), places, recency, most, together)
@@ -606,23 +640,49 @@ class OnlineModel:
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any, task: Hashable = None) -> None:
+    def learn_one(self, x: Any, y: Any, task: Hashable = None, weight: Any = None) -> None:
         """Learn one record given as a dictionary of features; new features and tasks are taken up as they come."""
         lock = self.lock
         lock.acquire()  # in half the time that `with` takes, and a decorator would take longer still
         try:
-            labels = None if self.fast is None else self.fast.learn(x, y, task, self.labels)
+            fast = None if weight is not None else self.fast
+            labels = None if fast is None else fast.learn(x, y, task, self.labels)
             if labels is None:
-                self._learn_one(x, y, task)
+                self._learn_one(x, y, task, weight)
             else:
                 self.labels = labels
         finally:
             lock.release()
 
-    def _learn_one(self, x: Any, y: Any, task: Hashable) -> None:
+    def _learn_one(self, x: Any, y: Any, task: Hashable, weight: Any) -> None:
         self.fast = None
+        if weight is not None or self.settings.class_weight is not None:
+            self._learn_weighted_one(x, y, task, weight)
+            return
         labels = self.label_kind.with_one(y)
         inside = labels.value(y)
+        row, number = self._row_of_one(x, task)
+        self.labels = labels
+        self.learner.update_one(self.state, row, number, inside)
+        if self.recency is not None:
+            self.recency.see_one(number)
+        self._open_fast_lane()
+
+    def _learn_weighted_one(self, x: Any, y: Any, task: Hashable, weight: Any) -> None:
+        labels, weighing = self._labels_copied(), self.weighing.under(self.settings.class_weight)
+        values = labels.values([y])
+        weights = weighing.of([y], sample_weights(weight, 1), 1)
+        if weights is None or not self.learner.weighs:
+            raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
+        row, number = self._row_of_one(x, task)
+        self.labels, self.weighing = labels, weighing
+        inside = labels.learn(values, 1, weights)
+        self.learner.update_many(self.state, weighted(row, weights), np.array([number]), inside.y)
+        if self.recency is not None:
+            self.recency.see_one(number)
+
+    def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
+        """The row of a record to learn, for which there is room then, and the number of its task."""
         with all_or_nothing(self.input, self.fitted):
             row, width, task = self.input.read_one(x, task, self.known_tasks, learning=True)
             known = self.state is not None and task in self.state.tasks.numbers
@@ -630,12 +690,7 @@ class OnlineModel:
                 self._meet(self.recency, task, Records(row, width, np.zeros(0)))
             elif not (known and self.input.has_room(self.state, width)):
                 self._state_with([task], Records(row, width, np.zeros(0)))
-        self.labels = labels
-        number = self.state.tasks.numbers[task]
-        self.learner.update_one(self.state, row, number, inside)
-        if self.recency is not None:
-            self.recency.see_one(number)
-        self._open_fast_lane()
+        return row, self.state.tasks.numbers[task]
 
     def _meet(self, recency: Recency, task: Hashable, records: Records) -> None:
         """Make room for a record; where there are as many tasks as there may be, another one leaves for a new one."""
@@ -647,7 +702,7 @@ class OnlineModel:
 
     def _open_fast_lane(self) -> None:
         """Prepare rounds of dictionaries in which nothing is new, once the model has stayed the same for some time."""
-        numbers = self.input.numbers
+        numbers = None if self.settings.class_weight is not None else self.input.numbers
         call = None if numbers is None else self.learner.bound_call(self.state, numbers)
         if call is not None:
             self.fast = FastLane(self.learner, self.state, call, self.recency)
@@ -755,6 +810,8 @@ class OnlineModel:
             data["tasks"] = list(self.state.tasks.labels)  # the list goes on growing
         if self.recency is not None:
             arrays = arrays | {RECENCY: self.recency.order}
+        if self.settings.class_weight == BALANCED:
+            data["label_counts"] = self.weighing.to_saved()
         return data, arrays | more
 
     @exclusive
@@ -772,6 +829,8 @@ class OnlineModel:
             labels.require_sound(self.learner.models(state))
             if self.recency is not None:
                 self.recency = Recency.restored(arrays.get(RECENCY, np.zeros(0)), len(state.tasks))
+            if self.settings.class_weight == BALANCED:
+                self.weighing = Weighing.restored(BALANCED, data.get("label_counts"))
             self.input.from_saved(data, arrays, state)
             self.state, self.labels = state, labels
 

@@ -417,9 +417,9 @@ class _ShownOneView:
     def __init__(self, model: StreamModel, name: Hashable, names: list[Hashable]) -> None:
         self._model, self._name, self._names = model, name, names
 
-    def as_block(self, X: Any, y: Any, task: Any = None) -> Block:
+    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
         """Validate records of all views as a block of the one."""
-        return self._model.as_block(self._only(X), y, task)
+        return self._model.as_block(self._only(X), y, task, weights)
 
     def learn_block(self, block: Block, **options: Any) -> Any:
         """As that of the model."""

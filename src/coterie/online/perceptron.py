@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal
 
 from coterie import persistence
@@ -52,6 +52,9 @@ class MultitaskPerceptron(OnlineEstimator):
     half_life : float, or two of them, optional
         Forget: what was learned counts half after so many rounds, or what is shared and what is a task's own after so
         many each; see :class:`coterie.Forgetting`.
+    class_weight : dict of label to weight, or "balanced", optional
+        The weight of a record by its label, times its ``sample_weight``; 1 for a label that is not named.
+        ``"balanced"``: of n records so far, this one among them, in K labels, n_k with its label, n / (K n_k).
 
     Notes
     -----
@@ -87,6 +90,7 @@ class MultitaskPerceptron(OnlineEstimator):
         new_task: Literal["grow", "raise"] = "grow",
         max_tasks: int | None = None,
         half_life: float | tuple[float, float] | None = None,
+        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.relation = relation
         self.rule = rule
@@ -98,6 +102,7 @@ class MultitaskPerceptron(OnlineEstimator):
         self.new_task = new_task
         self.max_tasks = max_tasks
         self.half_life = half_life
+        self.class_weight = class_weight
 
     def _make_learner(self) -> Learner:
         hypothesis = with_half_life(LinearWeights(self.storage, self.dtype, self.bits), self.half_life)

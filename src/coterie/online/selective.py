@@ -22,6 +22,7 @@ from coterie.parameters import Parameters
 from .estimator import OnlineEstimator
 from .model import OnlineModel
 from .questions import Budget, Questions
+from .weighing import BALANCED
 
 Flags = NDArray[np.bool_]
 
@@ -196,10 +197,10 @@ class SelectiveSampling(Parameters):
 
     # -- learning -------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, task: Any = None, *, n_passes: int = 1) -> Self:
+    def fit(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None, n_passes: int = 1) -> Self:
         """Forget everything, questions too, and learn from X, y: all labels given are learned."""
         with self._lock:
-            self.model.fit(X, y, task, n_passes=n_passes)
+            self.model.fit(X, y, task, sample_weight=sample_weight, n_passes=n_passes)
             self.skip_unlabelled()
             self.__dict__.pop("questions_", None)
             return self
@@ -211,10 +212,12 @@ class SelectiveSampling(Parameters):
             self.skip_unlabelled()
             return self
 
-    def learn_one(self, x: Mapping[str, Any], y: Hashable, task: Hashable = None) -> None:
+    def learn_one(
+        self, x: Mapping[str, Any], y: Hashable, task: Hashable = None, *, sample_weight: float | None = None
+    ) -> None:
         """Learn one record, its label asked for or not; a question that is open about it is then answered."""
         with self._lock:
-            self.model.learn_one(x, y, task)
+            self.model.learn_one(x, y, task, sample_weight=sample_weight)
             held = self.__dict__.get("_open")
             if held is not None and held[0] == self._key(x, task):
                 self.skip_unlabelled()
@@ -327,6 +330,10 @@ class SelectiveSampling(Parameters):
             raise TypeError(f"model must be an online classifier such as MultitaskLogistic(), got {self.model!r}")
         if not hasattr(self._ask, "compiled") or not hasattr(self._ask, "learned"):
             raise TypeError(f"ask must be a part such as Margin(c=0.3), got {self.ask!r}")
+        if self.model.class_weight == BALANCED:
+            raise ValueError(
+                "class_weight='balanced' counts all labels, and here only those asked for come: name weights"
+            )
         if self.model.max_tasks is not None:
             raise ValueError(
                 f"max_tasks={self.model.max_tasks} cannot be had with selective sampling: leave one of them out"

@@ -37,7 +37,7 @@ _MESSAGES = {
     fields.NO_COLON: "{word} is not of the form index:value",
     fields.NO_BAR: "the line has no '|' before its features",
     fields.NO_NAME: "{word} is a value without a feature's name",
-    fields.NOT_AN_IMPORTANCE: "the importance {word} is not a number of 0 or more",
+    fields.NOT_AN_IMPORTANCE: "the importance {word} is not a number from 0 to 1,000,000",
     fields.HEADER_TOO_LONG: "{word} is one word too many before '|'; expected label, importance, base and tag",
     fields.NO_TASK: "the namespace {task!r}, which holds the task, is empty or missing",
     fields.NO_LABEL: "the label is missing, which earlier rows have",
@@ -55,6 +55,7 @@ class Rows(NamedTuple):
     task: NDArray[Any] | None
     place: NDArray[np.int64]
     view: NDArray[np.int64] | None = None
+    weight: NDArray[np.float64] | None = None
 
 
 @dataclass
@@ -75,6 +76,7 @@ class _Parsed(NamedTuple):
     fault: NDArray[np.int8]
     token: NDArray[np.int64]
     view: NDArray[np.int64] | None = None
+    weight: NDArray[np.float64] | None = None
 
 
 class RowParser(Protocol):
@@ -119,9 +121,8 @@ class VowpalParser:
         name = as_bytes(encode_key(self.task or ""))
         rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits))
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
-        if (rows.importance != 1.0).any():
-            self.schema.notes["importance"] = "importance weights are not used"
-        return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token)
+        weight = rows.importance if (rows.importance != 1.0).any() else None
+        return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token, weight=weight)
 
     def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[Any] | None:
         """The task of each row; equal ones are one object."""
@@ -158,7 +159,7 @@ class ViewParser:
         rows = parse_vowpal(data, records.start, records.stop, as_bytes(b""), bit_mask(self.bits), wanted)
         total = rows.indptr[-1]
         if (rows.importance != 1.0).any():
-            self._schema.notes["importance"] = "importance weights are not used"
+            self._schema.notes["importance"] = "learners of several views do not use importances"
         view = np.repeat(np.arange(len(parts)), [len(each.own) for each in parts])[rows.namespace[:total]]
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[:total], rows.values[:total])
         return _Parsed(entries, rows.label, None, rows.fault, rows.token, view)
@@ -226,4 +227,5 @@ def _good_rows(parsed: _Parsed, records: TextRecords, good: NDArray[np.bool_], s
     label = parsed.label[good] if schema.label else None
     task = parsed.task[good] if schema.task and parsed.task is not None else None
     view = None if parsed.view is None else parsed.view[kept]
-    return Rows(entries, label, task, records.line[good], view)
+    weight = None if parsed.weight is None else parsed.weight[good]
+    return Rows(entries, label, task, records.line[good], view, weight)

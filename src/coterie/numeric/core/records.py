@@ -130,6 +130,66 @@ class Csr(NamedTuple):
 
 Rows = Dense | Csr
 
+#: The largest weight of a record: squares of its gradients stay finite in single precision, too.
+LARGEST_WEIGHT = 1e6
+
+
+class _WeightedDenseFields(NamedTuple):
+    values: Any
+    weights: Any
+
+
+class WeightedDense(_WeightedDenseFields, Dense):  # type: ignore[misc]
+    """Records as the rows of an (n, d) array, each with a weight: it counts as so many, and with 0 for nothing."""
+
+    __slots__ = ()
+
+    def take(self, places: NDArray[np.int64]) -> WeightedDense:
+        """Copy the records at these places, in this order."""
+        return WeightedDense(self.values[places], self.weights[places])
+
+    def cut(self, first: int, last: int) -> WeightedDense:
+        """The records ``first`` to ``last`` (not included), nothing copied."""
+        return WeightedDense(self.values[first:last], self.weights[first:last])
+
+
+class _WeightedCsrFields(NamedTuple):
+    values: Any
+    features: Any
+    starts: Any
+    weights: Any
+
+
+class WeightedCsr(_WeightedCsrFields, Csr):  # type: ignore[misc]
+    """Records as compressed sparse rows, each with a weight, as in :class:`WeightedDense`."""
+
+    __slots__ = ()
+
+    def take(self, places: NDArray[np.int64]) -> WeightedCsr:
+        """Copy the records at these places, in this order."""
+        return WeightedCsr(*Csr.take(self, places), self.weights[places])
+
+    def cut(self, first: int, last: int) -> WeightedCsr:
+        """The records ``first`` to ``last`` (not included), nothing copied."""
+        return WeightedCsr(self.values, self.features, self.starts[first : last + 1], self.weights[first:last])
+
+
+def weighted(rows: Rows, weights: NDArray[np.float64]) -> WeightedDense | WeightedCsr:
+    """The records, each with a weight."""
+    if isinstance(rows, Dense):
+        return WeightedDense(rows.values, weights)
+    return WeightedCsr(*rows[:3], weights)
+
+
+def weights_of(rows: Rows) -> NDArray[np.float64]:
+    """The weight of every record."""
+    return rows.weights if isinstance(rows, (WeightedDense, WeightedCsr)) else np.ones(rows.n_records)
+
+
+def without_weights(rows: Rows) -> Rows:
+    """The records by themselves."""
+    return Dense(rows.values) if isinstance(rows, Dense) else Csr(*rows[:3])
+
 
 @compiled
 def _squares(values: Any, starts: Any, squares: Any) -> None:
@@ -167,6 +227,16 @@ when(begin, Csr)(lambda rows, t: rows.starts[t])
 when(end, Csr)(lambda rows, t: rows.starts[t + 1])
 when(feature, Csr)(lambda rows, t, k: rows.features[np.uint64(k)])
 when(value, Csr)(lambda rows, t, k: rows.values[np.uint64(k)])
+
+
+@generic_no_refcount
+def weight(rows: Any, t: Any) -> Any:
+    """Weight of record t."""
+
+
+when(weight, object)(lambda rows, t: 1.0)
+when(weight, WeightedDense)(lambda rows, t: rows.weights[t])
+when(weight, WeightedCsr)(lambda rows, t: rows.weights[t])
 
 
 @no_refcount

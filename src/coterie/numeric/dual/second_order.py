@@ -406,13 +406,15 @@ class Course(NamedTuple):
     """A block to walk through: the records to learn first, then those to predict where labels come late.
 
     ``f`` and ``Q`` are changed on the way. ``threshold`` is what y·f must not exceed for a move (or must not reach, if
-    ``strict`` is 0); with ``shrunk`` 1 the margin reported is r f / (r + Q_tt), else f.
+    ``strict`` is 0); with ``shrunk`` 1 the margin reported is r f / (r + Q_tt), else f. A record of weight w is learned
+    as one of noise r / w, and not at all if it has none.
     """
 
     f: Any
     Q: Any
     y: Any
     noise: Any
+    weights: Any
     threshold: float
     strict: int
     shrunk: int
@@ -442,8 +444,8 @@ def course_through(course: Any, n: int, delay: int, margins: Any, own: Any, taus
         elif n + t < f.size:
             margins[t] = _reported(course, n + t)
         own[t] = _reported(course, t)
-        total = course.noise[t] + Q[t, t]
-        if total > 0.0 and _called(course, t):
+        total = course.noise[t] / course.weights[t] + Q[t, t]
+        if course.weights[t] > 0.0 and total > 0.0 and _called(course, t):
             step = (course.y[t] - f[t]) / total
             taus[t] = abs(step)
             for u in range(t + 1, f.size):

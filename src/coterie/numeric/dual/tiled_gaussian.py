@@ -77,7 +77,7 @@ def room() -> NDArray[np.float64]:
 
 @no_refcount
 def learn_tiled(
-    model: Any, tiling: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any
+    model: Any, tiling: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n: int, delay: int, turns: Any
 ) -> Any:
     """Learn n records of a block as :func:`coterie.numeric.dual.walk.walk` does, making kernel values on the way.
 
@@ -97,7 +97,7 @@ def learn_tiled(
             _evaluate(tiling, tiling.table, model.store.squares, model.support.counts[SIZE], pending, few, work.pending)
             _evaluate(tiling, own.columns, own.norms, few, pending, few, work.pending_among)
         cursor[AT], cursor[BORN] = 0, born + at
-        why = rounds(model, work, tasks, y, first + at, few, delay, turns)
+        why = rounds(model, work, tasks, y, weights, first + at, few, delay, turns)
         _keep(model.store, tiling.table, work, own, at)
         at += cursor[AT]
     cursor[AT], cursor[BORN] = at, born

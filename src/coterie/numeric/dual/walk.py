@@ -49,15 +49,18 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
 
 
 @no_refcount
-def walk(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
-    """Learn the n records of a block that begins at ``first``, from the cursor on; the reason why it stopped."""
-    lacking = rounds(model, work, tasks, y, first, n, delay, turns)
+def walk(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n: int, delay: int, turns: Any) -> Any:
+    """Learn the n records of a block that begins at ``first``, from the cursor on; the reason why it stopped.
+
+    ``weights`` has that of every record, a factor of the coefficient that a mistake has; 0 is told and not learned.
+    """
+    lacking = rounds(model, work, tasks, y, weights, first, n, delay, turns)
     apply_pending(model.memory)
     return lacking
 
 
 @no_refcount
-def rounds(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay: int, turns: Any) -> Any:
+def rounds(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n: int, delay: int, turns: Any) -> Any:
     """Learn n records as :func:`walk` does, without applying what was put off: more records follow at once."""
     memory, support, cursor = model.memory, model.support, work.cursor
     lacking = DONE
@@ -80,12 +83,12 @@ def rounds(model: Any, work: Any, tasks: Any, y: Any, first: int, n: int, delay:
         turns.own[s] = margin(work.weights, work.values[t], support.counts[SIZE])
         if delay == 0:
             turns.margins[s] = turns.own[s]
-        if wanted(memory, y[s] * turns.own[s]):
-            lacking = absorb(memory, model, work, t, i, y[s], y[s] * turns.own[s], turns, s)
+        if weights[s] > 0.0 and wanted(memory, y[s] * turns.own[s]):
+            lacking = absorb(memory, model, work, t, i, weights[s] * y[s], y[s] * turns.own[s], turns, s)
             if lacking != DONE:
                 break
             if y[s] * turns.own[s] <= 0.0:
-                turns.taus[s] = 1.0
+                turns.taus[s] = weights[s]
         end_round(model.sharing)
     if lacking == DONE:
         cursor[AT] = n

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from coterie.numeric.core.checks import Bounds, require_rate
 from coterie.numeric.core.generic import compiled, forward, generic, no_refcount, when
-from coterie.numeric.core.records import begin, end, feature, sqnorm, value
+from coterie.numeric.core.records import begin, end, feature, sqnorm, value, weight
 from coterie.numeric.weights.table import beside, claim, held, locate, put
 
 from .grouped import LevelModel, Levels
@@ -40,11 +40,11 @@ class Confident(_ConfidentFields, LevelModel):
 
 @no_refcount
 def label_variance(noise: Any, rows: Any, t: Any) -> Any:
-    """Return the label's variance r = noise · ‖x‖² / nnz(x)."""
+    """Return the label's variance r = noise · ‖x‖² / nnz(x), divided by the record's weight."""
     entries = 0
     for k in range(begin(rows, t), end(rows, t)):
         entries += 1 if value(rows, t, k) != 0.0 else 0
-    return noise * sqnorm(rows, t) / entries if entries > 0 else 0.0
+    return noise * sqnorm(rows, t) / (entries * weight(rows, t)) if entries > 0 else 0.0
 
 
 @no_refcount

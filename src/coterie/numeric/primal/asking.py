@@ -55,15 +55,15 @@ def wanted(asker: Any, t: Any) -> Any:
 
 @generic
 def skip_unlabelled(asker: Any, model: Any) -> None:
-    """End a round whose label was not asked for."""
+    """End a round whose label was not asked for, or whose record has no weight."""
 
 
 when(decide, Every)(lambda asker, model, i, margin, t: None)
 when(wanted, Every)(lambda asker, t: True)
-when(skip_unlabelled, Every)(lambda asker, model: None)
-
 when(wanted, Asker)(lambda asker, t: asker.answer[t] > 0)
-when(skip_unlabelled, Asker)(lambda asker, model: skip(model))
+_kind: Any
+for _kind in (Every, Asker):
+    when(skip_unlabelled, _kind)(lambda asker, model: skip(model))
 
 
 @when(decide, Asker)

@@ -6,8 +6,8 @@ that
 
     u = L⁻¹ x,    the prediction is x'w = Σ_j u_j a_j.
 
-A record (x, z) is rotated in (Gentleman, "Basic procedures for large, sparse or weighted linear least squares
-problems", 1974): for each feature j in turn, with a weight v that is 1 at first,
+A record (x, z) of weight w, 1 as a rule, is rotated in (Gentleman, "Basic procedures for large, sparse or weighted
+linear least squares problems", 1974): for each feature j in turn, with v that is w at first,
 
     D' = D_j + v x_j²,    gain = v x_j / D',    v <- v D_j / D',    D_j <- D',
     z <- z - x_j a_j,    a_j <- a_j + gain · z,    x_r <- x_r - x_j L_rj,    L_rj <- L_rj + gain · x_r  for r > j.
@@ -21,6 +21,9 @@ Members of a round for task i, each kept within the range of the labels so far, 
     the margins of the gradient learners, the last of which knows one model of all;
     w · x + b_i with the pooled regression w, which learns z - b_i, and b_i = Σ (z - w · x) / (n_i + 3) over the task;
     w_i · (1, x) with a regression of the task's own, which has a constant before the features.
+
+A record of weight w counts as w records in all of these sums, in numbers of labels, and in what residuals say; one of
+weight 0 is told and not learned.
 
 The last step is a regression with ridge 1 on these numbers, from weights 1/S on. A regression whose features grow
 beyond its limit falls away: w · x is then the margin of the last gradient learner, and a task's own leaves the last
@@ -45,7 +48,7 @@ from coterie.numeric.core.checks import (
     require_within,
 )
 from coterie.numeric.core.generic import compiled, holds_gil, no_refcount
-from coterie.numeric.core.records import begin, end, feature, value
+from coterie.numeric.core.records import begin, end, feature, value, weight
 
 #: The ridges of the pooled regression, of a task's own and of the last step; records should be of about unit length.
 POOLED_RIDGE, OWN_RIDGE, LAST_RIDGE = 0.1, 1.0, 1.0
@@ -304,20 +307,20 @@ def foresee(kept: Any, m: Any, width: Any, x: Any) -> Any:
 
 
 @no_refcount
-def absorb(kept: Any, m: Any, width: Any, ridge: Any, x: Any, z: Any) -> Any:
-    """Learn a dense record, which becomes u, and its label; return what :func:`foresee` would have."""
+def absorb(kept: Any, m: Any, width: Any, ridge: Any, x: Any, z: Any, w: Any) -> Any:
+    """Learn a dense record of weight w, which becomes u, and its label; return what :func:`foresee` would have."""
     room = kept.pivots.shape[1]
-    prediction, first, weight = 0.0, 0, 1.0
+    prediction, first, left = 0.0, 0, w
     for j in range(width):
         held = x[j]
         if held != 0.0:
             answer = kept.answers[m, j]
             prediction += held * answer
             before = ridge + kept.pivots[m, j]
-            moved = weight * held * held
-            gain = weight * held / (before + moved)
+            moved = left * held * held
+            gain = left * held / (before + moved)
             kept.pivots[m, j] += moved
-            weight *= before / (before + moved)
+            left *= before / (before + moved)
             z = bounded(z - held * answer)
             kept.answers[m, j] = answer + gain * z
             for r in range(width - 1 - j):
@@ -390,14 +393,14 @@ def bin_of(score: Any) -> Any:
 
 
 @no_refcount
-def _count(spread: Any, i: Any, age: Any, residual: Any) -> None:
+def _count(spread: Any, i: Any, age: Any, residual: Any, w: Any) -> None:
     e, variance = _mean_square(spread, age), _variance(spread, i, age)
     square = bounded(residual * residual)
-    spread.bins[age, bin_of(residual / math.sqrt(variance))] += 1.0
-    spread.ages[age, 0] += 1.0
-    spread.ages[age, 1] += square
-    spread.tasks[i, 0] += 1.0
-    spread.tasks[i, 1] += bounded(square / e)
+    spread.bins[age, bin_of(residual / math.sqrt(variance))] += w
+    spread.ages[age, 0] += w
+    spread.ages[age, 1] += w * square
+    spread.tasks[i, 0] += w
+    spread.tasks[i, 1] += w * bounded(square / e)
 
 
 # -- rounds ------------------------------------------------------------------------------------------------------------
@@ -494,26 +497,26 @@ def _learn_members(model: Any, gradients: Any, rows: Any, t: Any, i: Any, y: Any
     _widen(model, _width(rows, t))
     if model.clock[1] <= POOLED_LIMIT:
         _spread_out(rows, t, 0, model.clock[1], work.x)
-        pooled = absorb(model.pooled, 0, model.clock[1], POOLED_RIDGE, work.x, y - intercept)
+        pooled = absorb(model.pooled, 0, model.clock[1], POOLED_RIDGE, work.x, y - intercept, weight(rows, t))
     if model.clock[1] <= OWN_LIMIT:
         _spread_out(rows, t, 1, 1 + model.clock[1], work.x)
-        own = absorb(model.own, i, 1 + model.clock[1], OWN_RIDGE, work.x, y)
+        own = absorb(model.own, i, 1 + model.clock[1], OWN_RIDGE, work.x, y, weight(rows, t))
     work.inputs[G] = pooled + intercept
     work.inputs[G + 1] = own
     margin = _finish(model, work)
-    model.residuals[i, 0] = bounded(model.residuals[i, 0] + (y - pooled))
-    model.residuals[i, 1] += 1.0
+    model.residuals[i, 0] = bounded(model.residuals[i, 0] + weight(rows, t) * (y - pooled))
+    model.residuals[i, 1] += weight(rows, t)
     return margin
 
 
 @no_refcount
-def _judge(model: Any, i: Any, age: Any, y: Any, margin: Any, work: Any) -> None:
+def _judge(model: Any, i: Any, age: Any, y: Any, w: Any, margin: Any, work: Any) -> None:
     """Learn the last step of inputs and margin as they were told, and what the residual says of its spread."""
     if model.clock[0] >= START:
         for a in range(work.inputs.size):
             work.used[a] = work.inputs[a]
-        absorb(model.last, 0, _active(model), LAST_RIDGE, work.used, y)
-        _count(model.spread, i, age, y - margin)
+        absorb(model.last, 0, _active(model), LAST_RIDGE, work.used, y, w)
+        _count(model.spread, i, age, y - margin, w)
     model.clock[0] += 1
     model.extremes[0] = min(model.extremes[0], y)
     model.extremes[1] = max(model.extremes[1], y)
@@ -550,6 +553,11 @@ def learn(
             told[S, t] = margins[t]
             told[S + 1, t] = _age_of(model, tasks[t])
         i = tasks[s]
+        if weight(rows, s) == 0.0:
+            own[s] = _tell(model, now, rows, s, i, work)
+            if delay == 0:
+                margins[s] = own[s]
+            continue
         age = _age_of(model, i)
         margin = _learn_members(model, now, rows, s, i, y[s], work)
         own[s] = margin
@@ -560,7 +568,7 @@ def learn(
                 work.inputs[a] = told[a, s]
             margin = told[S, s]
             age = int(told[S + 1, s])
-        _judge(model, i, age, y[s], margin, work)
+        _judge(model, i, age, y[s], weight(rows, s), margin, work)
 
 
 @compiled
@@ -597,7 +605,7 @@ def learn_one(model: Any, now: Any, rows: Any, i: int, y: float) -> int:
     work = room(model)
     age = _age_of(model, i)
     margin = _learn_members(model, now, rows, 0, i, y, work)
-    _judge(model, i, age, y, margin, work)
+    _judge(model, i, age, y, weight(rows, 0), margin, work)
     fell = before <= OWN_LIMIT < width or before <= POOLED_LIMIT < width
     return FELL if fell else LEARNED
 

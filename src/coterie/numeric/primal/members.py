@@ -24,7 +24,7 @@ import numpy as np
 
 from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, when
 from coterie.numeric.core.prefetching import prefetch
-from coterie.numeric.core.records import begin, end, feature, value
+from coterie.numeric.core.records import begin, end, feature, value, weight
 from coterie.numeric.weights.dense import RowMajor, RowMajorMany
 from coterie.numeric.weights.table import beside, claim, held, locate, prefetch_row, reserve, touch
 
@@ -216,7 +216,7 @@ def _bet_some(
     members, work, largest = model.members, model.work, model.largest
     n, c, scales = members.at[m, level], work.steps[m] * y, members.largest[m]
     alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
-    weight, sums = beside(table, n), beside(table, n + SUM)
+    first_number, sums = beside(table, n), beside(table, n + SUM)
     gains, rewards = beside(table, n + GAINED), beside(table, n + REWARD)
     alone = members.kinds[m] == ALONE
     for k in range(first, last):
@@ -227,7 +227,7 @@ def _bet_some(
                 scale = measured(table, at + beside(table, n + SCALE), gradient)
             else:
                 scale = held(largest, locate(largest, 0, feature(rows, t, k)) + beside(largest, scales))
-            bet(table, at + weight, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
+            bet(table, at + first_number, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
 
 
 @no_refcount
@@ -240,17 +240,17 @@ def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, 
         if members.at[m, level] < 0 or work.steps[m] <= 0.0:
             continue
         n, c, share = members.at[m, level], work.steps[m] * y, members.shares[m, level]
-        weight, second = beside(table, n), beside(table, n + 1)
+        first_number, second = beside(table, n), beside(table, n + 1)
         if members.kinds[m] == GRADIENT:
             rate, start = members.settings[m, 0] * share, members.settings[m, 1]
             for k in range(first, last):
                 place = _recall(table, row, rows, t, k, work.places, first)
-                descend(table, place + weight, place + second, c * value(rows, t, k), rate, start)
+                descend(table, place + first_number, place + second, c * value(rows, t, k), rate, start)
         elif members.kinds[m] == CONFIDENT:
             move, sharpness = c * share, 1.0 / work.noise[m]
             for k in range(first, last):
                 place = _recall(table, row, rows, t, k, work.places, first)
-                sharpen(table, place + weight, place + second, value(rows, t, k), share, move, sharpness)
+                sharpen(table, place + first_number, place + second, value(rows, t, k), share, move, sharpness)
         else:
             _bet_some(table, row, level, model, m, y, rows, t, first, last)
 
@@ -281,7 +281,7 @@ def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
         agreement = y * work.told[m]
         work.steps[m] = 0.0
         if members.kinds[m] != CONFIDENT:
-            work.steps[m] = logistic_step(members.settings[m, 2], agreement)
+            work.steps[m] = weight(rows, t) * logistic_step(members.settings[m, 2], agreement)
         elif agreement < members.settings[m, 1]:
             work.noise[m] = label_variance(members.settings[m, 0], rows, t)
             total = _variance(model, m, i, rows, t) + work.noise[m]
@@ -303,8 +303,8 @@ def learn_told(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
         _move_level(model.tasks, i, OWN, model, y, rows, t)
     if model.has_pool:
         _move_level(model.groups, 0, POOL, model, y, rows, t)
-    correct(model.layer, y, work.mixing)
-    charge(model.losses, i, y, work.mixing)
+    correct(model.layer, y, weight(rows, t), work.mixing)
+    charge(model.losses, i, y, weight(rows, t), work.mixing)
     return longest
 
 
@@ -334,7 +334,7 @@ def learn_late(
             told[a, t] = experts[a]
         decide(asker, model, tasks[t], moves.margins[t], t)
         moves.taus[s] = 0.0
-        if not wanted(asker, s):
+        if not (wanted(asker, s) and weight(rows, s) > 0.0):
             skip_unlabelled(asker, model)
             continue
         if not ready(model, i, rows, s):

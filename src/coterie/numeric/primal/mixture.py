@@ -7,7 +7,11 @@ numbers, y the label, and a Gaussian of mean m and covariance P over the factors
 
 m becomes the minimum of ln(1 + exp(-y m · x)) and of half the squared distance from where it was, in the metric P⁻¹,
 which then gains the curvature there. As tau is the slope where the step leads, not where it starts, no step goes too
-far, however large the margins are.
+far, however large the margins are. A record of weight w is one whose loss is w times as large,
+
+    tau = 1 / (1 + exp(y f + w tau q)),    m += w tau y P x,    P⁻¹ += w tau (1 - tau) x x',
+
+and whose 0/1 losses are.
 """
 
 from __future__ import annotations
@@ -155,8 +159,8 @@ def slope_after(agreement: Any, q: Any) -> Any:
 
 
 @no_refcount
-def correct(layer: Any, y: Any, work: Any) -> None:
-    """Learn the round whose inputs were shown last."""
+def correct(layer: Any, y: Any, weight: Any, work: Any) -> None:
+    """Learn the round whose inputs were shown last, of a record of this weight."""
     work.moved[:] = 0.0
     for b in range(work.inputs.size):
         for a in range(work.inputs.size):
@@ -166,10 +170,10 @@ def correct(layer: Any, y: Any, work: Any) -> None:
         q += work.moved[a] * work.inputs[a]
     if not 0.0 < q < np.inf:
         return
-    tau = slope_after(y * _margin(layer, work), q)
+    tau = slope_after(y * _margin(layer, work), weight * q)
     for a in range(work.inputs.size):
-        layer.mean[a] += tau * y * work.moved[a]
-    curvature = tau * (1.0 - tau)
+        layer.mean[a] += weight * tau * y * work.moved[a]
+    curvature = weight * tau * (1.0 - tau)
     shrunk = math.sqrt(curvature / (1.0 + curvature * q))
     for a in range(work.inputs.size):
         work.moved[a] *= shrunk
@@ -179,11 +183,11 @@ def correct(layer: Any, y: Any, work: Any) -> None:
 
 
 @no_refcount
-def charge(losses: Any, i: Any, y: Any, work: Any) -> None:
-    """Add the 0/1 losses of the experts."""
+def charge(losses: Any, i: Any, y: Any, weight: Any, work: Any) -> None:
+    """Add the 0/1 losses of the experts, times the record's weight."""
     for a in range(losses.overall.size):
         agreement = y * work.experts[a]
-        loss = 1.0 if agreement < 0.0 else (0.5 if agreement == 0.0 else 0.0)
+        loss = weight * (1.0 if agreement < 0.0 else (0.5 if agreement == 0.0 else 0.0))
         losses.overall[a] += loss
         losses.tasks[i, a] += loss
 
@@ -210,6 +214,7 @@ def mix(
     local: Any,
     tasks: Any,
     y: Any,
+    weights: Any,
     told: Any,
     judged: Any,
     last: int,
@@ -229,5 +234,6 @@ def mix(
         if delay > 0:
             _note_experts(judged, s, work)
             own[s] = show(losses, layer, local, tasks[s], work)
-        correct(layer, y[s], work)
-        charge(losses, tasks[s], y[s], work)
+        if weights[s] != 0.0:
+            correct(layer, y[s], weights[s], work)
+            charge(losses, tasks[s], y[s], weights[s], work)

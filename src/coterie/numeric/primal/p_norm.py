@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.checks import Bounds, require, require_finite, require_shape
 from coterie.numeric.core.generic import compiled
-from coterie.numeric.core.records import begin, end, feature, value
+from coterie.numeric.core.records import begin, end, feature, value, weight
 
 Matrix = NDArray[np.float64]
 
@@ -180,10 +180,10 @@ def learn(model: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, dela
             moves.margins[t] = moves.own[t]
         elif t + delay < tasks.size:
             moves.margins[t + delay] = _product(model, tasks[t + delay], rows, t + delay)
-        if y[t] * moves.own[t] <= 0.0:
-            moves.taus[t] = 1.0
+        if weight(rows, t) > 0.0 and y[t] * moves.own[t] <= 0.0:
+            moves.taus[t] = weight(rows, t)
             if MOST * (end(rows, t) - begin(rows, t)) >= model.values.shape[1]:
                 return t, WHOLE
-            if not _move(model, tasks[t], y[t], rows, t):
+            if not _move(model, tasks[t], moves.taus[t] * y[t], rows, t):
                 return t, UNFIT
     return last, DONE

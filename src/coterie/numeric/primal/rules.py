@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from coterie.numeric.core.generic import compiled, generic, no_refcount, when
-from coterie.numeric.core.records import sqnorm
+from coterie.numeric.core.records import sqnorm, weight
 
 from .round import diagonal, predictive_variance
 
@@ -95,7 +95,10 @@ def calls(rule: Any, agreement: Any) -> Any:
 
 @generic
 def step(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    """Return the step tau >= 0 of a move the rule asks for, task i being ready; 0.0 means that nothing changes."""
+    """Return the step tau >= 0 of a move the rule asks for, task i being ready; 0.0 means that nothing changes.
+
+    The weight of the record is a factor of it; where steps go by confidence, the label's variance is divided by it.
+    """
 
 
 when(calls, MistakeStep)(lambda rule, agreement: agreement <= rule.threshold)
@@ -105,14 +108,14 @@ when(calls, ConfidenceStep)(lambda rule, agreement: agreement < rule.target)
 
 when(calls, ConfidentMistake)(lambda rule, agreement: agreement <= 0.0)
 
-when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: 1.0)
+when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: weight(rows, t))
 
 
 @compiled
 def _shortest_step(rule: Any, model: Any, i: Any, rows: Any, t: Any, loss: Any) -> Any:
-    """Return the shortest step that leaves no loss, at most C."""
+    """Return the shortest step that leaves no loss, at most C, times the record's weight."""
     length = diagonal(model, i) * sqnorm(rows, t)
-    return min(rule.C, loss / (length + rule.ridge)) if length > SHORTEST else 0.0
+    return weight(rows, t) * min(rule.C, loss / (length + rule.ridge)) if length > SHORTEST else 0.0
 
 
 @when(step, HingeStep)
@@ -129,7 +132,9 @@ def logistic_step(scale: Any, agreement: Any) -> Any:
     return 1.0 / (1.0 + math.exp(scale * agreement))
 
 
-when(step, LogisticStep)(lambda rule, model, i, rows, t, agreement: logistic_step(rule.scale, agreement))
+when(step, LogisticStep)(
+    lambda rule, model, i, rows, t, agreement: weight(rows, t) * logistic_step(rule.scale, agreement)
+)
 
 
 @when(step, ConfidentMistake)
@@ -143,8 +148,8 @@ for _kind in (ResidualStep, SignStep):
     when(calls, _kind)(lambda rule, agreement: agreement != 0.0)
 when(calls, TubeStep)(lambda rule, agreement: abs(agreement) > rule.epsilon)
 
-when(step, ResidualStep)(lambda rule, model, i, rows, t, agreement: rule.rate * abs(agreement))
-when(step, SignStep)(lambda rule, model, i, rows, t, agreement: rule.rate)
+when(step, ResidualStep)(lambda rule, model, i, rows, t, agreement: weight(rows, t) * (rule.rate * abs(agreement)))
+when(step, SignStep)(lambda rule, model, i, rows, t, agreement: weight(rows, t) * rule.rate)
 
 
 @when(step, TubeStep)

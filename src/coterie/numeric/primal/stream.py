@@ -9,7 +9,7 @@ import numpy as np
 from coterie.numeric.core.dictionaries import read_record
 from coterie.numeric.core.generic import compiled, holds_gil
 from coterie.numeric.core.packed import address, unpack
-from coterie.numeric.core.records import end
+from coterie.numeric.core.records import end, weight
 
 from .asking import decide, skip_unlabelled, wanted
 from .grouped import count_arrivals
@@ -60,7 +60,8 @@ def learn(
 ) -> int:
     """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
 
-    The asker decides on each record when it is predicted; one whose label it does not want changes nothing. The tasks
+    The asker decides on each record when it is predicted; one whose label it does not want changes nothing, nor does
+    one of no weight. The tasks
     among the ``arrivals`` count in M from the round on in which their first record is predicted.
     Returns the record at which it stopped: ``last``, or an earlier one before whose move the model needs room or a
     column of M. Nothing of that record has been learned; the caller provides and calls again.
@@ -82,7 +83,7 @@ def learn(
             decide(asker, model, tasks[s + delay], moves.margins[s + delay], s + delay)
         moves.own[s] = margin
         moves.taus[s] = 0.0
-        if not wanted(asker, s):
+        if not (wanted(asker, s) and weight(rows, s) > 0.0):
             skip_unlabelled(asker, model)
             continue
         agreement = evidence(rule, y[s], margin)

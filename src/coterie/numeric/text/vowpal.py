@@ -25,6 +25,7 @@ from coterie.numeric.core.fields import (
 )
 from coterie.numeric.core.generic import no_refcount
 from coterie.numeric.core.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, fnv1a_of, mix, prefix_state, slot
+from coterie.numeric.core.records import LARGEST_WEIGHT
 
 from .eight_bytes import eight, name_in
 from .numbers import parse_number, scan_number
@@ -121,7 +122,7 @@ def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: Vowpa
                 return NOT_A_LABEL, i, end
         elif words == 1:
             out.importance[row] = value
-            if not (usable(value) and value >= 0.0):
+            if not 0.0 <= value <= LARGEST_WEIGHT:
                 return NOT_AN_IMPORTANCE, i, end
         elif words == 3:
             return HEADER_TOO_LONG, i, end

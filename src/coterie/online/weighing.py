@@ -1,0 +1,124 @@
+"""The weights of records: those given with them, times those that their labels have.
+
+A record of weight w is learned as one whose loss is w times as large: the step of a Perceptron, of passive-aggressive
+learners and of gradients has w as a factor, AROW takes the label's variance for r/w, a support vector's coefficient
+begins at w y, least squares and the means and losses so far count it as w records. With weight 1 it is learned, bit for
+bit, as without weights; with weight 0 it is predicted and not learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+from coterie.index import distinct_labels
+from coterie.numeric.core.checks import require
+from coterie.numeric.core.records import LARGEST_WEIGHT
+
+Floats = NDArray[np.float64]
+
+BALANCED = "balanced"
+
+
+def sample_weights(given: Any, n: int) -> Floats | None:
+    """The weights given for n records, one each or one for all; None where none are.
+
+    Raises
+    ------
+    ValueError
+        For a weight that is negative, NaN, infinite or above a million, or if there is not one a record.
+    """
+    if given is None:
+        return None
+    try:
+        weights = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must hold one number a record, got {given!r}") from None
+    if weights.ndim == 0:
+        weights = np.full(n, weights)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must hold one number a record: got shape {weights.shape} for {n} records")
+    wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= LARGEST_WEIGHT)))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight of record {wrong[0]} (from 0) must be a number from 0 to {LARGEST_WEIGHT:,.0f}, "
+            f"got {float(weights[wrong[0]])!r}"
+        )
+    return weights
+
+
+def check_class_weight(given: Any) -> None:
+    """Refuse weights of labels that are none: ValueError."""
+    if given is None or (isinstance(given, str) and given == BALANCED):
+        return
+    if not isinstance(given, Mapping):
+        raise ValueError(f"class_weight must be a dictionary of label: weight, 'balanced' or None, got {given!r}")
+    for label, weight in given.items():
+        if not (spec.is_number(weight) and 0.0 <= weight <= LARGEST_WEIGHT):
+            raise ValueError(
+                f"class_weight of {label!r} must be a number from 0 to {LARGEST_WEIGHT:,.0f}, got {weight!r}"
+            )
+
+
+class Weighing:
+    """The weights of records by their labels, with the weight of each label so far.
+
+    Parameters
+    ----------
+    class_weight : mapping of label to weight, "balanced" or None
+        ``"balanced"``: of n records in K labels so far, this one among them, n_k of them with its label, n / (K n_k),
+        records counting by the weights given with them. A label that a mapping does not name has weight 1.
+    counts : mapping of label to float
+        The records learned so far, where ``class_weight`` is ``"balanced"``.
+
+    Examples
+    --------
+    >>> weighing = Weighing("balanced")
+    >>> weighing.of(["no", "no", "yes", "no"], None, last=4)
+    array([1.        , 1.        , 1.5       , 0.66666667])
+    """
+
+    def __init__(self, class_weight: Any = None, counts: Mapping[Hashable, float] | None = None) -> None:
+        self.class_weight, self.counts = class_weight, dict(counts or {})
+
+    def under(self, class_weight: Any) -> Weighing:
+        """A copy that goes on by these weights of labels."""
+        return Weighing(class_weight, self.counts if class_weight == BALANCED else None)
+
+    def of(self, y: Any, given: Floats | None, last: int) -> Floats | None:
+        """The weights of records with labels y, the first ``last`` of them counted; None where all have weight 1."""
+        if self.class_weight is None:
+            return given
+        labels, places = distinct_labels(y, "label")
+        weights = np.ones(len(places)) if given is None else given
+        if self.class_weight == BALANCED:
+            of_records = self._balanced(labels, places, weights, last)
+        else:
+            of_records = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])[places]
+        return np.asarray(np.minimum(weights * of_records, LARGEST_WEIGHT))
+
+    def _balanced(self, labels: Sequence[Hashable], places: NDArray[np.int64], weights: Floats, last: int) -> Floats:
+        made, counts = np.ones(len(places)), self.counts
+        for t, (place, weight) in enumerate(zip(places[:last].tolist(), weights[:last].tolist(), strict=True)):
+            if weight > 0.0:
+                label = labels[place]
+                counts[label] = counts.get(label, 0.0) + weight
+                made[t] = sum(counts.values()) / (len(counts) * counts[label])
+        return made
+
+    def to_saved(self) -> list[Any]:
+        """The labels and how many of each there were, as data with a JSON form."""
+        return [list(self.counts), list(self.counts.values())]
+
+    @classmethod
+    def restored(cls, class_weight: Any, data: Any) -> Weighing:
+        """Undo :meth:`to_saved`; ValueError for what no records lead to."""
+        require(isinstance(data, list) and len(data) == 2, "the numbers of labels are none")
+        labels, counts = spec.labels_of(data[0]), data[1]
+        fits = isinstance(counts, list) and len(counts) == len(labels) == len(set(labels))
+        require(fits and all(spec.is_number(each) and each > 0.0 for each in counts), "the numbers of labels are none")
+        return cls(class_weight, dict(zip(labels, map(float, counts), strict=True)))

@@ -1,0 +1,303 @@
+"""Weights of records, of labels, and what they mean to each kind of learner: against the literal forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import coterie as ct
+from coterie.mixture import Mixture, mixture_of
+from coterie.online import sharing
+from reference import adalog, adaptive_regression, budgets, p_norm, perceptron, regression
+from reference.sharing import run
+from slow import slow
+from test_adaptive import K, as_records, stream
+from test_sharing import literal
+
+M = np.full((K, K), 0.5) + 0.5 * np.eye(K)
+WEIGHTS = np.array([0.0, 1.0, 0.25, 3.0])
+
+
+def drawn(n, seed=0):
+    """Weights of which some are 0 and some are 1."""
+    return np.random.default_rng(seed).choice(WEIGHTS, n)
+
+
+def told(model, X, y, task, weights, delay=0):
+    trace = ct.progressive_validation(model, X, y, task=task, sample_weight=weights, delay=delay)
+    return trace.margin
+
+
+def agree(one, other):
+    np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-11)
+
+
+# -- equality with the definition --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "literally"),
+    [(None, "perceptron"), slow(ct.PassiveAggressive(C=0.3), "PA-I")],
+)
+def test_a_weight_is_a_factor_of_the_step(rule, literally):
+    X, y, task = stream(0)
+    w = drawn(len(y))
+    model = ct.MultitaskPerceptron(rule=rule)
+    trace = ct.progressive_validation(model, X, y, task=task, sample_weight=w, tasks=list(range(K)))
+    expected = perceptron.primal(X, y, task, M=M, rule=literally, C=0.3, weights=w)
+    agree(trace.margin, expected.margins)
+    np.testing.assert_array_equal(trace.mistake, expected.mistakes)
+    np.testing.assert_array_equal(trace.updated, expected.updated)
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize(
+    ("model", "definition"),
+    [
+        (lambda: ct.MultitaskLogistic(step=0.4), lambda: adalog.AdaLog(adalog.share(0.5), step=0.4)),
+        (lambda: ct.MultitaskAROW(r=3.0), lambda: adalog.AROW(adalog.share(0.5), rho=3.0)),
+        (ct.AdaptiveSharingClassifier, lambda: literal("default")),
+    ],
+    ids=["logistic", "AROW", "sharing"],
+)
+def test_classifiers_weigh_records_as_the_literal_algorithm(model, definition, delay):
+    X, y, task = stream(1)
+    w = drawn(len(y))
+    expected = run(definition(), as_records(X), task.tolist(), y, delay, w.tolist())
+    agree(told(model(), X, y, task, w, delay), expected)
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
+    X, y, task = stream(2, n=160, d=4)
+    y = 50.0 + 10.0 * y + X[:, 1]
+    w = drawn(len(y))
+    expected = adaptive_regression.run(adaptive_regression.AdaptiveRegression(4), X, task.tolist(), y, delay, w)
+    trace = ct.progressive_validation(
+        ct.AdaptiveSharingRegressor(), X, y, task=task, sample_weight=w, delay=delay, tasks=list(range(K))
+    )
+    np.testing.assert_allclose(trace.prediction, expected, rtol=1e-7)
+    if not delay:
+        plain = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=task, sample_weight=w)
+        agree(plain.prediction, regression.adaptive(X, y, task, 0.5, "squared", 0.3, weights=w).predictions)
+        tube = ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.1, C=0.1, variant="II"))
+        trace = ct.progressive_validation(tube, X, y, task=task, sample_weight=w, tasks=list(range(K)))
+        agree(trace.prediction, regression.passive_aggressive(X, y, task, M, weights=w).predictions)
+
+
+def test_other_geometries_weigh_records():
+    """A weight divides the label's variance, and is a factor of the p-norm Perceptron's step."""
+    X, y, task = stream(11, n=150, d=4)
+    w = drawn(len(y))
+    full = ct.MultitaskAROW(ct.HalfUpdate(), r=2.0, covariance="full")
+    P, m, margins = np.kron(M, np.eye(4)), np.zeros(4 * K), np.zeros(len(y))
+    for t in range(len(y)):
+        phi = np.kron(np.eye(K)[task[t]], X[t])
+        margins[t] = m @ phi
+        if w[t] > 0 and y[t] * margins[t] < 1:
+            r = 2.0 * (X[t] @ X[t]) / np.count_nonzero(X[t]) / w[t]
+            gain = P @ phi / (phi @ P @ phi + r)
+            m, P = m + gain * (y[t] - margins[t]), P - np.outer(gain, P @ phi)
+    np.testing.assert_allclose(told(full, X, y, task, w), margins, rtol=1e-7, atol=1e-9)
+    norms = ct.PNormMultitaskPerceptron(ct.HalfUpdate(), 3.0)
+    trace = ct.progressive_validation(norms, X, y, task=task, sample_weight=w, tasks=list(range(K)))
+    np.testing.assert_allclose(trace.margin, p_norm.literal(X, y, task, M, 3.0, weights=w)[0], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("budget", "definition"),
+    [
+        (ct.Unbounded(), budgets.unbounded),
+        slow(ct.Forgetron(10), lambda *given, weights: budgets.forgetron(*given, 10, weights=weights)),
+        slow(ct.Projection(10, 0.1), lambda *given, weights: budgets.projection(*given, 10, 0.1, weights=weights)),
+    ],
+    ids=["unbounded", "Forgetron", "projection"],
+)
+def test_support_vectors_have_weights(budget, definition):
+    X, y, task = stream(3, n=120, d=4)
+    w = drawn(len(y))
+    model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.HalfUpdate(), budget)
+    trace = ct.progressive_validation(model, X, y, task=task, sample_weight=w, tasks=list(range(K)))
+    expected = definition(X, y, task, M, budgets.gaussian(2.0), weights=w)
+    np.testing.assert_allclose(trace.margin, expected.margins, rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(trace.updated, expected.updated)
+
+
+# -- what is the same to the last bit ----------------------------------------------------------------------------------
+
+MODELS = {
+    "perceptron": ct.MultitaskPerceptron,
+    "AROW": lambda: ct.MultitaskAROW(),
+    "sharing": lambda: ct.AdaptiveSharingClassifier(),
+    "kernel": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(2.0)),
+    "classes": lambda: ct.OneVsRest(ct.MultitaskLogistic()),
+    "second order": lambda: ct.SecondOrderMultitaskPerceptron(),
+    "p-norm": lambda: ct.PNormMultitaskPerceptron(),
+}
+models = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+
+
+def saved(model, path):
+    model.save(path)
+    return path.read_bytes()
+
+
+@models
+def test_weights_of_one_are_none(model, tmp_path):
+    X, y, task = stream(4)
+    plain, weighed = model().fit(X, y, task=task), model().fit(X, y, task=task, sample_weight=np.ones(len(y)))
+    assert saved(plain, tmp_path / "one") == saved(weighed, tmp_path / "other")
+
+
+@models
+def test_a_record_of_no_weight_is_not_learned(model):
+    X, y, task = stream(5)
+    some = np.random.default_rng(1).random(len(y)) < 0.5
+    some[:20] = True
+    weighed = model().fit(X, y, task=task, sample_weight=some.astype(float))
+    without = model().fit(X[some], y[some], task=task[some])
+    told = (each.decision_function(X, task=task) for each in (weighed, without))
+    exact = not isinstance(weighed, ct.SecondOrderMultitaskPerceptron)  # which goes through blocks of other records
+    np.testing.assert_allclose(*told, rtol=0.0 if exact else 1e-9, atol=0.0 if exact else 1e-12)
+
+
+@pytest.mark.parametrize("form", ["dense", slow("sparse")])
+def test_members_side_by_side_weigh_as_they_do_apart(monkeypatch, form, tmp_path):
+    X, y, task = stream(6)
+    X = X if form == "dense" else csr_array(X)
+    files = []
+    for made in (mixture_of, Mixture):
+        monkeypatch.setattr(sharing, "mixture_of", made)
+        model = ct.AdaptiveSharingClassifier()
+        first = told(model, X[:200], y[:200], task[:200], drawn(200))
+        second = told(model, X[200:], y[200:], task[200:], drawn(200, 1), delay=9)
+        files.append((first.tobytes(), second.tobytes(), saved(model, tmp_path / "model")))
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: ct.AdaptiveSharingClassifier(class_weight="balanced"),
+        lambda: ct.MultitaskLogistic(class_weight={True: 2.0}),
+        lambda: ct.OneVsRest(ct.MultitaskLogistic(class_weight="balanced")),
+        lambda: ct.AdaptiveSharingClassifier(max_tasks=3),
+        slow(ct.AdaptiveSharingRegressor),
+    ],
+    ids=["balanced", "by label", "classes", "bounded", "numbers"],
+)
+def test_records_one_by_one_are_the_block(model, tmp_path):
+    X, y, task = stream(7, n=120)
+    labels = y.tolist() if isinstance(model(), ct.AdaptiveSharingRegressor) else (y > 0).tolist()
+    records, w = as_records(X), drawn(len(y)).tolist()
+    records = [{f"x{j}": value for j, value in record.items()} for record in records]
+    whole, apart, pieces = model(), model(), model()
+    whole.partial_fit(records, labels, task=task, sample_weight=w)
+    for x, label, i, weight in zip(records, labels, task.tolist(), w, strict=True):
+        apart.learn_one(x, label, task=i, sample_weight=weight)
+    for first in range(0, len(y), 50):
+        some = slice(first, first + 50)
+        pieces.partial_fit(records[some], labels[some], task=task[some], sample_weight=w[some])
+    assert saved(apart, tmp_path / "apart") == saved(pieces, tmp_path / "pieces") == saved(whole, tmp_path / "whole")
+
+
+# -- weights of labels -------------------------------------------------------------------------------------------------
+
+
+def test_labels_have_weights():
+    X, y, task = stream(8)
+    named = ct.MultitaskLogistic(class_weight={1.0: 3.0, -1.0: 0.5}).fit(X, y, task=task)
+    weighed = ct.MultitaskLogistic().fit(X, y, task=task, sample_weight=np.where(y > 0, 3.0, 0.5))
+    np.testing.assert_array_equal(named.coef_, weighed.coef_)
+    both = ct.MultitaskLogistic(class_weight={1.0: 3.0}).fit(X, y, task=task, sample_weight=drawn(len(y)))
+    weighed = ct.MultitaskLogistic().fit(X, y, task=task, sample_weight=drawn(len(y)) * np.where(y > 0, 3.0, 1.0))
+    np.testing.assert_array_equal(both.coef_, weighed.coef_)
+
+
+def test_balanced_weights_are_by_the_labels_so_far(tmp_path):
+    X, y, task = stream(9)
+    y = np.where(np.arange(len(y)) % 5 == 0, 1.0, -1.0)
+    n = np.arange(1, len(y) + 1)
+    so_far = np.where(y > 0, np.cumsum(y > 0), np.cumsum(y < 0))
+    known = np.where(n > 1, 2.0, 1.0)
+    weighed = ct.MultitaskLogistic().fit(X, y, task=task, sample_weight=n / (known * so_far))
+    balanced = ct.MultitaskLogistic(class_weight="balanced").fit(X[:300], y[:300], task=task[:300])
+    balanced.save(tmp_path / "model")
+    balanced = ct.load(tmp_path / "model").partial_fit(X[300:], y[300:], task=task[300:])
+    np.testing.assert_array_equal(balanced.coef_, weighed.coef_)
+
+
+def test_rare_labels_are_found_where_they_are_balanced():
+    X, y, task = stream(10, n=2000)
+    y = np.where(X[:, 1] + 0.5 * np.random.default_rng(0).standard_normal(len(y)) > 1.5, 1.0, -1.0)
+    found = [
+        (model.fit(X, y, task=task).predict(X, task=task)[y > 0] > 0).mean()
+        for model in (ct.MultitaskLogistic(), ct.MultitaskLogistic(class_weight="balanced"))
+    ]
+    assert found[1] > found[0] + 0.1
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, -1.0, 1.0], r"sample_weight of record 1 \(from 0\) must be a number from 0 to 1,000,000, got -1.0"),
+        ([1.0, 1.0, np.nan], r"sample_weight of record 2 \(from 0\) must be a number .*, got nan"),
+        ([np.inf, 1.0, 1.0], r"sample_weight of record 0 \(from 0\) must be a number .*, got inf"),
+        ([1.0, 1.0], r"sample_weight must hold one number a record: got shape \(2,\) for 3 records"),
+        (["heavy", 1.0, 1.0], "sample_weight must hold one number a record, got"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, message):
+    X, y = np.eye(3), [0, 1, 0]
+    model = ct.MultitaskLogistic().fit(X, y)
+    before = model.coef_
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=message):
+            learn(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.coef_, before)
+    with pytest.raises(ValueError, match=r"sample_weight of record 0 .* got -2.0"):
+        model.learn_one({"x": 1.0}, 0, sample_weight=-2.0)
+
+
+def test_weights_that_are_all_zero_are_refused_where_there_is_no_more():
+    X, y = np.eye(3), [0, 1, 0]
+    with pytest.raises(ValueError, match="sample_weight is zero for all records: nothing would be learned"):
+        ct.MultitaskLogistic().fit(X, y, sample_weight=np.zeros(3))
+    assert not ct.MultitaskLogistic().partial_fit(X, y, sample_weight=np.zeros(3)).coef_.any()
+
+
+def test_class_weights_that_are_none_are_refused():
+    for given, message in (
+        ("even", "class_weight must be a dictionary of label: weight, 'balanced' or None, got 'even'"),
+        ({"yes": -1}, "class_weight of 'yes' must be a number from 0 to 1,000,000, got -1"),
+        ({"yes": "much"}, "class_weight of 'yes' must be a number from 0 to 1,000,000, got 'much'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ct.MultitaskLogistic(class_weight=given).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_learners_that_weigh_nothing_say_so():
+    X, y = np.eye(3), [0, 1, 0]
+    for model in (ct.HeterogeneousMultitaskPerceptron(), ct.AdaptiveSharingClassifier("tabular")):
+        with pytest.raises(ValueError, match="weighs no records: leave out sample_weight"):
+            model.fit(X, y, sample_weight=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="weighs no records: leave out class_weight"):
+        ct.AdaptiveSharingClassifier("tabular", class_weight="balanced").fit(X, y)
+    with pytest.raises(ValueError, match="class_weight of a member is not used: give it to the mixture"):
+        ct.AdaptiveSharingClassifier([ct.MultitaskLogistic(class_weight="balanced")]).fit(X, y)
+    with pytest.raises(ValueError, match="sets of labels have no class_weight"):
+        ct.MultiLabel(ct.MultitaskLogistic(class_weight="balanced")).fit(X, [{1}, {2}, {1}])
+    with pytest.raises(ValueError, match="class_weight='balanced' counts all labels"):
+        ct.SelectiveSampling(ct.MultitaskLogistic(class_weight="balanced")).fit(X, y)
+
+
+def test_counts_of_labels_from_a_stranger_are_checked(tmp_path):
+    model = ct.MultitaskLogistic(class_weight="balanced").fit(np.eye(3), [0, 1, 0])
+    data, arrays = model.__dump__()
+    for wrong in (None, [[0, 1]], [[0], [2.0, 1.0]], [[0, 1], [2.0, -1.0]], [[0, 0], [1.0, 2.0]]):
+        with pytest.raises(ValueError, match=r"numbers of labels|no list of labels"):
+            ct.MultitaskLogistic(class_weight="balanced").__restore__(data | {"label_counts": wrong}, arrays)
