@@ -31,7 +31,7 @@ class Show(NamedTuple):
 SHOWS = {
     "flights": Show(
         "late",
-        ("tailnum", "dest"),
+        ("dest", "tailnum"),
         "tailnum",
         300,
         "Flights that left New York in 2013, in the order of departure: will it arrive more than 15 minutes late?",
@@ -49,7 +49,7 @@ Task = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="For flights `tailnum` (an aircraft, the default) or `dest` (a destination), for chem97 `school` or "
+        help="For flights `dest` (a destination, the default) or `tailnum` (an aircraft), for chem97 `school` or "
         "`lea`.",
     ),
 ]
@@ -77,7 +77,7 @@ def demo(
 
     For example:
       coterie demo
-      coterie demo flights --task dest --report destinations.html
+      coterie demo flights --task tailnum --report aircraft.html
       coterie demo chem97
     """
     show, outputs = _chosen(name, task), Outputs(model, report, json, quiet)
