@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import coterie as ct
-from bench import vowpal
+from bench import plain, vowpal
 from bench.harness import Row
 from coterie import datasets
 
@@ -28,13 +28,13 @@ OURS: dict[str, Callable[[], Any]] = {
     "Perceptron, pooled": lambda: ct.MultitaskPerceptron(ct.Pooled()),
     "Perceptron, half-update": ct.MultitaskPerceptron,
     "Perceptron, half-update, averaged": lambda: ct.MultitaskPerceptron(average=True),
-    **{f"logistic, share {s:g}": lambda s=s: ct.MultitaskLogistic(ct.MeanRegularized(share=s)) for s in SHARES},
-    "adaptive sharing": ct.AdaptiveSharingClassifier,
-    "adaptive sharing, cheap": lambda: ct.AdaptiveSharingClassifier("cheap"),
-    "adaptive sharing, signed": lambda: ct.AdaptiveSharingClassifier("signed"),
-    "adaptive sharing, ensemble": lambda: ct.AdaptiveSharingClassifier("ensemble"),
-    "adaptive sharing, separable": lambda: ct.AdaptiveSharingClassifier("separable"),
-    "adaptive sharing, of version 0.1": lambda: ct.AdaptiveSharingClassifier("shares"),
+    **{f"logistic, share {s:g}": lambda s=s: plain.MultitaskLogistic(ct.MeanRegularized(share=s)) for s in SHARES},
+    "adaptive sharing": plain.AdaptiveSharingClassifier,
+    "adaptive sharing, cheap": lambda: plain.AdaptiveSharingClassifier("cheap"),
+    "adaptive sharing, signed": lambda: plain.AdaptiveSharingClassifier("signed"),
+    "adaptive sharing, ensemble": lambda: plain.AdaptiveSharingClassifier("ensemble"),
+    "adaptive sharing, separable": lambda: plain.AdaptiveSharingClassifier("separable"),
+    "adaptive sharing, of version 0.1": lambda: plain.AdaptiveSharingClassifier("shares"),
 }
 FIXED = [f"logistic, share {s:g}" for s in SHARES]
 DEFAULT, ENSEMBLE, SEPARABLE = (f"adaptive sharing{name}" for name in ("", ", ensemble", ", separable"))

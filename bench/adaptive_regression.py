@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import coterie as ct
+from bench import plain
 from bench.harness import prepared
 from bench.regression import load as load_dense
 
@@ -151,13 +152,13 @@ def mixed(slopes: bool) -> Callable[..., Told]:
 
 LEARNERS: dict[str, Callable[..., Told]] = {
     "the mean so far": constant,
-    SIMPLE: ours(ct.MultitaskRegressor),
-    "the same, independent": ours(lambda: ct.MultitaskRegressor(ct.Independent())),
-    "the same, pooled": ours(lambda: ct.MultitaskRegressor(ct.Pooled())),
+    SIMPLE: ours(plain.MultitaskRegressor),
+    "the same, independent": ours(lambda: plain.MultitaskRegressor(ct.Independent())),
+    "the same, pooled": ours(lambda: plain.MultitaskRegressor(ct.Pooled())),
     "mixed effects: intercepts": mixed(slopes=False),
     "mixed effects: all features": mixed(slopes=True),
     "LightGBM, refitted nightly": boosted,
-    OURS: ours(ct.AdaptiveSharingRegressor),
+    OURS: ours(plain.AdaptiveSharingRegressor),
 }
 
 
@@ -224,7 +225,7 @@ def coverage(name: str, pieces: int = 200) -> tuple[np.ndarray, np.ndarray]:
     X, y, task = load(name)
     order = np.random.default_rng(0).permutation(len(y))
     X, y, task = X[order], y[order], task[order]
-    model, inside, width = ct.AdaptiveSharingRegressor(), [], []
+    model, inside, width = plain.AdaptiveSharingRegressor(), [], []
     for some in np.array_split(np.arange(len(y)), pieces):
         if some[0] >= len(y) // 20:
             ends = np.array([model.predict_interval(X[some], task[some], level) for level in LEVELS])

@@ -18,14 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import coterie as ct
+from bench import plain
 from coterie import datasets
 
 SETS = ("school", "landmine", "chem97", "amazon4", "acl4", "newsgroups_pairs")
 RATES = (0.02, 0.04, 0.06, 0.08, 0.1, 0.14, 0.2, 0.28, 0.4, 0.55, 0.75, 1.0)
 CONSTANTS = (0.1, 0.3, 1.0)
 MODELS: dict[str, Callable[[], Any]] = {
-    "logistic": ct.MultitaskLogistic,
-    "AROW, r = 10": ct.MultitaskAROW,
+    "logistic": plain.MultitaskLogistic,
+    "AROW, r = 10": plain.MultitaskAROW,
     "averaged PA-I": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), average=True),
 }
 LEARNED: dict[str, Callable[[], Any]] = {

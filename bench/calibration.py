@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import coterie as ct
+from bench import plain
 from coterie import datasets
 
 SETS = ("landmine", "a9a", "chem97", "flights", "amazon4", "acl4")
@@ -32,7 +33,7 @@ def stream(name: str, r: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     data = datasets.load(name)
     order = np.random.default_rng(0).permutation(len(data))[:MOST]
     X, y, task = data.X[order], data.y[order], np.asarray(data.task)[order]
-    model, told = ct.MultitaskAROW(r=r), []
+    model, told = plain.MultitaskAROW(r=r), []
     for first in range(0, len(y), PIECE):
         some = slice(first, first + PIECE)
         if first:
@@ -57,7 +58,7 @@ def mixed(name: str, members: str) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     data = datasets.load(name)
     order = np.random.default_rng(0).permutation(len(data))[:MOST]
     X, y, task = data.X[order], data.y[order], np.asarray(data.task)[order]
-    models = (Alone(members), ct.AdaptiveSharingClassifier(members))
+    models = (Alone(members, **plain.AS_THEY_ARE), plain.AdaptiveSharingClassifier(members))
     alone, last = (ct.progressive_validation(model, X, y, task=task).probability for model in models)
     return alone, last, y == 1
 

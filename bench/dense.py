@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.linear_model import SGDClassifier
 
 import coterie as ct
-from bench import streams
+from bench import plain, streams
 from bench.harness import Row, at_least, main, side_by_side
 from bench.race import feed, race
 from coterie.inputs.block import Block
@@ -21,10 +21,10 @@ STEPS, NOISES = (0.5, 1.0, 1.5, 3.0), (10.0, 100.0)
 CANDIDATES: dict[str, Callable[[], Any]] = {
     **{f"PA-I, C = {C:g}": lambda C=C: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C)) for C in (1.0, 0.3)},
     "PA-I, C = 1, averaged": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(1.0), average=True),
-    **{f"logistic, step = {step:g}": lambda step=step: ct.MultitaskLogistic(step=step) for step in STEPS},
-    "logistic, step = 1, share 0.6": lambda: ct.MultitaskLogistic(ct.MeanRegularized(share=0.6), step=1.0),
-    **{f"AROW, r = {r:g}": lambda r=r: ct.MultitaskAROW(r=r) for r in NOISES},
-    "adaptive sharing": ct.AdaptiveSharingClassifier,
+    **{f"logistic, step = {step:g}": lambda step=step: plain.MultitaskLogistic(step=step) for step in STEPS},
+    "logistic, step = 1, share 0.6": lambda: plain.MultitaskLogistic(ct.MeanRegularized(share=0.6), step=1.0),
+    **{f"AROW, r = {r:g}": lambda r=r: plain.MultitaskAROW(r=r) for r in NOISES},
+    "adaptive sharing": plain.AdaptiveSharingClassifier,
 }
 PER_TASK_RECORDS = 2000
 

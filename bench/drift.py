@@ -23,14 +23,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import coterie as ct
+from bench import plain
 from bench.harness import prepared
 from coterie import datasets
 
 PAGE = Path(__file__).parent.parent / "docs" / "drift.md"
 HALF_LIVES = (math.inf, 8000.0, 4000.0, 2000.0, 1000.0, 500.0)
 MODELS = {
-    "logistic": ct.MultitaskLogistic,
-    "AROW(3)": lambda half_life: ct.MultitaskAROW(r=3, half_life=half_life),
+    "logistic": plain.MultitaskLogistic,
+    "AROW(3)": lambda half_life: plain.MultitaskAROW(r=3, half_life=half_life),
     "PA-I": lambda half_life: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), half_life=half_life),
 }
 SEEDS = 5
@@ -89,7 +90,7 @@ def apart(streams: list[Stream]) -> str:
     """The half-lives of the shared and the own part apart, logistic."""
     lines = ["| shared \\ own | " + " | ".join(map(_named, HALF_LIVES)) + " |", "|---" * (len(HALF_LIVES) + 1) + "|"]
     for shared in HALF_LIVES:
-        cells = [f"{error(ct.MultitaskLogistic, (shared, own), streams)[0]:.2f}" for own in HALF_LIVES]
+        cells = [f"{error(plain.MultitaskLogistic, (shared, own), streams)[0]:.2f}" for own in HALF_LIVES]
         lines.append(f"| {_named(shared)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -12,22 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import coterie as ct
-from bench import streams
+from bench import plain, streams
 from bench.harness import Row, main
 from bench.race import race
 
 HASHED: dict[str, Any] = {"storage": "hashed", "bits": 24}
-AROW = {f"MultitaskAROW, r = {r:g}": lambda r=r: ct.MultitaskAROW(r=r, **HASHED) for r in (3.0, 10.0, 30.0, 100.0)}
+AROW = {f"MultitaskAROW, r = {r:g}": lambda r=r: plain.MultitaskAROW(r=r, **HASHED) for r in (3.0, 10.0, 30.0, 100.0)}
 OURS: tuple[tuple[dict[str, Callable[[], Any]], float | None], ...] = (
-    ({"MultitaskLogistic": lambda: ct.MultitaskLogistic(**HASHED)}, 6.0),
+    ({"MultitaskLogistic": lambda: plain.MultitaskLogistic(**HASHED)}, 6.0),
     (AROW, 3.0),
-    ({"adaptive sharing": lambda: ct.AdaptiveSharingClassifier(**HASHED)}, 3.5),
-    ({"adaptive sharing, ensemble": lambda: ct.AdaptiveSharingClassifier("ensemble", **HASHED)}, 2.0),
-    ({"adaptive sharing, cheap": lambda: ct.AdaptiveSharingClassifier("cheap", **HASHED)}, None),
+    ({"adaptive sharing": lambda: plain.AdaptiveSharingClassifier(**HASHED)}, 3.5),
+    ({"adaptive sharing, ensemble": lambda: plain.AdaptiveSharingClassifier("ensemble", **HASHED)}, 2.0),
+    ({"adaptive sharing, cheap": lambda: plain.AdaptiveSharingClassifier("cheap", **HASHED)}, None),
 )
-DENSE = {f"MultitaskAROW, r = {r:g}": lambda r=r: ct.MultitaskAROW(r=r) for r in (3.0, 10.0, 30.0, 100.0)}
-ADAPTIVE = {"adaptive sharing": ct.AdaptiveSharingClassifier}
+DENSE = {f"MultitaskAROW, r = {r:g}": lambda r=r: plain.MultitaskAROW(r=r) for r in (3.0, 10.0, 30.0, 100.0)}
+ADAPTIVE = {"adaptive sharing": plain.AdaptiveSharingClassifier}
 
 
 def rows(quick: bool) -> Iterator[Row]:

@@ -17,7 +17,7 @@ from river import compose, linear_model, preprocessing
 import coterie as ct
 from bench.harness import Row, at_least, main, side_by_side
 from coterie.numeric.core.dictionaries import room
-from coterie.numeric.primal.calls import BoundCall
+from coterie.numeric.primal.calls import BoundCall, PlainRecords
 
 RECORDS, KEYS, NAMES, TASKS = 10_000, 50, 1000, 100
 NUMBERS, STRINGS, VALUES = 15, 5, 20
@@ -72,9 +72,8 @@ def dictionary_of_theirs(models: Any, stream: list) -> None:
 def least(model: Any, stream: list) -> None:
     """The compiled round of a model that has learned the stream: nothing is checked or told in Python."""
     state, tasks = model.state_, model.state_.tasks.numbers
-    settled = BoundCall(
-        state.model, model.rule.compiled(), room(KEYS), model.__stream_model__().input.vocabulary.numbers
-    )
+    records = PlainRecords(model.__stream_model__().input.vocabulary.numbers)
+    settled = BoundCall(state.model, model.rule.compiled(), room(KEYS), records)
     at, predict, learn = settled.at, settled.predict, settled.learn
     for x, y, task in stream:
         i = tasks[task]

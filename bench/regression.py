@@ -20,17 +20,18 @@ from typing import Any
 import numpy as np
 
 import coterie as ct
+from bench import plain
 from bench.harness import prepared
 
 PAGE = Path(__file__).parent.parent / "docs" / "outputs.md"
 RATES = (0.01, 0.1, 0.5)
 OURS: dict[str, Callable[[], Any]] = {
-    "independent": lambda: ct.MultitaskRegressor(ct.Independent()),
-    "pooled": lambda: ct.MultitaskRegressor(ct.Pooled()),
-    "`MultitaskRegressor()`": ct.MultitaskRegressor,
-    "`loss=Absolute()`": lambda: ct.MultitaskRegressor(loss=ct.Absolute()),
-    "`loss=EpsilonInsensitive()`": lambda: ct.MultitaskRegressor(loss=ct.EpsilonInsensitive()),
-    "the same, `average=True`": lambda: ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(), average=True),
+    "independent": lambda: plain.MultitaskRegressor(ct.Independent()),
+    "pooled": lambda: plain.MultitaskRegressor(ct.Pooled()),
+    "`MultitaskRegressor()`": plain.MultitaskRegressor,
+    "`loss=Absolute()`": lambda: plain.MultitaskRegressor(loss=ct.Absolute()),
+    "`loss=EpsilonInsensitive()`": lambda: plain.MultitaskRegressor(loss=ct.EpsilonInsensitive()),
+    "the same, `average=True`": lambda: plain.MultitaskRegressor(loss=ct.EpsilonInsensitive(), average=True),
 }
 Records = tuple[np.ndarray, np.ndarray, np.ndarray]
 

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 import coterie as ct
+from bench import plain
 from bench.harness import Row, prepared
 from coterie import datasets
 from coterie.learners import boosting
@@ -85,7 +86,7 @@ def ours(members: str | None) -> Callable[..., Any]:
     """The log-odds that a mixture of these members tells."""
 
     def told(X: Any, y: Any, task: Any) -> Any:
-        return ct.progressive_validation(ct.AdaptiveSharingClassifier(members), X, y, task=task).margin
+        return ct.progressive_validation(plain.AdaptiveSharingClassifier(members), X, y, task=task).margin
 
     return told
 

@@ -13,6 +13,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 import coterie as ct
+import raw
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.learner import Learner
 from coterie.numeric.core.records import Csr, Dense
@@ -74,7 +75,7 @@ def agree(trace, told):
 @pytest.mark.parametrize("delay", [0, 7])
 def test_logistic_is_the_literal_algorithm(relation, rows, delay):
     X, y, task = stream()
-    model, known = ct.MultitaskLogistic(relation, step=0.4), list(range(K))
+    model, known = raw.MultitaskLogistic(relation, step=0.4), list(range(K))
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay, tasks=known)
     agree(trace, run(adalog.AdaLog(rows, step=0.4), as_records(X), task.tolist(), y, delay))
     assert trace.updated.all()
@@ -84,7 +85,7 @@ def test_logistic_is_the_literal_algorithm(relation, rows, delay):
 @pytest.mark.parametrize("delay", [0, 7])
 def test_arow_is_the_literal_algorithm(relation, rows, delay):
     X, y, task = stream(1)
-    model, known = ct.MultitaskAROW(relation, r=3.0), list(range(K))
+    model, known = raw.MultitaskAROW(relation, r=3.0), list(range(K))
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay, tasks=known)
     agree(trace, run(adalog.AROW(rows, rho=3.0), as_records(X), task.tolist(), y, delay))
     assert trace.updated.mean() < 1
@@ -169,10 +170,10 @@ def test_coin_betting_has_the_stated_regret(kind, size):
     but_slowly(
         list(
             product(
-                [ct.MultitaskLogistic, ct.MultitaskAROW], ["dense rows", "sparse rows"], ["auto", "dense", "sparse"]
+                [raw.MultitaskLogistic, raw.MultitaskAROW], ["dense rows", "sparse rows"], ["auto", "dense", "sparse"]
             )
         ),
-        (ct.MultitaskAROW, "dense rows", "sparse"),
+        (raw.MultitaskAROW, "dense rows", "sparse"),
     ),
 )
 def test_storages_agree(model, form, storage):
@@ -183,7 +184,7 @@ def test_storages_agree(model, form, storage):
     np.testing.assert_allclose(plain.margin, other.margin, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("model", [ct.MultitaskLogistic, ct.MultitaskAROW])
+@pytest.mark.parametrize("model", [raw.MultitaskLogistic, raw.MultitaskAROW])
 def test_hashed_storage_without_collisions_is_exact(model):
     X, y, task = stream(3, d=4, tasks=3, n=200)
     plain = ct.progressive_validation(model(), X, y, task=task)
@@ -194,7 +195,7 @@ def test_hashed_storage_without_collisions_is_exact(model):
 
 def test_hashed_storage_keeps_its_size():
     X, y, task = stream(4, d=3000, n=300, density=0.05)
-    model = ct.MultitaskLogistic(storage="hashed", bits=10).fit(csr_array(X), y, task=task)
+    model = raw.MultitaskLogistic(storage="hashed", bits=10).fit(csr_array(X), y, task=task)
     small = model.memory_
     model.partial_fit(csr_array(X), y, task=task + 100)
     assert model.memory_ < small + 2000
@@ -205,7 +206,7 @@ def test_dictionaries_one_by_one_are_the_literal_algorithm():
     records = as_records(X)
     named = [{f"x{j}": value for j, value in record.items()} for record in records]
     told = run(adalog.AdaLog(adalog.share(0.5)), records, task.tolist(), y)
-    model = ct.MultitaskLogistic()
+    model = raw.MultitaskLogistic()
     for x, label, i, margin in zip(named, y, task, told, strict=True):
         assert model.decision_function_one(x, task=int(i)) == pytest.approx(margin, rel=1e-9, abs=1e-12)
         model.learn_one(x, label > 0, task=int(i))
@@ -214,7 +215,7 @@ def test_dictionaries_one_by_one_are_the_literal_algorithm():
 def test_weights_of_the_moment_where_tasks_arrive():
     """Under b the rate of the group follows the number of tasks known."""
     X, y, task = stream(6, n=150)
-    model, told = ct.MultitaskLogistic(ct.MeanRegularized(b=2)), []
+    model, told = raw.MultitaskLogistic(ct.MeanRegularized(b=2)), []
     literal = adalog.AdaLog(lambda i, t: [(i, 1 / 3), ("all", 2 / 3 / members_so_far(task, t))])
     for x, label, i in zip(X, y, task, strict=True):
         told.append(model.decision_function(x[None], task=[i])[0] if model.fitted else 0.0)
@@ -224,8 +225,8 @@ def test_weights_of_the_moment_where_tasks_arrive():
 
 def test_a_sparse_table_grows_and_is_compacted():
     X, y, task = stream(7, d=20_000, n=1000, tasks=40, density=0.003)
-    plain = ct.progressive_validation(ct.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
-    model = ct.MultitaskLogistic(storage="sparse", bits=1)
+    plain = ct.progressive_validation(raw.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
+    model = raw.MultitaskLogistic(storage="sparse", bits=1)
     for first in range(0, len(y), 100):
         piece = slice(first, first + 100)
         told = model.decision_function(X[piece][:1], task=task[piece][:1])[0] if first else 0.0
@@ -236,9 +237,9 @@ def test_a_sparse_table_grows_and_is_compacted():
 
 def test_dense_storage_turns_sparse_when_it_becomes_too_large(monkeypatch):
     X, y, task = stream(8, d=200, n=300, tasks=20)
-    expected = ct.progressive_validation(ct.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
+    expected = ct.progressive_validation(raw.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
     monkeypatch.setattr("coterie.hypotheses.storage.DENSE_LIMIT", 8 * 200 * 2 * 6)
-    model, told = ct.MultitaskLogistic(), []
+    model, told = raw.MultitaskLogistic(), []
     for t in range(len(y)):
         x = csr_array(X[t : t + 1])
         told.append(model.decision_function(x, task=task[t : t + 1])[0] if t else 0.0)
@@ -248,7 +249,7 @@ def test_dense_storage_turns_sparse_when_it_becomes_too_large(monkeypatch):
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([ct.MultitaskLogistic, ct.MultitaskAROW]))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([raw.MultitaskLogistic, raw.MultitaskAROW]))
 def test_blocks_are_records_one_after_the_other(seed, model):
     X, y, task = stream(seed, n=80)
     whole = model().fit(X, y, task=task)
@@ -261,7 +262,7 @@ def test_blocks_are_records_one_after_the_other(seed, model):
 
 
 def signed_pool():
-    return ct.AdaptiveSharingClassifier([ct.Member(Signed(AdaptiveGradient()), ct.Pooled(), ct.Logistic())])
+    return raw.AdaptiveSharingClassifier([ct.Member(Signed(AdaptiveGradient()), ct.Pooled(), ct.Logistic())])
 
 
 @pytest.mark.parametrize("delay", [0, 7])
@@ -293,7 +294,7 @@ def test_probabilities_are_calibrated():
     X, task = rng.standard_normal((n, d)) / np.sqrt(d), rng.integers(tasks, size=n)
     W = 2.0 * rng.standard_normal(d) + rng.standard_normal((tasks, d))
     y = rng.random(n) < 1 / (1 + np.exp(-(X * W[task]).sum(axis=1)))
-    trace = ct.progressive_validation(ct.MultitaskLogistic(), X, y, task=task)
+    trace = ct.progressive_validation(raw.MultitaskLogistic(), X, y, task=task)
     p, happened = trace.probability[n // 4 :], y[n // 4 :]
     for low in np.arange(0.05, 0.95, 0.1):
         inside = (p >= low) & (p < low + 0.1)
@@ -301,7 +302,7 @@ def test_probabilities_are_calibrated():
         assert happened[inside].mean() == pytest.approx(p[inside].mean(), abs=0.035)
 
 
-@pytest.mark.parametrize(("model", "factor"), [(ct.MultitaskLogistic(), 1.0), (ct.MultitaskAROW(), 2.0)])
+@pytest.mark.parametrize(("model", "factor"), [(raw.MultitaskLogistic(), 1.0), (raw.MultitaskAROW(), 2.0)])
 def test_probabilities_are_those_of_the_margins(model, factor):
     X, y, task = stream(11)
     trace = ct.progressive_validation(model, X, np.where(y > 0, "a", "b"), task=task)
@@ -315,7 +316,7 @@ def test_probabilities_are_those_of_the_margins(model, factor):
 @pytest.mark.parametrize("options", [{}, {"half_life": 100.0}, {"covariance": "full"}])
 def test_probabilities_of_arow_are_a_probit_of_margin_over_variance(options):
     X, y, task = stream(11)
-    model = ct.MultitaskAROW(**options).partial_fit(X, np.where(y > 0, "b", "a"), task=task)
+    model = raw.MultitaskAROW(**options).partial_fit(X, np.where(y > 0, "b", "a"), task=task)
     someone = [*task[:10].tolist(), "nobody"]
     m, v = (method(X[:11], someone) for method in (model.decision_function, model.margin_variance))
     shown = model.predict_proba(X[:11], task=someone)
@@ -326,7 +327,7 @@ def test_probabilities_of_arow_are_a_probit_of_margin_over_variance(options):
 
 
 def test_probabilities_of_arow_for_one_dictionary():
-    model = ct.MultitaskAROW()
+    model = raw.MultitaskAROW()
     assert model.predict_proba_one({"a": 1.0}) == {}
     model.learn_one({"a": 1.0}, "yes", task=1)
     assert model.predict_proba_one({"a": 1.0}, task=1) == {"yes": 1.0}
@@ -336,12 +337,12 @@ def test_probabilities_of_arow_for_one_dictionary():
     assert list(shown.values()) == columns[0].tolist()
     assert 0.5 < shown["yes"] < model.predict_proba_one({"a": 2.0}, task=1)["yes"]
     with pytest.raises(AttributeError, match="has no probabilities"):
-        ct.MultitaskAROW(rule=ct.SecondOrder()).fit([[1.0], [-1.0]], [0, 1]).predict_proba([[1.0]])
+        raw.MultitaskAROW(rule=ct.SecondOrder()).fit([[1.0], [-1.0]], [0, 1]).predict_proba([[1.0]])
 
 
 def test_arow_stays_finite_with_the_largest_numbers_and_the_least_noise():
     X = [[1e100, -1e100, 1e-100], [1e100, 1e100, 1e-100], [-1e100, 1e100, 1e-100]]
-    model = ct.MultitaskAROW(r=1e-50)
+    model = raw.MultitaskAROW(r=1e-50)
     for _ in range(50):
         model.partial_fit(X, [1, -1, -1])
     assert np.isfinite(model.decision_function(X)).all()
@@ -355,7 +356,7 @@ def test_a_model_without_probabilities_leaves_none_in_the_trace():
 
 
 def test_probabilities_of_one_dictionary():
-    model = ct.MultitaskLogistic()
+    model = raw.MultitaskLogistic()
     assert model.predict_proba_one({"a": 1.0}) == {}
     model.learn_one({"a": 1.0}, "yes", task=1)
     assert model.predict_proba_one({"a": 1.0}, task=1) == {"yes": 1.0}
@@ -367,7 +368,7 @@ def test_probabilities_of_one_dictionary():
 
 def test_large_margins_are_stable():
     X = np.array([[1e100], [-1e100], [1e-200], [3e4], [-3e4]])
-    model = ct.MultitaskLogistic(step=1e3)
+    model = raw.MultitaskLogistic(step=1e3)
     trace = ct.progressive_validation(model, np.tile(X, (20, 1)), np.tile([1, -1, 1, -1, 1], 20))
     assert np.isfinite(trace.margin).all()
     assert ((trace.probability >= 0) & (trace.probability <= 1)).all()
@@ -376,7 +377,7 @@ def test_large_margins_are_stable():
 
 
 def test_zero_records_move_nothing():
-    model = ct.MultitaskAROW().fit([[0.0], [1.0], [0.0]], [1, -1, 1])
+    model = raw.MultitaskAROW().fit([[0.0], [1.0], [0.0]], [1, -1, 1])
     assert np.isfinite(model.coef_).all()
 
 
@@ -384,7 +385,7 @@ def test_zero_records_move_nothing():
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "hashed"])
-@pytest.mark.parametrize("kind", [ct.MultitaskLogistic, ct.MultitaskAROW])
+@pytest.mark.parametrize("kind", [raw.MultitaskLogistic, raw.MultitaskAROW])
 def test_going_on_after_loading_is_never_having_stopped(kind, storage, tmp_path):
     X, y, task = stream(13)
     X = csr_array(X)
@@ -432,8 +433,8 @@ def test_adaptive_weights_are_not_averaged():
         (lambda: DiagonalAROW(r=-1.0), "r must"),
         (lambda: DiagonalAROW(r=1e-51), "r must be at least 1e-50"),
         (lambda: Signed(AdaptiveGradient(), prior=-1.0), "prior"),
-        (lambda: ct.MultitaskAROW(covariance="half").fit([[1.0], [2.0]], [0, 1]), "covariance"),
-        (lambda: ct.MultitaskLogistic(step=float("nan")).fit([[1.0], [2.0]], [0, 1]), "step"),
+        (lambda: raw.MultitaskAROW(covariance="half").fit([[1.0], [2.0]], [0, 1]), "covariance"),
+        (lambda: raw.MultitaskLogistic(step=float("nan")).fit([[1.0], [2.0]], [0, 1]), "step"),
     ],
 )
 def test_parameters_out_of_range_are_refused(make, named):
@@ -445,13 +446,13 @@ def test_a_gradient_rule_moves_linear_and_adaptive_weights():
     X, y, task = stream(14)
     for hypothesis in (ct.LinearWeights(), AdaptiveGradient()):
         for rule in (ct.Perceptron(), ct.Logistic()):
-            model = ct.AdaptiveSharingClassifier([ct.Member(hypothesis, ct.HalfUpdate(), rule)])
+            model = raw.AdaptiveSharingClassifier([ct.Member(hypothesis, ct.HalfUpdate(), rule)])
             assert ct.progressive_validation(model, X, y, task=task).error < 0.35
 
 
 def test_unseen_tasks_are_predicted_by_the_shared_part():
     X, y, task = stream(15)
-    model = ct.MultitaskLogistic().fit(X, y, task=task)
+    model = raw.MultitaskLogistic().fit(X, y, task=task)
     literal = adalog.AdaLog(adalog.share(0.5))
     run(literal, as_records(X), task.tolist(), y)
     expected = [adalog.margin_of(literal.w, x, [("all", 0.5)]) for x in as_records(X[:9])]

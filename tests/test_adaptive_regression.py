@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
+import raw
 from coterie.explanation import differing_features
 from coterie.inputs.block import Block
 from coterie.numeric.primal import least_squares
@@ -27,7 +28,7 @@ from test_cuts import ONE_BY_ONE, assert_same, cuts, late_stream, spans
 from test_forget_task import FORGOTTEN, cut
 from test_regression import NAMES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
 
-MODEL = ct.AdaptiveSharingRegressor
+MODEL = raw.AdaptiveSharingRegressor
 
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
@@ -254,13 +255,13 @@ def test_it_is_below_the_simplest_where_tasks_have_intercepts():
         y = 5 + features @ rng.standard_normal(6) + rng.standard_normal(200)[task] + rng.standard_normal(6000)
         errors = [
             np.sqrt(np.mean(ct.progressive_validation(model, features, y, task=task).residual ** 2))
-            for model in (MODEL(), ct.MultitaskRegressor())
+            for model in (MODEL(), raw.MultitaskRegressor())
         ]
         ratios.append(errors[0] / errors[1])
     assert np.mean(ratios) < 0.97
 
 
-@pytest.mark.parametrize("model", [MODEL(), ct.MultitaskRegressor()], ids=repr)
+@pytest.mark.parametrize("model", [MODEL(), raw.MultitaskRegressor()], ids=repr)
 def test_features_in_which_tasks_differ_are_those_of_their_weights(model):
     rng = np.random.default_rng(7)
     features, task = rng.standard_normal((4000, 3)) / 3, rng.integers(2, size=4000)
@@ -561,9 +562,9 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
         ("", MODEL()),
         ("--step 0.5 --max-tasks 3", MODEL(0.5, max_tasks=3)),
         ("--relation adaptive --rule squared --dtype float32", MODEL(dtype="float32")),
-        ("--rule squared", ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared())),
-        ("--half-life 50", ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared(), half_life=50.0)),
-        ("--share 0.3", ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.Squared())),
+        ("--rule squared", raw.MultitaskRegressor(ct.HalfUpdate(), ct.Squared())),
+        ("--half-life 50", raw.MultitaskRegressor(ct.HalfUpdate(), ct.Squared(), half_life=50.0)),
+        ("--share 0.3", raw.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.Squared())),
     ],
 )
 def test_the_default_for_numbers(houses, options, model):  # noqa: F811 - the fixture

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
+import raw
 from coterie.numeric.primal.asking import decide_all
 from coterie.online.questions import Budget, Questions
 from reference import omtl
@@ -37,12 +38,12 @@ LIMITS = {
 }
 RULE = {"rule": ct.Perceptron()}
 MODELS = {
-    "logistic": lambda: ct.MultitaskLogistic(ct.MeanRegularized(share=0.3)),
-    "AROW": lambda: ct.MultitaskAROW(),
+    "logistic": lambda: raw.MultitaskLogistic(ct.MeanRegularized(share=0.3)),
+    "AROW": lambda: raw.MultitaskAROW(),
     "passive-aggressive": lambda: ct.MultitaskPerceptron(CASES["tree b"].relation, ct.PassiveAggressive()),
     "graph": lambda: ct.MultitaskPerceptron(CASES["graph factor"].relation, storage="sparse"),
-    "mixture": lambda: ct.AdaptiveSharingClassifier(),
-    "signed": lambda: ct.AdaptiveSharingClassifier("signed"),
+    "mixture": lambda: raw.AdaptiveSharingClassifier(),
+    "signed": lambda: raw.AdaptiveSharingClassifier("signed"),
     "LogDet": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-4)),
     "averaged LogDet": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-4), 50), average=True),
     "averaged": lambda: ct.MultitaskPerceptron(average=True),
@@ -196,7 +197,7 @@ def test_asking_one_at_a_time_equals_progressive_validation(name):
 
 
 def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_over():
-    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Randomly(rate=0.5), budget=2)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Randomly(rate=0.5), budget=2)
     drawn = [uniform(0, t) < 0.5 for t in range(20)]
     first = model.wants_label({"p": 1.0, "q": 2.0}, task="ann")
     assert [model.wants_label({"q": 2.0, "p": 1.0}, task="ann") for _ in range(5)] == [first] * 5 == [drawn[0]] * 5
@@ -215,8 +216,8 @@ def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_ove
 
 def test_labels_that_are_given_are_learned_whether_asked_for_or_not():
     stream = linear_stream(1, n=60)
-    plain = ct.MultitaskLogistic().partial_fit(stream.X, stream.y, stream.task)
-    asking = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Margin(c=1e-9), budget=1)
+    plain = raw.MultitaskLogistic().partial_fit(stream.X, stream.y, stream.task)
+    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Margin(c=1e-9), budget=1)
     asking.partial_fit(stream.X, stream.y, stream.task)
     np.testing.assert_array_equal(asking.coef_, plain.coef_)
     assert asking.rounds_ == 0
@@ -224,7 +225,7 @@ def test_labels_that_are_given_are_learned_whether_asked_for_or_not():
 
 def test_predictions_have_the_types_of_the_model():
     stream = linear_stream(1, n=60)
-    model = ct.MultitaskLogistic().fit(stream.X, stream.y, stream.task)
+    model = raw.MultitaskLogistic().fit(stream.X, stream.y, stream.task)
     asking = ct.SelectiveSampling(model)
     np.testing.assert_array_equal(asking.predict(stream.X, stream.task), model.predict(stream.X, stream.task))
     np.testing.assert_array_equal(
@@ -232,10 +233,10 @@ def test_predictions_have_the_types_of_the_model():
     )
     assert asking.score(stream.X, stream.y, stream.task) == model.score(stream.X, stream.y, stream.task)
     assert not hasattr(ct.SelectiveSampling(ct.MultitaskPerceptron()), "predict_proba")
-    mixture = ct.SelectiveSampling(ct.AdaptiveSharingClassifier()).fit(stream.X, stream.y, stream.task)
+    mixture = ct.SelectiveSampling(raw.AdaptiveSharingClassifier()).fit(stream.X, stream.y, stream.task)
     assert mixture.sharing_.shape == (K,)
     records = [{"p": 1.0}, {"p": -1.0}]
-    one = ct.SelectiveSampling(ct.MultitaskLogistic())
+    one = ct.SelectiveSampling(raw.MultitaskLogistic())
     assert one.predict_one(records[0]) is None
     one.learn_one(records[0], "spam")
     one.learn_one(records[1], "ham")
@@ -245,7 +246,7 @@ def test_predictions_have_the_types_of_the_model():
 
 def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
     stream, new = linear_stream(1, n=60), linear_stream(2, n=300)
-    model = ct.MultitaskLogistic().fit(stream.X, stream.y, stream.named(NAMES))
+    model = raw.MultitaskLogistic().fit(stream.X, stream.y, stream.named(NAMES))
     asking = ct.SelectiveSampling(model, ct.Margin(c=0.5), budget=20, per_task=6, seed=3)
     wanted = asking.wants_labels(new.X, task=new.named(NAMES))
     literal = Asking(lambda margin, row: 0.5 / (0.5 + abs(margin)), seed=3, total=20, each=6)
@@ -256,7 +257,7 @@ def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
 
 
 def test_a_model_that_knows_nothing_asks():
-    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Margin(c=1e-6), budget=3)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Margin(c=1e-6), budget=3)
     assert model.wants_labels(np.ones((5, 2)), task=list("abcde")).tolist() == [True] * 3 + [False] * 2
 
 
@@ -266,10 +267,10 @@ def test_a_model_that_knows_nothing_asks():
 def test_one_uniform_a_round_so_that_one_answer_does_not_move_the_others():
     """Whatever was asked before, the random part of the answer depends on the round alone."""
     stream = linear_stream(1, n=400)
-    asking = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Randomly(rate=0.4), seed=9)
+    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Randomly(rate=0.4), seed=9)
     trace = ct.progressive_validation(asking, stream.X, stream.y, task=stream.task)
     assert trace.queried.tolist() == [uniform(9, t) < 0.4 for t in range(400)]
-    limited = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Randomly(rate=0.4), budget=50, window=200, seed=9)
+    limited = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Randomly(rate=0.4), budget=50, window=200, seed=9)
     fewer = ct.progressive_validation(limited, stream.X, stream.y, task=stream.task)
     assert not (fewer.queried & ~trace.queried).any()
 
@@ -336,7 +337,7 @@ def test_saving_in_the_middle_equals_never_having_stopped(name, limit, tmp_path)
 
 
 def test_an_open_question_is_saved(tmp_path):
-    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Randomly(rate=0.5), budget=5, window=9, seed=3)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Randomly(rate=0.5), budget=5, window=9, seed=3)
     answer = model.wants_label({"p": 1.0}, task="ann")
     model.save(tmp_path / "model")
     loaded = ct.load(tmp_path / "model")
@@ -348,7 +349,7 @@ def test_fit_and_clone_forget_questions():
     from sklearn.base import clone
 
     stream = linear_stream(1, n=60)
-    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Margin(), budget=10)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Margin(), budget=10)
     ct.progressive_validation(model, stream.X, stream.y, task=stream.task)
     assert model.rounds_ == 60
     fresh = clone(model)
@@ -371,7 +372,7 @@ def test_the_checks_of_scikit_learn_but_that_the_model_is_taught_in_place():
 
 def test_compare_withholds_labels_from_the_one_that_asks_only():
     stream = linear_stream(1, n=200)
-    found = ct.compare({"asking": ct.SelectiveSampling(ct.MultitaskLogistic())}, stream.X, stream.y, task=stream.task)
+    found = ct.compare({"asking": ct.SelectiveSampling(raw.MultitaskLogistic())}, stream.X, stream.y, task=stream.task)
     assert found.traces["independent"].queries == found.traces["pooled"].queries == 200
     assert 0 < found.traces["asking"].queries < 200
 
@@ -409,7 +410,7 @@ def test_parts_out_of_range_are_refused(make, message):
     ],
 )
 def test_limits_out_of_range_are_refused_before_anything_changes(parameters, message):
-    model = ct.SelectiveSampling(ct.MultitaskLogistic(), **parameters)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), **parameters)
     with pytest.raises(ValueError, match=message):
         model.wants_label({"p": 1.0})
     with pytest.raises(ValueError, match=message):
@@ -421,7 +422,7 @@ def test_limits_out_of_range_are_refused_before_anything_changes(parameters, mes
     ("model", "ask", "message"),
     [
         (ct.MultitaskPerceptron(), ct.RelationRow(), "learned relation .* has none: use Margin"),
-        (ct.AdaptiveSharingClassifier(), ct.RelationRow(), "learned relation .* has none: use Margin"),
+        (raw.AdaptiveSharingClassifier(), ct.RelationRow(), "learned relation .* has none: use Margin"),
         (ct.SelectiveSampling(ct.MultitaskPerceptron()), ct.Margin(), "model must be an online classifier"),
         (ct.Margin(), None, "model must be an online classifier"),
         (ct.MultitaskPerceptron(), 0.3, r"ask must be a part such as Margin\(c=0.3\), got 0.3"),
@@ -435,7 +436,7 @@ def test_what_does_not_go_together_is_refused_by_name(model, ask, message):
 def test_a_stream_without_labels_has_nothing_to_ask():
     from coterie.inputs.block import Block
 
-    model = ct.SelectiveSampling(ct.MultitaskLogistic())
+    model = ct.SelectiveSampling(raw.MultitaskLogistic())
     block = Block(np.ones((2, 2)), None, np.array(["a", "b"]), np.arange(2))
     with pytest.raises(ValueError, match="there is no source of labels to ask"):
         ct.progressive_validation(model, [block])

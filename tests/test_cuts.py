@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import coterie as ct
+import raw
 from coterie.bindings import Stop, arrivals
 from coterie.cli.app import app
 from coterie.inputs.block import Block
@@ -222,22 +223,22 @@ MEMBERS = [
 ]
 
 LEARNERS = {
-    "AROW": lambda: ct.MultitaskAROW(),
-    "AROW by b": lambda: ct.MultitaskAROW(B, r=3.0),
-    "AROW tree": lambda: ct.MultitaskAROW(TREE),
-    "logistic by b": lambda: ct.MultitaskLogistic(B),
+    "AROW": lambda: raw.MultitaskAROW(),
+    "AROW by b": lambda: raw.MultitaskAROW(B, r=3.0),
+    "AROW tree": lambda: raw.MultitaskAROW(TREE),
+    "logistic by b": lambda: raw.MultitaskLogistic(B),
     "half-life": lambda: ct.MultitaskPerceptron(MEAN, half_life=(30.0, 7.0)),
-    "half-life by b": lambda: ct.MultitaskLogistic(CLUSTERS, half_life=12.0),
+    "half-life by b": lambda: raw.MultitaskLogistic(CLUSTERS, half_life=12.0),
     "single precision": lambda: ct.MultitaskPerceptron(B, average=True, dtype="float32"),
-    "AROW single": lambda: ct.MultitaskAROW(B, dtype="float32"),
-    "sharing": lambda: ct.AdaptiveSharingClassifier(),
-    "sharing shares": lambda: ct.AdaptiveSharingClassifier("shares"),
-    "sharing cheap": lambda: ct.AdaptiveSharingClassifier("cheap"),
-    "sharing ensemble": lambda: ct.AdaptiveSharingClassifier("ensemble"),
-    "sharing separable": lambda: ct.AdaptiveSharingClassifier("separable"),
-    "sharing signed": lambda: ct.AdaptiveSharingClassifier("signed"),
-    "sharing members": lambda: ct.AdaptiveSharingClassifier(MEMBERS),
-    "sharing learned": lambda: ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(LOG_DET), ct.MultitaskAROW(B)]),
+    "AROW single": lambda: raw.MultitaskAROW(B, dtype="float32"),
+    "sharing": lambda: raw.AdaptiveSharingClassifier(),
+    "sharing shares": lambda: raw.AdaptiveSharingClassifier("shares"),
+    "sharing cheap": lambda: raw.AdaptiveSharingClassifier("cheap"),
+    "sharing ensemble": lambda: raw.AdaptiveSharingClassifier("ensemble"),
+    "sharing separable": lambda: raw.AdaptiveSharingClassifier("separable"),
+    "sharing signed": lambda: raw.AdaptiveSharingClassifier("signed"),
+    "sharing members": lambda: raw.AdaptiveSharingClassifier(MEMBERS),
+    "sharing learned": lambda: raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron(LOG_DET), raw.MultitaskAROW(B)]),
     "log det": lambda: ct.MultitaskPerceptron(LOG_DET),
     "log det trace": lambda: ct.MultitaskPerceptron(ct.LogDet(0.01, weights="new", trace_norm=True), average=True),
     "von Neumann": lambda: ct.MultitaskPerceptron(ct.VonNeumann(0.001)),
@@ -257,7 +258,7 @@ ROUNDED = {
     "second order": lambda: ct.SecondOrderMultitaskPerceptron(B, solver="primal"),
     "second order dual": lambda: ct.SecondOrderMultitaskPerceptron(CLUSTERS, solver="dual"),
     "second order Gaussian": lambda: ct.SecondOrderMultitaskPerceptron(B, kernel=ct.Gaussian(1.0)),
-    "AROW full": lambda: ct.MultitaskAROW(B, covariance="full"),
+    "AROW full": lambda: raw.MultitaskAROW(B, covariance="full"),
     "kernel": lambda: ct.MultitaskKernelPerceptron(ct.Polynomial(2), B),
     "kernel Gaussian": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), TREE),
     "kernel random": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), CLUSTERS, ct.RandomRemoval(5, seed=3)),
@@ -266,7 +267,7 @@ ROUNDED = {
     "kernel Projectron": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.Projectron(0.5, plus=True)),
     "kernel shared": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.SharedProjection(5, 0.1)),
     "kernel log det": lambda: ct.MultitaskKernelPerceptron("linear", LOG_DET),
-    "sharing geometries": lambda: ct.AdaptiveSharingClassifier(
+    "sharing geometries": lambda: raw.AdaptiveSharingClassifier(
         [ct.PNormMultitaskPerceptron(B, p=3.0), ct.SecondOrderMultitaskPerceptron(B, solver="dual")]
     ),
 }
@@ -317,12 +318,12 @@ def test_numbers_too(targets, loss, ends):
     y = 3 * stream.X[:, 0] + stream.task + 10
 
     def make():
-        return ct.MultitaskRegressor(CLUSTERS, loss, average=loss.move != "gradient", targets=targets)
+        return raw.MultitaskRegressor(CLUSTERS, loss, average=loss.move != "gradient", targets=targets)
 
     assert_same(make, stream.X, y, stream.named(TASKS), [ends, ONE_BY_ONE], None)
 
 
-@pytest.mark.parametrize("inner", [ct.MultitaskPerceptron(B, average=True), ct.MultitaskAROW(CLUSTERS)], ids=repr)
+@pytest.mark.parametrize("inner", [ct.MultitaskPerceptron(B, average=True), raw.MultitaskAROW(CLUSTERS)], ids=repr)
 @settings(max_examples=3)
 @given(cuts)
 def test_many_classes_too(inner, ends):
@@ -339,8 +340,8 @@ def test_many_classes_too(inner, ends):
         lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(B), ct.Margin(0.8)),
         lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(CLUSTERS, average=True), ct.Below(0.5), 20, 30),
         lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(LOG_DET), ct.RelationRow(scale=25.0)),
-        lambda: ct.SelectiveSampling(ct.AdaptiveSharingClassifier(MEMBERS), ct.Randomly(0.5), 40, per_task=0.5),
-        lambda: ct.SelectiveSampling(ct.AdaptiveSharingClassifier("cheap"), ct.Margin(0.8)),
+        lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier(MEMBERS), ct.Randomly(0.5), 40, per_task=0.5),
+        lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier("cheap"), ct.Margin(0.8)),
     ],
     ids=["margin", "below", "row", "randomly", "sharing"],
 )

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
+import raw
 from coterie.bounds.perceptron import mistake_bound, penalty, shifting_bound
 from coterie.wrappers import Averaged, Signed
 from reference import forgetting
@@ -26,9 +27,9 @@ HALF_LIVES = (SHARED, OWN)
 RELATION = ct.MeanRegularized(share=SHARE)
 MODELS = {
     "Perceptron": ct.MultitaskPerceptron(RELATION, half_life=HALF_LIVES),
-    "logistic": ct.MultitaskLogistic(RELATION, half_life=HALF_LIVES),
-    "AROW": ct.MultitaskAROW(RELATION, r=3, half_life=HALF_LIVES),
-    "regression": ct.MultitaskRegressor(RELATION, half_life=HALF_LIVES),
+    "logistic": raw.MultitaskLogistic(RELATION, half_life=HALF_LIVES),
+    "AROW": raw.MultitaskAROW(RELATION, r=3, half_life=HALF_LIVES),
+    "regression": raw.MultitaskRegressor(RELATION, half_life=HALF_LIVES),
     "graph": ct.MultitaskPerceptron(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), half_life=12),
 }
 
@@ -150,12 +151,12 @@ def test_tables_that_grow_and_change_over():
 
 def test_in_a_mixture_and_behind_a_sign():
     member = ct.Member(ct.Forgetting(ct.AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.Logistic())
-    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier([member]), X, Y, task=TASK)
-    alone = ct.progressive_validation(ct.MultitaskLogistic(half_life=50.0), X, Y, task=TASK)
+    trace = ct.progressive_validation(raw.AdaptiveSharingClassifier([member]), X, Y, task=TASK)
+    alone = ct.progressive_validation(raw.MultitaskLogistic(half_life=50.0), X, Y, task=TASK)
     np.testing.assert_array_equal(trace.mistake, alone.mistake)
     np.testing.assert_allclose(trace.updated, alone.updated)
     signed = ct.Member(Signed(ct.Forgetting(ct.AdaptiveGradient())), ct.Pooled(), ct.Logistic())
-    assert ct.progressive_validation(ct.AdaptiveSharingClassifier([signed]), X, Y, task=TASK).n == len(Y)
+    assert ct.progressive_validation(raw.AdaptiveSharingClassifier([signed]), X, Y, task=TASK).n == len(Y)
 
 
 # -- what it is good for -----------------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def drifting(seed, n=6000, every=1000, d=6):
     return x, np.where(np.einsum("td,td->t", truths[when, task], x) > 0, 1.0, -1.0), task, truths, when
 
 
-@pytest.mark.parametrize("make", [ct.MultitaskLogistic, ct.MultitaskAROW], ids=["logistic", "AROW"])
+@pytest.mark.parametrize("make", [raw.MultitaskLogistic, raw.MultitaskAROW], ids=["logistic", "AROW"])
 def test_forgetting_follows_a_drift(make):
     x, y, task, _, _ = drifting(0)
     errors = {h: ct.progressive_validation(make(half_life=h), x, y, task=task).error for h in (None, 300.0)}
@@ -255,7 +256,7 @@ def bound_of(**changed):
             "Averaged cannot average Forget",
         ),
         (
-            lambda: ct.MultitaskLogistic(half_life=(1, 2, 3)).fit(X, Y),
+            lambda: raw.MultitaskLogistic(half_life=(1, 2, 3)).fit(X, Y),
             ValueError,
             "half_life must be one number or two",
         ),

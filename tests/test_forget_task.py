@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sklearn.exceptions import NotFittedError
 
 import coterie as ct
+import raw
 import terminal
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
@@ -99,7 +100,7 @@ def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
     else:
         learners += [adalog.AROW(adalog.share(s), rho) for rho, s in ((30.0, 0.5), (3.0, 1.0))]
         literal = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], 2 * f[3]])
-    model, told, wanted = ct.AdaptiveSharingClassifier(members), [], []
+    model, told, wanted = raw.AdaptiveSharingClassifier(members), [], []
     for t, (x, y, i) in enumerate(zip(stream.X, stream.y, stream.task.tolist(), strict=True)):
         if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
             model.forget_task(FORGOTTEN[t])
@@ -270,7 +271,7 @@ LEARNERS = {
     "perceptron": lambda relation, most: ct.MultitaskPerceptron(
         relation, average=True, storage="dense", max_tasks=most
     ),
-    "logistic": lambda relation, most: ct.MultitaskLogistic(relation, max_tasks=most),
+    "logistic": lambda relation, most: raw.MultitaskLogistic(relation, max_tasks=most),
 }
 
 
@@ -306,9 +307,9 @@ def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():
     stream = linear_stream(32, n=200, n_tasks=12)
     X, task = stream.X, stream.task
     for make, y in (
-        (lambda: ct.AdaptiveSharingClassifier(max_tasks=5), stream.y),
-        (lambda: ct.OneVsRest(ct.MultitaskLogistic(max_tasks=5)), np.arange(200) % 3),
-        (lambda: ct.MultitaskRegressor(max_tasks=5), stream.y * 3),
+        (lambda: raw.AdaptiveSharingClassifier(max_tasks=5), stream.y),
+        (lambda: ct.OneVsRest(raw.MultitaskLogistic(max_tasks=5)), np.arange(200) % 3),
+        (lambda: raw.MultitaskRegressor(max_tasks=5), stream.y * 3),
         (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3, step_norm=True), max_tasks=5), stream.y),
     ):
         made = []
@@ -338,7 +339,7 @@ def test_dictionaries_one_by_one_are_bounded_too():
 
 def test_a_bound_that_is_set_later_forgets_what_is_too_much():
     stream = linear_stream(33, n=60)
-    model = ct.MultitaskLogistic().fit(stream.X, stream.y, task=stream.task)
+    model = raw.MultitaskLogistic().fit(stream.X, stream.y, task=stream.task)
     assert len(model.tasks_) == 5
     model.set_params(max_tasks=2).partial_fit(stream.X[:1], stream.y[:1], [7])
     assert len(model.tasks_) == 2
@@ -350,13 +351,13 @@ def test_a_bound_that_is_set_later_forgets_what_is_too_much():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lambda: ct.MultitaskLogistic(max_tasks=0), "max_tasks must be a whole number of 1 or more, or None, got 0"),
+        (lambda: raw.MultitaskLogistic(max_tasks=0), "max_tasks must be a whole number of 1 or more, or None, got 0"),
         (
-            lambda: ct.MultitaskLogistic(max_tasks=True),
+            lambda: raw.MultitaskLogistic(max_tasks=True),
             "max_tasks must be a whole number of 1 or more, or None, got True",
         ),
         (
-            lambda: ct.MultitaskLogistic(max_tasks=2.0),
+            lambda: raw.MultitaskLogistic(max_tasks=2.0),
             "max_tasks must be a whole number of 1 or more, or None, got 2.0",
         ),
         (
@@ -364,15 +365,15 @@ def test_a_bound_that_is_set_later_forgets_what_is_too_much():
             r"max_tasks cannot be given with TaskGraph\(.*\), which names all its tasks",
         ),
         (
-            lambda: ct.AdaptiveSharingClassifier(storage="hashed", max_tasks=3),
+            lambda: raw.AdaptiveSharingClassifier(storage="hashed", max_tasks=3),
             "a model with storage='hashed' cannot have max_tasks: the weights of all tasks share their places",
         ),
         (
-            lambda: ct.MultitaskAROW(covariance="full", max_tasks=3),
+            lambda: raw.MultitaskAROW(covariance="full", max_tasks=3),
             "max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
         ),
         (
-            lambda: ct.SelectiveSampling(ct.MultitaskLogistic(max_tasks=3)),
+            lambda: ct.SelectiveSampling(raw.MultitaskLogistic(max_tasks=3)),
             "max_tasks=3 cannot be had with selective sampling: leave one of them out",
         ),
     ],
@@ -384,7 +385,7 @@ def test_bounds_that_cannot_be_are_refused(model, message):
 
 def test_a_bound_refuses_late_labels_and_changes_nothing():
     stream = linear_stream(34, n=30)
-    model = ct.MultitaskLogistic(max_tasks=2).fit(stream.X, stream.y, task=stream.task)
+    model = raw.MultitaskLogistic(max_tasks=2).fit(stream.X, stream.y, task=stream.task)
     before = bytes_of(model)
     with pytest.raises(ValueError, match="max_tasks=2 cannot be had with labels that come late: leave one of them out"):
         ct.progressive_validation(model, stream.X, stream.y, task=stream.task, delay=3)
@@ -393,11 +394,11 @@ def test_a_bound_refuses_late_labels_and_changes_nothing():
 
 def test_a_file_whose_order_of_tasks_is_none_is_refused(tmp_path):
     stream = linear_stream(35, n=30)
-    model = ct.MultitaskLogistic(max_tasks=3).fit(stream.X, stream.y, task=stream.task)
+    model = raw.MultitaskLogistic(max_tasks=3).fit(stream.X, stream.y, task=stream.task)
     data, arrays = model.__dump__()
     for wrong in ([0, 1, 1], [0, 1], [0, 1, 3], [0.0, 1.0, 2.0]):
         with pytest.raises(ValueError, match="the file holds no order in which its 3 tasks were seen"):
-            ct.MultitaskLogistic(max_tasks=3).__restore__(data, {**arrays, "recency": np.array(wrong)})
+            raw.MultitaskLogistic(max_tasks=3).__restore__(data, {**arrays, "recency": np.array(wrong)})
 
 
 # -- what is in memory and in the file ----------------------------------------------------------------------------------
@@ -408,8 +409,8 @@ def test_a_file_whose_order_of_tasks_is_none_is_refused(tmp_path):
     "make",
     [
         lambda **options: ct.MultitaskPerceptron(average=True, **options),
-        lambda **options: ct.AdaptiveSharingClassifier(**options),
-        lambda **options: ct.MultitaskLogistic(ct.Hierarchy("/", share=(0.3, 0.3)), half_life=50, **options),
+        lambda **options: raw.AdaptiveSharingClassifier(**options),
+        lambda **options: raw.MultitaskLogistic(ct.Hierarchy("/", share=(0.3, 0.3)), half_life=50, **options),
     ],
     ids=["perceptron", "sharing", "hierarchy"],
 )
@@ -449,14 +450,14 @@ def test_memory_is_that_of_the_most_tasks_however_many_come(n_tasks):
     task = np.clip(np.arange(n) // each + rng.integers(-20, 20, n), 0, n_tasks - 1)
     X = sp.random_array((n, 200), density=0.03, rng=rng, format="csr")
     y, memory = rng.choice([-1, 1], n), []
-    model = ct.MultitaskLogistic(storage="sparse", max_tasks=100)
+    model = raw.MultitaskLogistic(storage="sparse", max_tasks=100)
     for first in range(0, n, 3000):
         some = slice(first, first + 3000)
         model.partial_fit(X[some], y[some], task[some], classes=[-1, 1])
         memory.append(model.memory_)
     assert len(model.tasks_) == 100
     assert max(memory[3:]) < 1.6 * memory[2]
-    free = ct.MultitaskLogistic(storage="sparse").fit(X[:30_000], y[:30_000], task=task[:30_000])
+    free = raw.MultitaskLogistic(storage="sparse").fit(X[:30_000], y[:30_000], task=task[:30_000])
     assert max(memory) < free.memory_ / 8
 
 
@@ -555,7 +556,7 @@ def test_an_index_forgets_labels_and_goes_on(labels, picks, whole, asked):
 
 
 def test_questions_about_a_task_are_forgotten_and_its_labels_still_count():
-    model = ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.Always(), budget=6, window=100, per_task=2)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ask=ct.Always(), budget=6, window=100, per_task=2)
     for t, who in enumerate(["ann", "ann", "ann", "bob", "bob", "eve"]):
         wanted = model.wants_label({"a": t + 1.0}, task=who)
         assert wanted == (t != 2)
@@ -575,7 +576,7 @@ def test_questions_about_a_task_are_forgotten_and_its_labels_still_count():
 
 def test_predictions_that_wait_for_a_label_are_forgotten_with_their_task():
     stream = linear_stream(41, n=60)
-    model = ct.AdaptiveSharingClassifier()
+    model = raw.AdaptiveSharingClassifier()
     inner = model.__stream_model__()
     inner.learn_rounds(stream.X, stream.y, stream.task, late=10)
     waiting = inner.state.waiting
@@ -594,7 +595,7 @@ def test_predictions_that_wait_for_a_label_are_forgotten_with_their_task():
 
 def test_nothing_fitted_has_nothing_to_forget():
     with pytest.raises(NotFittedError, match="is not fitted yet: call"):
-        ct.MultitaskLogistic().forget_task("ann")
+        raw.MultitaskLogistic().forget_task("ann")
 
 
 @pytest.fixture
@@ -632,7 +633,7 @@ def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path
 
 
 def test_whole_numbers_are_named_as_they_are_printed(tmp_path):
-    ct.MultitaskLogistic().fit([[1.0], [-1.0]], [0, 1], task=[7, 8]).save(tmp_path / "m.coterie")
+    raw.MultitaskLogistic().fit([[1.0], [-1.0]], [0, 1], task=[7, 8]).save(tmp_path / "m.coterie")
     terminal.run("forget", tmp_path / "m.coterie", "--task", "7")
     assert ct.load(tmp_path / "m.coterie").tasks_ == [8]
 
@@ -648,7 +649,7 @@ def test_a_command_says_which_names_a_relation_keeps(tmp_path):
 
 def test_a_name_that_is_printed_of_two_tasks_is_refused(tmp_path):
     two = tmp_path / "two.coterie"
-    model = ct.MultitaskLogistic()
+    model = raw.MultitaskLogistic()
     model.learn_one({"a": 1.0}, True, task=1)
     model.learn_one({"a": -1.0}, False, task="1")
     model.save(two)
@@ -659,7 +660,9 @@ def test_a_name_that_is_printed_of_two_tasks_is_refused(tmp_path):
 
 
 def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
-    model = ct.MultitaskLogistic().fit([[1.0], [-1.0], [2.0], [3.0]], [0, 1, 0, 1], task=["a\nb", "c\nd", "c\\nd", "e"])
+    model = raw.MultitaskLogistic().fit(
+        [[1.0], [-1.0], [2.0], [3.0]], [0, 1, 0, 1], task=["a\nb", "c\nd", "c\\nd", "e"]
+    )
     model.save(tmp_path / "m.coterie")
     told = terminal.run("forget", tmp_path / "m.coterie", "--task", r"a\nb", "--task", r"c\nd").stdout
     assert told.startswith("Forgotten: a\\nb, c\\nd\n")

@@ -16,17 +16,18 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
+import raw
 from coterie.evaluation.metrics import evaluate as measure
 from coterie.jobs.summary import summarize
 from streams import ONE_PASS, as_dictionaries, linear_stream
 from terminal import refused, run, run_json
 
 MODELS = {
-    "logistic": ct.MultitaskLogistic(),
+    "logistic": raw.MultitaskLogistic(),
     "perceptron": ct.MultitaskPerceptron(average=True, storage="sparse"),
     "passive": ct.MultitaskPerceptron(ct.MeanRegularized(b=2), ct.PassiveAggressive()),
-    "AROW": ct.MultitaskAROW(r=3),
-    "sharing": ct.AdaptiveSharingClassifier("cheap"),
+    "AROW": raw.MultitaskAROW(r=3),
+    "sharing": raw.AdaptiveSharingClassifier("cheap"),
     "graph": ct.MultitaskPerceptron(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)])),
 }
 CLASSES = ("news", "ham", "spam", "ads")
@@ -140,11 +141,11 @@ def test_labels_that_come_late(kind, delay):
 
 
 def test_sets_are_one_model_a_label():
-    trace = ct.progressive_validation(ct.MultiLabel(), X, SETS, task=TASK)
+    trace = ct.progressive_validation(raw.MultiLabel(), X, SETS, task=TASK)
     told = [set() for _ in SETS]
     first = {label: next(t for t, each in enumerate(SETS) if label in each) for label in CLASSES}
     for label in CLASSES:
-        alone = ct.progressive_validation(ct.MultitaskLogistic(), X, [label in each for each in SETS], task=TASK)
+        alone = ct.progressive_validation(raw.MultitaskLogistic(), X, [label in each for each in SETS], task=TASK)
         for t in np.flatnonzero(alone.margin > 0):
             told[t] |= {label} if t > first[label] else set()
     assert [set(each) for each in trace.prediction] == told
@@ -154,16 +155,16 @@ def test_sets_are_one_model_a_label():
 
 def test_a_matrix_of_zeros_and_ones_is_as_good_as_sets():
     matrix = np.array([[label in each for label in sorted(CLASSES)] for each in SETS]).astype(int)
-    by_matrix, by_sets = ct.MultiLabel().fit(X, matrix, TASK), ct.MultiLabel().fit(X, SETS, TASK)
+    by_matrix, by_sets = raw.MultiLabel().fit(X, matrix, TASK), raw.MultiLabel().fit(X, SETS, TASK)
     assert by_matrix.classes_.tolist() == [0, 1, 2, 3]
     np.testing.assert_array_equal(by_matrix.decision_function(X, TASK), by_sets.decision_function(X, TASK))
     predicted = by_matrix.predict(X, TASK)
     assert predicted.shape == matrix.shape
     assert set(np.unique(predicted)) <= {0, 1}
     assert by_matrix.score(X, matrix, TASK) == by_sets.score(X, SETS, TASK)
-    np.testing.assert_array_equal(ct.MultiLabel().fit(X, sp.csr_array(matrix), TASK).predict(X, TASK), predicted)
+    np.testing.assert_array_equal(raw.MultiLabel().fit(X, sp.csr_array(matrix), TASK).predict(X, TASK), predicted)
     with pytest.raises(ValueError, match="0 and 1 only"):
-        ct.MultiLabel().fit(X, matrix * 2)
+        raw.MultiLabel().fit(X, matrix * 2)
 
 
 # -- ties, probabilities, metrics --------------------------------------------------------------------------------------
@@ -180,8 +181,8 @@ def test_of_equal_margins_the_class_seen_first_wins():
 
 def test_two_classes_predict_what_their_own_model_would_almost_always():
     """The two models mirror each other but for their votes in ties, so that the difference is twice the margin."""
-    binary = ct.MultitaskLogistic().fit(X, Y == "ham", TASK)
-    pair = ct.OneVsRest().fit(X, Y == "ham", TASK)
+    binary = raw.MultitaskLogistic().fit(X, Y == "ham", TASK)
+    pair = raw.OneVsRest().fit(X, Y == "ham", TASK)
     np.testing.assert_allclose(pair.decision_function(X, TASK), 2 * binary.decision_function(X, TASK), rtol=1e-9)
     np.testing.assert_allclose(pair.predict_proba(X, TASK), binary.predict_proba(X, TASK), rtol=1e-9)
 
@@ -191,7 +192,7 @@ def test_probabilities_are_normalised_and_calibrated():
     rng = np.random.default_rng(0)
     scores = x @ rng.standard_normal((x.shape[1], 4)) + rng.gumbel(size=(8000, 4))  # draws by the softmax
     y, x = np.array(CLASSES)[scores.argmax(axis=1)], np.c_[x, np.ones(8000)]
-    model = ct.OneVsRest(ct.MultitaskLogistic(ct.Pooled()))
+    model = ct.OneVsRest(raw.MultitaskLogistic(ct.Pooled()))
     trace = ct.progressive_validation(model, x, y, task=task)
     proba = model.predict_proba(x, task)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -210,7 +211,7 @@ def test_probabilities_are_normalised_and_calibrated():
 
 
 def test_metrics_are_those_of_scikit_learn():
-    trace = ct.progressive_validation(ct.OneVsRest(), X, Y, task=TASK)
+    trace = ct.progressive_validation(raw.OneVsRest(), X, Y, task=TASK)
     found = measure(trace)
     told = np.array([str(each) for each in trace.prediction])
     for i, task in enumerate(trace.tasks):
@@ -220,17 +221,17 @@ def test_metrics_are_those_of_scikit_learn():
             assert found.per_task["f1"][i] == pytest.approx(expected)
     assert found.micro["error"] == pytest.approx(trace.wrong.mean())
     x, y, task, _ = stream(seed=2, appear=False)
-    model = ct.OneVsRest().partial_fit(x[:75], y[:75], task[:75])
+    model = raw.OneVsRest().partial_fit(x[:75], y[:75], task[:75])
     proba = model.predict_proba(x[75:76], task[75:76])
     later = ct.progressive_validation(model, x[75:76], y[75:76], task=task[75:76])
     assert measure(later).micro["log_loss"] == pytest.approx(log_loss(y[75:76], proba, labels=np.unique(y)))
-    sets = measure(ct.progressive_validation(ct.MultiLabel(), X, SETS, task=TASK))
+    sets = measure(ct.progressive_validation(raw.MultiLabel(), X, SETS, task=TASK))
     assert 0 < sets.micro["f1"] < 1
     assert np.isnan(sets.micro["auc"])
 
 
 def test_comparing_and_summing_up():
-    found = ct.compare({"together": ct.OneVsRest()}, X, Y, task=TASK)
+    found = ct.compare({"together": raw.OneVsRest()}, X, Y, task=TASK)
     assert set(found.traces) == {"together", "independent", "pooled", "constant"}
     summary = summarize(found)
     json.dumps(summary.to_json(), allow_nan=False)
@@ -241,23 +242,23 @@ def test_comparing_and_summing_up():
 
 
 def test_river_scikit_learn_and_parameters():
-    model = ct.OneVsRest(ct.MultitaskLogistic(task_column="user"))
+    model = ct.OneVsRest(raw.MultitaskLogistic(task_column="user"))
     assert isinstance(model, base.Classifier)
     assert is_classifier(model)
     records = [{**x, "user": int(i)} for x, i in zip(as_dictionaries(X), TASK, strict=True)]
     assert evaluate.progressive_val_score(zip(records, Y.tolist(), strict=True), model, metrics.Accuracy()).get() > 0.3
     assert sum(model.predict_proba_one(records[0]).values()) == pytest.approx(1.0)
-    assert ct.OneVsRest().predict_proba_one(records[0]) == {}
+    assert raw.OneVsRest().predict_proba_one(records[0]) == {}
     numbered = np.column_stack([X, TASK])
     search = GridSearchCV(
-        ct.OneVsRest(ct.MultitaskLogistic(task_column=X.shape[1])),
+        ct.OneVsRest(raw.MultitaskLogistic(task_column=X.shape[1])),
         {"model__step": [0.3, 0.7]},
         cv=3,
         error_score="raise",
     )
     assert search.fit(numbered, Y).best_score_ > 0.4
-    assert repr(ct.OneVsRest(ct.MultitaskLogistic(step=0.3))) == "OneVsRest(model=MultitaskLogistic(step=0.3))"
-    assert ct.OneVsRest().set_params(model__step=0.1).model.step == 0.1
+    assert repr(ct.OneVsRest(raw.MultitaskLogistic(step=0.3))) == "OneVsRest(model=MultitaskLogistic(step=0.3))"
+    assert raw.OneVsRest().set_params(model__step=0.1).model.step == 0.1
 
 
 @pytest.mark.parametrize("kind", [ct.OneVsRest, ct.MultiLabel])
@@ -276,9 +277,9 @@ def test_going_on_equals_never_having_stopped(kind, name, tmp_path):
 
 def test_labels_of_several_types_and_classes_given():
     records = as_dictionaries(X)
-    model = ct.OneVsRest().partial_fit(records[:3], ["a", 1, (2, 3)])
+    model = raw.OneVsRest().partial_fit(records[:3], ["a", 1, (2, 3)])
     assert set(model.predict(records).tolist()) <= {"a", 1, (2, 3)}
-    known = ct.OneVsRest().partial_fit(X[:2], ["b", "c"], classes=["a", "b", "c"])
+    known = raw.OneVsRest().partial_fit(X[:2], ["b", "c"], classes=["a", "b", "c"])
     assert known.classes_.tolist() == ["a", "b", "c"]
     assert known.decision_function(X).shape == (len(X), 3)
     assert known.coef_.shape == (3, 1, X.shape[1])
@@ -288,22 +289,26 @@ def test_labels_of_several_types_and_classes_given():
     ("made", "kind", "message"),
     [
         (
-            lambda: ct.OneVsRest(ct.MultitaskRegressor()).fit(X, Y),
+            lambda: ct.OneVsRest(raw.MultitaskRegressor()).fit(X, Y),
             TypeError,
             "model must be an online classifier of two",
         ),
         (
-            lambda: ct.OneVsRest(ct.OneVsRest()).fit(X, Y),
+            lambda: ct.OneVsRest(raw.OneVsRest()).fit(X, Y),
             TypeError,
             "model must be an online classifier of two classes",
         ),
-        (lambda: ct.SelectiveSampling(ct.OneVsRest()).fit(X, Y), TypeError, "model must be an online classifier"),
-        (lambda: ct.SelectiveSampling(ct.MultitaskRegressor()).fit(X, Y), TypeError, "model must be an online classif"),
+        (lambda: ct.SelectiveSampling(raw.OneVsRest()).fit(X, Y), TypeError, "model must be an online classifier"),
+        (
+            lambda: ct.SelectiveSampling(raw.MultitaskRegressor()).fit(X, Y),
+            TypeError,
+            "model must be an online classif",
+        ),
         (lambda: ct.OneVsRest(3).fit(X, Y), TypeError, "model must be an online classifier of two classes, got 3"),
-        (lambda: ct.OneVsRest().fit(X, ["a"] * len(X)), ValueError, "two classes or more, got one class only: 'a'"),
-        (lambda: ct.OneVsRest().fit(X, X[:, 0]), ValueError, "Unknown label type"),
-        (lambda: ct.MultiLabel().fit(X, Y), ValueError, "a set of labels for each record"),
-        (lambda: ct.MultiLabel().fit(X, [set()] * len(X)), ValueError, "one label at least"),
+        (lambda: raw.OneVsRest().fit(X, ["a"] * len(X)), ValueError, "two classes or more, got one class only: 'a'"),
+        (lambda: raw.OneVsRest().fit(X, X[:, 0]), ValueError, "Unknown label type"),
+        (lambda: raw.MultiLabel().fit(X, Y), ValueError, "a set of labels for each record"),
+        (lambda: raw.MultiLabel().fit(X, [set()] * len(X)), ValueError, "one label at least"),
     ],
 )
 def test_what_is_refused(made, kind, message):

@@ -15,6 +15,7 @@ import pytest
 from numba import njit, typeof
 
 import coterie as ct
+import raw
 from coterie.hypotheses import storage
 from coterie.index import distinct_labels
 from coterie.numeric.core.dictionaries import room
@@ -33,8 +34,8 @@ MODELS = {
     "averaged, sparse": lambda **kw: ct.MultitaskPerceptron(average=True, storage="sparse", **kw),
     "graph": lambda **kw: ct.MultitaskPerceptron(ct.TaskGraph([("ann", "bob"), ("bob", "cyd")]), **kw),
     "learned": lambda **kw: ct.MultitaskPerceptron(ct.LogDet(1e-6), **kw),
-    "logistic": lambda **kw: ct.MultitaskLogistic(**kw),
-    "mixture": lambda **kw: ct.AdaptiveSharingClassifier(**kw),
+    "logistic": lambda **kw: raw.MultitaskLogistic(**kw),
+    "mixture": lambda **kw: raw.AdaptiveSharingClassifier(**kw),
 }
 
 
@@ -451,7 +452,7 @@ def test_quick_rounds_go_over_into_long_ones_and_back(name, x):
 
 
 def test_quick_rounds_of_a_regressor_take_its_moments_in():
-    made = [settled(ct.MultitaskRegressor()), settled(ct.MultitaskRegressor())]
+    made = [settled(raw.MultitaskRegressor()), settled(raw.MultitaskRegressor())]
     for x, _, task in stream(20, seed=4):
         told = [model.predict_one(held, task) for model, held in zip(made, (x, MappingProxyType(x)), strict=True)]
         assert told[0] == told[1]

@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
+import raw
 from coterie.evaluation.amounts import AmountTrace
 from coterie.evaluation.metrics import error_curve
 from coterie.evaluation.metrics import evaluate as measure
@@ -37,10 +38,10 @@ LOSSES = {
     "PA-II": ct.EpsilonInsensitive(0.0, C=0.3),
 }
 CONFIGURATIONS = [
-    ct.MultitaskRegressor(),
-    ct.MultitaskRegressor(ct.Independent(), ct.Absolute(), step=0.7),
-    ct.MultitaskRegressor(ct.MeanRegularized(b=1), ct.EpsilonInsensitive(), average=True, storage="sparse"),
-    ct.MultitaskRegressor(ct.Interaction([[2.0]], tasks=[0]), ct.EpsilonInsensitive(0.0), dtype="float32"),
+    raw.MultitaskRegressor(),
+    raw.MultitaskRegressor(ct.Independent(), ct.Absolute(), step=0.7),
+    raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.EpsilonInsensitive(), average=True, storage="sparse"),
+    raw.MultitaskRegressor(ct.Interaction([[2.0]], tasks=[0]), ct.EpsilonInsensitive(0.0), dtype="float32"),
 ]
 
 
@@ -80,7 +81,7 @@ def assert_close(found, expected):
 def test_passive_aggressive_equals_the_literal_one(name, loss, average):
     case, part = CASES[name], LOSSES[loss]
     tasks = [case.tasks[i] for i in TASK]
-    model = ct.MultitaskRegressor(case.relation, part, average=average, storage="dense")
+    model = raw.MultitaskRegressor(case.relation, part, average=average, storage="dense")
     rounds = model.__stream_model__().learn_rounds(X, Y, tasks, tasks=case.tasks)
     literal = regression.passive_aggressive(X, Y, TASK, case.M, part.epsilon, part.C, part.variant, average=average)
     assert_close(rounds.margin, literal.predictions)
@@ -100,7 +101,7 @@ def test_passive_aggressive_equals_the_literal_one(name, loss, average):
 )
 def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
     part = {"squared": ct.Squared(), "absolute": ct.Absolute()}[loss]
-    model = ct.MultitaskRegressor(ct.MeanRegularized(share=0.25), part, step=0.4, storage=storage, bits=16)
+    model = raw.MultitaskRegressor(ct.MeanRegularized(share=0.25), part, step=0.4, storage=storage, bits=16)
     rounds = model.__stream_model__().learn_rounds(FORMS[form](X), Y, TASK)
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, 0.25, loss, 0.4).predictions)
 
@@ -108,13 +109,13 @@ def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_the_whole_range_of_sharing(share):
     relation = {0.0: ct.Independent(), 0.5: None, 1.0: ct.Pooled()}[share]
-    rounds = ct.MultitaskRegressor(relation).__stream_model__().learn_rounds(X, Y, TASK)
+    rounds = raw.MultitaskRegressor(relation).__stream_model__().learn_rounds(X, Y, TASK)
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, share, "squared", 0.3).predictions)
 
 
 def test_labels_as_they_are():
     part = ct.EpsilonInsensitive(0.5, C=0.2)
-    model = ct.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
+    model = raw.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
     rounds = model.__stream_model__().learn_rounds(X, Y, TASK)
     M = CASES["half"].M
     literal = regression.passive_aggressive(X, Y, TASK, M, 0.5, 0.2, "II", standardised=False)
@@ -134,7 +135,7 @@ def test_a_block_equals_its_records_one_by_one(model):
 
 
 def test_records_one_at_a_time_equal_the_arrays():
-    single, trace = ct.MultitaskRegressor(), ct.MultitaskRegressor().__stream_model__().learn_rounds(X, Y, TASK)
+    single, trace = raw.MultitaskRegressor(), raw.MultitaskRegressor().__stream_model__().learn_rounds(X, Y, TASK)
     assert single.predict_one({"f0": 1.0}) == 0.0
     for t, x in enumerate(as_dictionaries(X)):
         assert single.predict_one(x, task=TASK[t]) == pytest.approx(trace.margin[t], rel=1e-9, abs=1e-9)
@@ -145,8 +146,8 @@ def test_records_one_at_a_time_equal_the_arrays():
 def test_labels_that_come_late(delay):
     """Predictions are those of the model that has learned the labels known, in the moments of these."""
     n = 60
-    trace = ct.progressive_validation(ct.MultitaskRegressor(), X[:n], Y[:n], task=TASK[:n], delay=delay)
-    model = ct.MultitaskRegressor()
+    trace = ct.progressive_validation(raw.MultitaskRegressor(), X[:n], Y[:n], task=TASK[:n], delay=delay)
+    model = raw.MultitaskRegressor()
     for t in range(n):
         if t > delay:
             s = t - delay - 1
@@ -171,7 +172,7 @@ def test_the_shortest_step_reaches_the_tube():
     """After the plain passive-aggressive step the record's residual is epsilon, whatever the relation."""
     for name in ("half", "tree b", "graph factor", "interaction"):
         case = CASES[name]
-        model = ct.MultitaskRegressor(case.relation, ct.EpsilonInsensitive(0.25, variant="0"), targets="as they are")
+        model = raw.MultitaskRegressor(case.relation, ct.EpsilonInsensitive(0.25, variant="0"), targets="as they are")
         for t in range(40):
             where = [case.tasks[TASK[t]]]
             before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.fitted else abs(Y[t])
@@ -184,7 +185,7 @@ def test_the_shortest_step_reaches_the_tube():
 
 def test_epsilon_zero_with_ridge_is_the_normalised_gradient():
     C, w = 0.4, np.zeros(X.shape[1])
-    model = ct.MultitaskRegressor(ct.Pooled(), ct.EpsilonInsensitive(0.0, C), targets="as they are").fit(X, Y)
+    model = raw.MultitaskRegressor(ct.Pooled(), ct.EpsilonInsensitive(0.0, C), targets="as they are").fit(X, Y)
     for x, y in zip(X, Y, strict=True):
         w += (y - w @ x) * x / (x @ x + 1 / (2 * C))
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-9)
@@ -195,7 +196,7 @@ def test_the_absolute_loss_is_not_moved_far_by_wild_labels():
     y = np.where(rng.random(3000) < 0.1, 1000.0, rng.standard_normal(3000))
     ones = np.ones((3000, 1))
     wild = [
-        ct.MultitaskRegressor(loss=loss, step=0.3).fit(ones, y).predict([[1.0]])[0] for loss in (None, ct.Absolute())
+        raw.MultitaskRegressor(loss=loss, step=0.3).fit(ones, y).predict([[1.0]])[0] for loss in (None, ct.Absolute())
     ]
     assert wild[0] > 50 > 5 > abs(wild[1])
 
@@ -207,7 +208,7 @@ def test_squared_regret_against_the_best_constant_in_hindsight():
         x, y, _ = numbers(5, n=n, zeros=0.0)
         x /= np.linalg.norm(x, axis=1)[:, None]
         best = np.linalg.lstsq(np.c_[x, np.ones(n)], y, rcond=None)[1][0]
-        trace = ct.progressive_validation(ct.MultitaskRegressor(ct.Pooled()), np.c_[x, np.ones(n)], y)
+        trace = ct.progressive_validation(raw.MultitaskRegressor(ct.Pooled()), np.c_[x, np.ones(n)], y)
         over.append(float((trace.residual**2).sum() - best))
     assert over[2] < 4.0 * 1.5 * over[0]
 
@@ -217,7 +218,7 @@ def test_squared_regret_against_the_best_constant_in_hindsight():
 
 @pytest.fixture(scope="module")
 def comparison():
-    return ct.compare({"together": ct.MultitaskRegressor()}, X, Y, task=NAMES)
+    return ct.compare({"together": raw.MultitaskRegressor()}, X, Y, task=NAMES)
 
 
 def test_a_trace_of_numbers(comparison):
@@ -229,7 +230,7 @@ def test_a_trace_of_numbers(comparison):
     assert trace.mistake.all()
     assert trace.updated[1:].all()
     assert trace.classes.size == 0
-    tube = ct.progressive_validation(ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.5)), X, Y)
+    tube = ct.progressive_validation(raw.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.5)), X, Y)
     assert 0 < tube.mistakes < tube.n
     np.testing.assert_array_equal(tube.mistake, np.abs(tube.residual) > 0.5 * np.std(Y))
 
@@ -246,7 +247,7 @@ def test_metrics_are_those_of_scikit_learn(comparison):
     assert found.micro["r2"] == pytest.approx(r2_score(Y, trace.prediction))
     assert found.macro["error"] == pytest.approx(found.per_task["error"].mean())
     assert error_curve(trace, points=1).cumulative[0] == pytest.approx(found.micro["error"])
-    alone = ct.progressive_validation(ct.MultitaskRegressor(), [[1.0], [1.0]], [5.0, 5.0])
+    alone = ct.progressive_validation(raw.MultitaskRegressor(), [[1.0], [1.0]], [5.0, 5.0])
     assert np.isnan(measure(alone).micro["r2"])
 
 
@@ -276,7 +277,7 @@ def test_intervals_keep_their_level():
 def test_a_task_of_few_rounds_is_not_called():
     rng = np.random.default_rng(0)
     y, task = rng.normal(size=202), np.r_[np.zeros(2, int), np.ones(200, int)]
-    one = ct.progressive_validation(ct.MultitaskRegressor(), np.ones((202, 1)), y, task=task)
+    one = ct.progressive_validation(raw.MultitaskRegressor(), np.ones((202, 1)), y, task=task)
     one = AmountTrace(**{**vars(one), "prediction": np.where(task, 0.0, one.prediction)})
     other = AmountTrace(**{**vars(one), "prediction": np.where(task, 2.0, one.prediction)})
     constant = AmountTrace(**{**vars(one), "prediction": np.full(202, 3.0)})
@@ -313,19 +314,19 @@ def test_the_summary_and_the_report(comparison, tmp_path):
 
 
 def test_river_takes_it_for_a_regressor():
-    model = ct.MultitaskRegressor(task_column="user")
+    model = raw.MultitaskRegressor(task_column="user")
     assert isinstance(model, base.Regressor)
     assert not isinstance(model, base.Classifier)
     assert is_regressor(model)
     records = [{**x, "user": name} for x, name in zip(as_dictionaries(X), NAMES, strict=True)]
     found = evaluate.progressive_val_score(zip(records, Y, strict=True), model, metrics.MAE()).get()
-    trace = ct.progressive_validation(ct.MultitaskRegressor(), as_dictionaries(X), Y, task=NAMES)
+    trace = ct.progressive_validation(raw.MultitaskRegressor(), as_dictionaries(X), Y, task=NAMES)
     assert found == pytest.approx(trace.error, rel=1e-6)
 
 
 def test_grid_search_and_cross_validation():
     numbered = np.column_stack([X, TASK])
-    model = ct.MultitaskRegressor(task_column=X.shape[1])
+    model = raw.MultitaskRegressor(task_column=X.shape[1])
     assert (cross_val_score(model, numbered, Y, cv=3) > 0).all()
     search = GridSearchCV(model, {"loss": [ct.Squared(), ct.EpsilonInsensitive()]}, cv=3, error_score="raise")
     assert search.fit(numbered, Y).best_score_ > 0
@@ -344,8 +345,8 @@ def test_going_on_equals_never_having_stopped(model, tmp_path):
 
 
 def test_sparse_input_and_late_tasks():
-    model = ct.MultitaskRegressor().fit(sp.csr_array(X), Y, NAMES)
-    np.testing.assert_allclose(model.predict(X, NAMES), ct.MultitaskRegressor().fit(X, Y, NAMES).predict(X, NAMES))
+    model = raw.MultitaskRegressor().fit(sp.csr_array(X), Y, NAMES)
+    np.testing.assert_allclose(model.predict(X, NAMES), raw.MultitaskRegressor().fit(X, Y, NAMES).predict(X, NAMES))
     shared = model.predict(X[:1], ["somebody new"])[0]
     assert Y.min() < shared < Y.max()
     with pytest.raises(ValueError, match="never seen"):
@@ -370,7 +371,7 @@ REFUSED = {
 @pytest.mark.parametrize(("y", "message"), REFUSED.values(), ids=REFUSED)
 def test_labels_that_are_no_numbers(y, message):
     records = [{"a": 1.0}] * 3
-    model = ct.MultitaskRegressor().fit(records, [1.0, 2.0, 3.0])
+    model = raw.MultitaskRegressor().fit(records, [1.0, 2.0, 3.0])
     before = model.predict(records), model.intercept_
     with pytest.raises(ValueError, match=message):
         model.partial_fit(records, y)
@@ -385,14 +386,14 @@ def test_labels_that_are_no_numbers(y, message):
         (lambda: ct.EpsilonInsensitive(C=0), ValueError, "C must be positive, got 0"),
         (lambda: ct.EpsilonInsensitive(variant="III"), ValueError, "variant must be"),
         (
-            lambda: ct.MultitaskRegressor(loss=ct.Perceptron()).fit(X, Y),
+            lambda: raw.MultitaskRegressor(loss=ct.Perceptron()).fit(X, Y),
             TypeError,
             r"loss must be Squared\(\), Absolute",
         ),
-        (lambda: ct.MultitaskRegressor(average=True).fit(X, Y), TypeError, "Averaged cannot average AdaptiveGradient"),
-        (lambda: ct.MultitaskRegressor(targets="log").fit(X, Y), ValueError, "targets must be 'standardise' or"),
+        (lambda: raw.MultitaskRegressor(average=True).fit(X, Y), TypeError, "Averaged cannot average AdaptiveGradient"),
+        (lambda: raw.MultitaskRegressor(targets="log").fit(X, Y), ValueError, "targets must be 'standardise' or"),
         (
-            lambda: ct.MultitaskRegressor(ct.TaskGraph([(0, 1)])).fit(X, Y, TASK),
+            lambda: raw.MultitaskRegressor(ct.TaskGraph([(0, 1)])).fit(X, Y, TASK),
             TypeError,
             r"AdaptiveGradient cannot learn under TaskGraph",
         ),
@@ -460,6 +461,6 @@ def test_refusals_of_the_command_line(houses, options, message):
 @pytest.mark.parametrize("large", [1e100, -1e100])
 def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
     X = np.random.default_rng(0).normal(size=(200, 3))
-    model = ct.MultitaskRegressor().fit(X, X[:, 0])
+    model = raw.MultitaskRegressor().fit(X, X[:, 0])
     model.partial_fit([[large, 0.0, 0.0]], [1.0]).partial_fit([[1.0, 0.0, 0.0]], [large])
     assert np.isfinite(model.partial_fit(X, X[:, 0]).predict(X)).all()

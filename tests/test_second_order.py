@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+import raw
 from coterie.kernels import gram
 from reference import second_order as reference
 from streams import CASES, FORMS, linear_stream
@@ -181,9 +182,9 @@ def test_asking_for_labels_goes_one_by_one():
 def test_arow_with_the_whole_covariance(name):
     case = CASES[name]
     means, variances = reference.arow(STREAM.X, STREAM.y, STREAM.task, case.M, 2.0)
-    model = ct.MultitaskAROW(case.relation, 2.0, covariance="full")
+    model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
     same(run(model, STREAM, case.tasks).margin, means, STREAM.y)
-    model = ct.MultitaskAROW(case.relation, 2.0, covariance="full")
+    model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
     model.partial_fit(STREAM.X[:200], STREAM.y[:200], np.array(STREAM.named(case.tasks))[:200], tasks=case.tasks)
     told = model.margin_variance(STREAM.X[200:201], STREAM.named(case.tasks)[200:201])
     np.testing.assert_allclose(told, variances[200], rtol=1e-9)
@@ -193,7 +194,7 @@ def test_one_feature_has_no_covariance():
     """With one feature and independent tasks both forms of AROW, and of its rule for mistakes, are the same."""
     X = STREAM.X[:, :1] + 0.2
     for rule in (None, ct.SecondOrder()):
-        models = [ct.MultitaskAROW(ct.Independent(), 3.0, kind, rule=rule) for kind in ("full", "diagonal")]
+        models = [raw.MultitaskAROW(ct.Independent(), 3.0, kind, rule=rule) for kind in ("full", "diagonal")]
         told = [ct.progressive_validation(model, X, STREAM.y, task=STREAM.task) for model in models]
         np.testing.assert_array_equal(told[0].updated, told[1].updated)
         full, diagonal = (model.margin_variance(X, STREAM.task) for model in models)
@@ -206,7 +207,7 @@ def test_one_feature_has_no_covariance():
 @pytest.mark.parametrize("half_life", [None, 50.0])
 def test_the_diagonal_variance_is_that_of_its_weights(half_life):
     """Two equal records move by (1 - y f) / (v + r): v is what is told."""
-    model = ct.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, half_life=half_life)
+    model = raw.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, half_life=half_life)
     model.fit(STREAM.X, STREAM.y, STREAM.named("abcde"))
     x = STREAM.X[:1]
     for task in "az":
@@ -223,7 +224,7 @@ def test_the_diagonal_variance_is_that_of_its_weights(half_life):
 
 
 def test_second_order_on_mistakes_only():
-    model = ct.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, rule=ct.SecondOrder())
+    model = raw.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, rule=ct.SecondOrder())
     trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task)
     np.testing.assert_array_equal(trace.updated, trace.mistake)
 
@@ -254,14 +255,18 @@ REFUSALS = {
     ),
     "dtype": (lambda: ct.SecondOrderMultitaskPerceptron(dtype="int8"), ValueError, "dtype must be"),
     "AROW learned": (
-        lambda: ct.MultitaskAROW(ct.LogDet(0.1), covariance="full"),
+        lambda: raw.MultitaskAROW(ct.LogDet(0.1), covariance="full"),
         TypeError,
         "FullCovariance cannot learn",
     ),
-    "AROW r": (lambda: ct.MultitaskAROW(r=-1.0, covariance="full"), ValueError, "r must be a finite number above 0"),
-    "AROW rule": (lambda: ct.MultitaskAROW(covariance="full", rule=ct.Perceptron()), TypeError, "a rule by confidence"),
-    "AROW half_life": (lambda: ct.MultitaskAROW(covariance="full", half_life=9.0), ValueError, "half_life needs"),
-    "AROW storage": (lambda: ct.MultitaskAROW(covariance="full", storage="hashed"), ValueError, "storage must be"),
+    "AROW r": (lambda: raw.MultitaskAROW(r=-1.0, covariance="full"), ValueError, "r must be a finite number above 0"),
+    "AROW rule": (
+        lambda: raw.MultitaskAROW(covariance="full", rule=ct.Perceptron()),
+        TypeError,
+        "a rule by confidence",
+    ),
+    "AROW half_life": (lambda: raw.MultitaskAROW(covariance="full", half_life=9.0), ValueError, "half_life needs"),
+    "AROW storage": (lambda: raw.MultitaskAROW(covariance="full", storage="hashed"), ValueError, "storage must be"),
 }
 
 

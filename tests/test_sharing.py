@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+import raw
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
 from coterie.index import Index
 from coterie.mixture import PIECE, Mixture
@@ -73,7 +74,7 @@ class Plain:
 def test_named_sets_are_the_literal_algorithm(members, delay):
     X, y, task = stream(0)
     y = np.where(task == 0, -y, y)
-    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), X, y, task=task, delay=delay)
+    trace = ct.progressive_validation(raw.AdaptiveSharingClassifier(members), X, y, task=task, delay=delay)
     told = run(literal(members), as_records(X), task.tolist(), y, delay)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(trace.probability, 1 / (1 + np.exp(-np.array(told))), rtol=1e-8)
@@ -109,7 +110,7 @@ def test_a_slow_member_in_every_named_set():
 def test_any_members_by_their_margins(local):
     X, y, task = stream(1)
     members = [ct.MultitaskPerceptron(), ct.MultitaskPerceptron(ct.Pooled())]
-    model = ct.AdaptiveSharingClassifier(members, local=local)
+    model = raw.AdaptiveSharingClassifier(members, local=local)
     trace = ct.progressive_validation(model, X, y, task=task)
     told = run(
         AdaptiveSharing([Plain(adalog.share(0.5)), Plain(adalog.share(1.0))], local=local, log_odds=False),
@@ -126,12 +127,14 @@ def test_any_members_by_their_margins(local):
 @pytest.mark.parametrize("delay", [0, 5])
 def test_pieces_and_blocks_do_not_show(delay, monkeypatch):
     X, y, task = stream(2, n=600)
-    whole = ct.progressive_validation(ct.AdaptiveSharingClassifier("signed"), X, y, task=task, delay=delay)
+    whole = ct.progressive_validation(raw.AdaptiveSharingClassifier("signed"), X, y, task=task, delay=delay)
     monkeypatch.setattr("coterie.mixture.PIECE", 70)
-    pieces = ct.progressive_validation(ct.AdaptiveSharingClassifier("signed"), csr_array(X), y, task=task, delay=delay)
+    pieces = ct.progressive_validation(raw.AdaptiveSharingClassifier("signed"), csr_array(X), y, task=task, delay=delay)
     np.testing.assert_allclose(whole.margin, pieces.margin, rtol=1e-12, atol=1e-13)
-    blocks = ct.AdaptiveSharingClassifier("signed").__stream_model__().as_block(X, y, task).pieces(45)
-    parts = ct.progressive_validation(ct.AdaptiveSharingClassifier("signed"), blocks, delay=delay, tasks=list(range(6)))
+    blocks = raw.AdaptiveSharingClassifier("signed").__stream_model__().as_block(X, y, task).pieces(45)
+    parts = ct.progressive_validation(
+        raw.AdaptiveSharingClassifier("signed"), blocks, delay=delay, tasks=list(range(6))
+    )
     np.testing.assert_allclose(whole.margin, parts.margin, rtol=1e-12, atol=1e-13)
     assert PIECE > 70
 
@@ -139,7 +142,7 @@ def test_pieces_and_blocks_do_not_show(delay, monkeypatch):
 def test_dictionaries_one_by_one():
     X, y, task = stream(3, n=120)
     told = run(literal("default"), as_records(X), task.tolist(), y)
-    model = ct.AdaptiveSharingClassifier()
+    model = raw.AdaptiveSharingClassifier()
     for x, label, i, margin in zip(as_records(X), y, task, told, strict=True):
         named = {f"x{j}": value for j, value in x.items()}
         assert model.decision_function_one(named, task=int(i)) == pytest.approx(margin, rel=1e-9, abs=1e-12)
@@ -149,7 +152,7 @@ def test_dictionaries_one_by_one():
 
 def test_an_unseen_task_is_mixed_by_what_holds_for_all():
     X, y, task = stream(4)
-    model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
+    model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
     definition = literal("default")
     run(definition, as_records(X), task.tolist(), y)
     expected = [definition.margin(x, "new", 0) for x in as_records(X[:9])]
@@ -159,7 +162,7 @@ def test_an_unseen_task_is_mixed_by_what_holds_for_all():
 def test_weights_are_those_that_predict():
     X, y, task = stream(5)
     for members in ("default", "cheap", "signed", "ensemble"):
-        model = ct.AdaptiveSharingClassifier(members).fit(X, y, task=task)
+        model = raw.AdaptiveSharingClassifier(members).fit(X, y, task=task)
         rows = np.array([model.tasks_.index(i) for i in task.tolist()])
         shown = (X * model.coef_[rows]).sum(axis=1)
         np.testing.assert_allclose(model.decision_function(X, task=task), shown, rtol=1e-8, atol=1e-10)
@@ -181,8 +184,8 @@ def related(kind, seed=0, n=12_000, d=12, tasks=8):
 
 def errors(X, y, task, members="default"):
     learners = {"independent": ct.Independent(), "half": ct.HalfUpdate(), "pooled": ct.Pooled()}
-    fixed = {n: ct.progressive_validation(ct.MultitaskLogistic(r), X, y, task=task) for n, r in learners.items()}
-    model = ct.AdaptiveSharingClassifier(members)
+    fixed = {n: ct.progressive_validation(raw.MultitaskLogistic(r), X, y, task=task) for n, r in learners.items()}
+    model = raw.AdaptiveSharingClassifier(members)
     return model, ct.progressive_validation(model, X, y, task=task), fixed
 
 
@@ -209,7 +212,9 @@ def test_answers_whether_a_task_shares():
 def test_share_expected_is_that_of_the_members():
     model, _, _ = errors(*related("but one", n=500))
     np.testing.assert_allclose(model.sharing_, model.sharing_weights_ @ [0.0, 1.0, 0.5, 0.5])
-    cheap = ct.AdaptiveSharingClassifier("cheap").fit(*related("but one", n=500)[:2], task=related("but one", n=500)[2])
+    cheap = raw.AdaptiveSharingClassifier("cheap").fit(
+        *related("but one", n=500)[:2], task=related("but one", n=500)[2]
+    )
     np.testing.assert_allclose(cheap.sharing_, cheap.sharing_weights_ @ [1.0, 0.0, 0.5])
 
 
@@ -232,13 +237,13 @@ def test_the_scale_of_features_hardly_matters(scale):
     X, y, task = related("alike")
 
     def error(members, scale):
-        return ct.progressive_validation(ct.AdaptiveSharingClassifier(members), scale * X, y, task=task)
+        return ct.progressive_validation(raw.AdaptiveSharingClassifier(members), scale * X, y, task=task)
 
     scaled = error("ensemble", scale)
     assert scaled.error <= 1.05 * error("ensemble", 1.0).error
     assert error("default", scale).error <= 1.1 * error("default", 1.0).error
-    logistic = [ct.MultitaskLogistic(relation) for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())]
-    alone = ct.progressive_validation(ct.AdaptiveSharingClassifier(logistic), scale * X, y, task=task)
+    logistic = [raw.MultitaskLogistic(relation) for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())]
+    alone = ct.progressive_validation(raw.AdaptiveSharingClassifier(logistic), scale * X, y, task=task)
     assert alone.error > 1.04 * scaled.error
 
 
@@ -351,7 +356,7 @@ def test_a_mixture_is_calibrated():
     X, y, task = related("alike")
     noisy = np.where(np.random.default_rng(1).random(len(y)) < 0.2, -y, y)
     for members in ("default", "cheap", "ensemble"):
-        trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(members), X, noisy, task=task)
+        trace = ct.progressive_validation(raw.AdaptiveSharingClassifier(members), X, noisy, task=task)
         sure = trace.probability[2000:] > 0.7
         assert trace.probability[2000:][sure].mean() == pytest.approx((noisy[2000:][sure] > 0).mean(), abs=0.03)
 
@@ -373,21 +378,21 @@ def test_the_slope_is_the_one_where_the_step_leads(agreement, q):
 
 def test_margins_that_are_no_log_odds_are_mixed_as_they_are():
     X, y, task = stream(13)
-    model = ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskLogistic()]).fit(X, y, task=task)
+    model = raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), raw.MultitaskLogistic()]).fit(X, y, task=task)
     np.testing.assert_array_equal(model.state_.layer.mean, [0.0, 0.0, 1.0])
 
 
 def test_a_file_of_other_members_is_refused():
     X, y, task = stream(14)
-    model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
+    model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
     data, arrays = model.learner().dump(model.state_)
     with pytest.raises(ValueError, match="the file holds 4 members, and the parameters name 7"):
-        ct.AdaptiveSharingClassifier("ensemble").learner().restore(data, arrays, model.tasks_)
+        raw.AdaptiveSharingClassifier("ensemble").learner().restore(data, arrays, model.tasks_)
 
 
 def test_a_file_without_a_last_step_begins_one():
     X, y, task = stream(14)
-    model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
+    model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
     learner = model.learner()
     data, arrays = learner.dump(model.state_)
     old = {name: array for name, array in arrays.items() if not name.startswith("layer.")}
@@ -397,13 +402,13 @@ def test_a_file_without_a_last_step_begins_one():
 
 
 def late_block(X, y, task, first, last):
-    return ct.AdaptiveSharingClassifier().__stream_model__().as_block(X, y, task).piece(first, last)
+    return raw.AdaptiveSharingClassifier().__stream_model__().as_block(X, y, task).piece(first, last)
 
 
 @pytest.mark.parametrize("between", ["nothing", "a file", "a copy"])
 def test_what_experts_told_waits_for_its_label(between, tmp_path):
     X, y, task = stream(15, n=300)
-    whole, parts = (ct.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2))
+    whole, parts = (raw.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2))
     whole.__stream_model__().learn_block(late_block(X, y, task, 50, 300), late=20)
     parts.__stream_model__().learn_block(late_block(X, y, task, 50, 170), late=20)
     if between == "a file":
@@ -430,7 +435,7 @@ def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
         s = t - delay
         if s >= 0 and asking.asked[s]:
             learner.learn(records[s], task[s], y[s], s)
-    model = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.Margin(c=0.8), budget=12, window=40)
+    model = ct.SelectiveSampling(raw.AdaptiveSharingClassifier(), ct.Margin(c=0.8), budget=12, window=40)
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
@@ -440,7 +445,7 @@ def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
 @pytest.mark.parametrize("then", ["learns at once", "passes by", "other tasks"])
 def test_what_was_told_is_forgotten_when_other_records_come(then):
     X, y, task = stream(15, n=300)
-    model = ct.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50])
+    model = raw.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50])
     model.__stream_model__().learn_block(late_block(X, y, task, 50, 170), late=20)
     told = model.state_.waiting.told
     if then == "learns at once":
@@ -464,12 +469,12 @@ def test_going_on_after_loading_is_never_having_stopped(members, storage, tmp_pa
     X = csr_array(X)
     if members == "given":
         members = [
-            ct.MultitaskLogistic(ct.MeanRegularized(b=3)),
+            raw.MultitaskLogistic(ct.MeanRegularized(b=3)),
             ct.MultitaskPerceptron(average=True),
             ct.Member(LinearWeights(), ct.Clusters({i: i % 2 for i in range(9)}, b=1), ct.PassiveAggressive()),
             ct.Member(DiagonalAROW(), ct.Pooled(), ct.AROW()),
         ]
-    model = ct.AdaptiveSharingClassifier(members, storage=storage, bits=3, local=0.2)
+    model = raw.AdaptiveSharingClassifier(members, storage=storage, bits=3, local=0.2)
     model.partial_fit(X[:200], y[:200], task=task[:200])
     model.save(tmp_path / "model")
     other = ct.load(tmp_path / "model")
@@ -482,19 +487,19 @@ def test_going_on_after_loading_is_never_having_stopped(members, storage, tmp_pa
 
 def test_a_mixture_of_mixtures():
     X, y, task = stream(7)
-    model = ct.AdaptiveSharingClassifier([ct.AdaptiveSharingClassifier(), ct.MultitaskAROW()])
+    model = raw.AdaptiveSharingClassifier([raw.AdaptiveSharingClassifier(), raw.MultitaskAROW()])
     assert ct.progressive_validation(model, X, y, task=task).error < 0.3
-    assert ct.AdaptiveSharingClassifier([ct.MultitaskLogistic()]).fit(X, y, task=task).sharing_ == pytest.approx(0.5)
+    assert raw.AdaptiveSharingClassifier([raw.MultitaskLogistic()]).fit(X, y, task=task).sharing_ == pytest.approx(0.5)
 
 
 def test_one_member_decides_as_that_member():
     X, y, task = stream(8)
-    alone = ct.progressive_validation(ct.MultitaskLogistic(), X, y, task=task)
-    mixed = ct.progressive_validation(ct.AdaptiveSharingClassifier([ct.MultitaskLogistic()]), X, y, task=task)
+    alone = ct.progressive_validation(raw.MultitaskLogistic(), X, y, task=task)
+    mixed = ct.progressive_validation(raw.AdaptiveSharingClassifier([raw.MultitaskLogistic()]), X, y, task=task)
     np.testing.assert_array_equal(alone.mistake, mixed.mistake)
     np.testing.assert_array_equal(alone.updated, mixed.updated)
     plain = ct.progressive_validation(ct.MultitaskPerceptron(), X, y, task=task)
-    same = ct.progressive_validation(ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron()]), X, y, task=task)
+    same = ct.progressive_validation(raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron()]), X, y, task=task)
     np.testing.assert_array_equal(plain.margin, same.margin)
 
 
@@ -502,10 +507,10 @@ def test_given_graphs_are_members():
     X, y, task = stream(9, tasks=4)
     names = np.array(list("abcd"), object)[task]
     members = [
-        ct.MultitaskLogistic(),
+        raw.MultitaskLogistic(),
         ct.MultitaskPerceptron(ct.TaskGraph([("a", "b"), ("c", "d")])),
     ]
-    model = ct.AdaptiveSharingClassifier(members).fit(X, y, task=names)
+    model = raw.AdaptiveSharingClassifier(members).fit(X, y, task=names)
     assert sorted(model.tasks_) == list("abcd")
     assert model.relation_matrix_.shape == (4, 4)
     before = model.decision_function(X, task=names)
@@ -517,8 +522,8 @@ def test_given_graphs_are_members():
 
 def test_a_refused_task_leaves_no_member_ahead_of_the_others():
     X, y, task = stream(10, tasks=2)
-    members = [ct.MultitaskLogistic(), ct.MultitaskPerceptron(ct.Clusters({0: "a", 1: "a", 9: "b"}, b=1))]
-    model = ct.AdaptiveSharingClassifier(members).fit(X, y, task=task)
+    members = [raw.MultitaskLogistic(), ct.MultitaskPerceptron(ct.Clusters({0: "a", 1: "a", 9: "b"}, b=1))]
+    model = raw.AdaptiveSharingClassifier(members).fit(X, y, task=task)
     with pytest.raises(ValueError, match="no group"):
         model.partial_fit(X, y, task=task + 5)
     model.partial_fit(X, y, task=np.where(task == 0, 9, task))
@@ -539,12 +544,12 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
 )
 def test_impossible_mixtures_are_refused(arguments, error, named):
     with pytest.raises(error, match=named):
-        ct.AdaptiveSharingClassifier(**arguments).fit([[1.0], [2.0]], [0, 1])
+        raw.AdaptiveSharingClassifier(**arguments).fit([[1.0], [2.0]], [0, 1])
 
 
 def test_comparison_has_its_baselines():
     X, y, task = stream(11)
-    found = ct.compare({"adaptive": ct.AdaptiveSharingClassifier()}, X, y, task=task)
+    found = ct.compare({"adaptive": raw.AdaptiveSharingClassifier()}, X, y, task=task)
     assert list(found.models) == ["adaptive", "independent", "pooled"]
     assert found.models["pooled"].relation == ct.Pooled()
 
@@ -554,6 +559,6 @@ def test_scikit_learn_may_use_it():
     from sklearn.model_selection import cross_val_score
 
     X, y, task = stream(12)
-    model = ct.AdaptiveSharingClassifier(task_column=-1)
+    model = raw.AdaptiveSharingClassifier(task_column=-1)
     assert clone(model).get_params() == model.get_params()
     assert cross_val_score(model, np.column_stack([X, task]), y, scoring="roc_auc", cv=2).mean() > 0.7

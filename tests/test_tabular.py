@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+import raw
 import terminal
 from coterie import persistence
 from coterie.inputs.block import Block
@@ -215,7 +216,7 @@ def definition():
 def test_the_whole_is_the_literal_algorithm(delay, early, monkeypatch):
     monkeypatch.setattr(refitted_trees, "boosted", by_numbers)
     X, y, task = table(7)
-    model = ct.AdaptiveSharingClassifier("tabular")
+    model = raw.AdaptiveSharingClassifier("tabular")
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
     literal_model = definition()
     told = run(literal_model, as_records(X), task.tolist(), y, delay)
@@ -246,7 +247,7 @@ def test_labels_that_are_asked_for_are_the_literal_algorithm(delay, early, monke
         s = t - delay
         if s >= 0 and asking.asked[s]:
             learner.learn(records[s], task[s], y[s], s)
-    model = ct.SelectiveSampling(ct.AdaptiveSharingClassifier("tabular"), ct.Margin(c=0.8), budget=120, window=40)
+    model = ct.SelectiveSampling(raw.AdaptiveSharingClassifier("tabular"), ct.Margin(c=0.8), budget=120, window=40)
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-7, atol=1e-9)
@@ -291,7 +292,7 @@ def test_any_pieces_equal_the_whole(form, early, monkeypatch):
     monkeypatch.setattr(refitted_trees, "PIECE", 37)
     monkeypatch.setattr(crossed, "PIECE", 11)
     for ends in ([], some_cuts(180, 0), some_cuts(180, 1), list(range(1, 180))):
-        model = ct.AdaptiveSharingClassifier("tabular", dtype="float32" if form == "single" else "float64")
+        model = raw.AdaptiveSharingClassifier("tabular", dtype="float32" if form == "single" else "float64")
         inner = model.__stream_model__()
         told = [
             inner.learn_rounds(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)
@@ -309,7 +310,7 @@ def test_any_pieces_equal_the_whole_where_labels_come_late(delay, early):
     labels = task.astype(object)
     margins = []
     for ends in ([], some_cuts(180, 2), some_cuts(180, 3), list(range(1, 180))):
-        model = ct.AdaptiveSharingClassifier("tabular")
+        model = raw.AdaptiveSharingClassifier("tabular")
         blocks = [Block(X[a:b], y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends, 180)]
         margins.append(ct.progressive_validation(model, blocks, delay=delay).margin)
     for other in margins[1:]:
@@ -320,7 +321,7 @@ def test_labels_asked_for_in_pieces_equal_the_whole(early):
     X, y, task = late(22)
     margins = []
     for ends in ([], some_cuts(180, 4), list(range(1, 180))):
-        model = ct.SelectiveSampling(ct.AdaptiveSharingClassifier("tabular"), ct.Margin(0.8), budget=100, window=20)
+        model = ct.SelectiveSampling(raw.AdaptiveSharingClassifier("tabular"), ct.Margin(0.8), budget=100, window=20)
         blocks = [Block(X[a:b], y[a:b], task[a:b].astype(object), np.arange(a, b) + 1) for a, b in spans(ends, 180)]
         margins.append(ct.progressive_validation(model, blocks, delay=3).margin)
     for other in margins[1:]:
@@ -330,7 +331,7 @@ def test_labels_asked_for_in_pieces_equal_the_whole(early):
 def test_records_one_by_one_equal_the_whole(early):
     X, y, task = late(23)
     records = FORMS["dictionaries"](X)
-    whole, single = (ct.AdaptiveSharingClassifier("tabular") for _ in range(2))
+    whole, single = (raw.AdaptiveSharingClassifier("tabular") for _ in range(2))
     margins = whole.__stream_model__().learn_rounds(records, y, task).margin
     for x, label, i, margin in zip(records, y, task, margins, strict=True):
         if single.__stream_model__().fitted and len(single.classes_) == 2:
@@ -349,7 +350,7 @@ def test_trees_are_fitted_when_the_number_of_records_has_doubled(monkeypatch):
 
     monkeypatch.setattr(refitted_trees, "boosted", noting)
     X, y, task = table(24, n=1000)
-    trace = ct.progressive_validation(ct.AdaptiveSharingClassifier("tabular"), X, y, task=task)
+    trace = ct.progressive_validation(raw.AdaptiveSharingClassifier("tabular"), X, y, task=task)
     assert [n for n, _, _ in seen] == [200, 400, 800]
     for n, labels, told in seen:
         np.testing.assert_array_equal(labels, y[:n])
@@ -361,7 +362,7 @@ def test_of_records_before_the_window_nothing_is_kept(monkeypatch):
     monkeypatch.setattr(refitted_trees, "WINDOW", 300)
     monkeypatch.setattr(refitted_trees, "boosted", lambda rows, categories, y, told: seen.append(y.copy()))
     X, y, task = table(25, n=1000)
-    model = ct.AdaptiveSharingClassifier("tabular")
+    model = raw.AdaptiveSharingClassifier("tabular")
     kept = []
     for a in range(0, 1000, 50):
         model.partial_fit(X[a : a + 50], y[a : a + 50], task=task[a : a + 50], classes=[-1, 1])
@@ -455,7 +456,7 @@ def test_without_history_everything_stays_as_it_was(what, early):
     X, y, task = table(29, n=60)
     n = 60 if what == "one label" else 39
     y = np.where(np.arange(60) < 40, 1.0, y) if what == "one label" else y
-    model = ct.AdaptiveSharingClassifier("tabular")
+    model = raw.AdaptiveSharingClassifier("tabular")
     model.partial_fit(X[:n], y[:n], task=task[:n], classes=[-1, 1])
     assert model.state_.forest is None
     data = model.state_.inner
@@ -467,7 +468,7 @@ def test_without_history_everything_stays_as_it_was(what, early):
 def test_trees_stay_where_a_later_fit_has_nothing_to_learn_from(early):
     X, y, task = table(30, n=160)
     y[60:] = 1.0  # the window of the second fit is all of one label
-    model = ct.AdaptiveSharingClassifier("tabular").partial_fit(X[:150], y[:150], task=task[:150])
+    model = raw.AdaptiveSharingClassifier("tabular").partial_fit(X[:150], y[:150], task=task[:150])
     forest = model.state_.forest
     assert forest is not None
     model.partial_fit(X[150:], y[150:], task=task[150:])
@@ -478,7 +479,7 @@ def test_trees_stay_where_a_later_fit_has_nothing_to_learn_from(early):
 def test_columns_that_are_constant_are_learned_from_without_harm(early):
     _, y, task = table(31, n=100)
     for X in (np.ones((100, 3)), np.zeros((100, 3))):
-        model = ct.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
+        model = raw.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
         assert np.isfinite(model.decision_function(X, task=task)).all()
         assert len(model.state_.forest.columns) == 0  # trees go by the task alone
 
@@ -487,7 +488,7 @@ def test_columns_that_vanish_are_refused_and_nothing_changes(early):
     pandas = pytest.importorskip("pandas")
     X, y, task = table(32, n=100)
     frame = pandas.DataFrame(X, columns=[f"c{j}" for j in range(7)])
-    model = ct.AdaptiveSharingClassifier("tabular").partial_fit(frame, y, task=task)
+    model = raw.AdaptiveSharingClassifier("tabular").partial_fit(frame, y, task=task)
     before = model.decision_function(frame, task=task)
     with pytest.raises(ValueError, match="The feature names should match those that were passed during fit"):
         model.partial_fit(frame.drop(columns="c2"), y, task=task)
@@ -502,7 +503,7 @@ def test_columns_that_vanish_are_refused_and_nothing_changes(early):
 
 def test_a_forgotten_task_leaves_no_record(early):
     X, y, task = table(33, n=150)
-    model = ct.AdaptiveSharingClassifier("tabular").partial_fit(X, y, task=task)
+    model = raw.AdaptiveSharingClassifier("tabular").partial_fit(X, y, task=task)
     state = model.state_
     number = model.tasks_.index(2)
     mine = sum(int((run.codes == number).sum()) for run in state.kept)
@@ -537,7 +538,7 @@ def test_first_records_of_a_forgotten_task_settle_no_bins():
 
 def test_labels_of_a_forgotten_task_may_still_be_awaited(early):
     X, y, task = table(34, n=150)
-    model = ct.AdaptiveSharingClassifier("tabular").partial_fit(X[:60], y[:60], task=task[:60])
+    model = raw.AdaptiveSharingClassifier("tabular").partial_fit(X[:60], y[:60], task=task[:60])
     block = model.__stream_model__().as_block(X, y, task)
     model.__stream_model__().learn_block(block.piece(60, 120), late=20)
     model.forget_task(2)
@@ -563,7 +564,7 @@ def test_some_tasks_at_a_time_in_any_pieces(form, early):
     X = FORMS[form](X)
     found = []
     for ends in ([], some_cuts(180, 5), list(range(1, 180))):
-        model = ct.AdaptiveSharingClassifier("tabular", max_tasks=5)
+        model = raw.AdaptiveSharingClassifier("tabular", max_tasks=5)
         inner = model.__stream_model__()
         told = [
             inner.learn_rounds(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)
@@ -583,7 +584,7 @@ def test_some_tasks_at_a_time_in_any_pieces(form, early):
 def test_going_on_after_loading_is_never_having_stopped(form, n, early, tmp_path):
     X, y, task = late(37)
     X = FORMS[form](X)
-    model = ct.AdaptiveSharingClassifier("tabular", local=0.2).partial_fit(X[:n], y[:n], task=task[:n])
+    model = raw.AdaptiveSharingClassifier("tabular", local=0.2).partial_fit(X[:n], y[:n], task=task[:n])
     model.save(tmp_path / "model")
     other = ct.load(tmp_path / "model")
     other.save(tmp_path / "other")
@@ -597,7 +598,7 @@ def test_going_on_after_loading_is_never_having_stopped(form, n, early, tmp_path
 
 def test_members_for_tables_may_be_a_member_themselves(early, tmp_path):
     X, y, task = table(44, n=150)
-    model = ct.AdaptiveSharingClassifier([ct.AdaptiveSharingClassifier("tabular"), ct.MultitaskAROW()])
+    model = raw.AdaptiveSharingClassifier([raw.AdaptiveSharingClassifier("tabular"), raw.MultitaskAROW()])
     model.partial_fit(X[:100], y[:100], task=task[:100])
     model.save(tmp_path / "model")
     other = ct.load(tmp_path / "model")
@@ -610,7 +611,7 @@ def test_members_for_tables_may_be_a_member_themselves(early, tmp_path):
 def test_what_was_told_waits_in_a_file_too(early, tmp_path):
     X, y, task = table(38, n=200)
     whole, parts = (
-        ct.AdaptiveSharingClassifier("tabular").partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2)
+        raw.AdaptiveSharingClassifier("tabular").partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2)
     )
     block = whole.__stream_model__().as_block(X, y, task)
     whole.__stream_model__().learn_block(block.piece(50, 200), late=20)
@@ -658,7 +659,7 @@ ALTERED = {
 @pytest.fixture(scope="module")
 def learned_table():
     X, y, task = table(39, n=450)
-    return ct.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
+    return raw.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
 
 
 @pytest.mark.parametrize("name", ALTERED)
@@ -677,7 +678,7 @@ def test_altered_arrays_are_refused(name, learned_table):
 
 def test_first_records_of_a_file_are_looked_at():
     X, y, task = table(40, n=100)
-    model = ct.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
+    model = raw.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
     learner = model.learner()
     data, arrays = learner.dump(model.state_)
     starts = arrays["learner.members.5.first.starts"]
@@ -688,7 +689,7 @@ def test_first_records_of_a_file_are_looked_at():
 
 def test_tasks_of_first_records_of_a_file_are_looked_at():
     X, y, task = table(43, n=100)
-    model = ct.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
+    model = raw.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
     data, arrays = model.learner().dump(model.state_)
     name = "learner.members.5.first.codes"
     with pytest.raises(ValueError, match="tasks of first records holds numbers outside 0 to 4"):
@@ -711,7 +712,7 @@ def test_an_altered_file_is_no_model(learned_table, tmp_path):
 def test_an_altered_file_is_refused_or_safe_to_use(n, files, tmp_path):
     X, y, task = table(41, n=n, tasks=3)
     labels, tasks = np.where(y > 0, "yes", "no"), [TASKS[i] for i in task]
-    ct.AdaptiveSharingClassifier("tabular").fit(X[:, :5], labels, task=tasks).save(tmp_path / "model")
+    raw.AdaptiveSharingClassifier("tabular").fit(X[:, :5], labels, task=tasks).save(tmp_path / "model")
     assert used(tmp_path / "model", "arrays") == "accepted"
     held, ended = persistence._read(tmp_path / "model"), []
     for seed in range(files):
@@ -730,8 +731,8 @@ def test_an_altered_file_is_refused_or_safe_to_use(n, files, tmp_path):
 def test_trees_are_not_fitted_for_each_of_many_classes(kind):
     y = [{"a"}, {"b"}] if kind is ct.MultiLabel else ["a", "b"]
     message = "trees cannot be fitted beside a model of many classes or of sets of labels: leave out members='tabular'"
-    tabular_one = ct.AdaptiveSharingClassifier("tabular")
-    for model in (tabular_one, ct.AdaptiveSharingClassifier([tabular_one, ct.MultitaskAROW()])):
+    tabular_one = raw.AdaptiveSharingClassifier("tabular")
+    for model in (tabular_one, raw.AdaptiveSharingClassifier([tabular_one, raw.MultitaskAROW()])):
         with pytest.raises(ValueError, match=message):
             kind(model).fit([[1.0], [2.0]], y)
 
@@ -744,7 +745,7 @@ def test_trees_need_log_odds():
 
 def test_members_by_another_name_are_refused():
     with pytest.raises(ValueError, match="members must be one of default, cheap, ensemble, signed, tabular"):
-        ct.AdaptiveSharingClassifier("table").fit([[1.0], [2.0]], [0, 1])
+        raw.AdaptiveSharingClassifier("table").fit([[1.0], [2.0]], [0, 1])
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from .numeric.core.arrays import Dropped
 from .numeric.core.checks import MOST_FEATURES, MOST_ROUNDS, require
 from .numeric.core.records import Csr, take
 from .numeric.primal.asking import EVERY, renew, skip_rounds
-from .numeric.primal.calls import BoundCall, RecordCalls
+from .numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
 from .numeric.primal.round import Extent
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
@@ -235,7 +235,7 @@ class StreamLearner(Protocol):
         """Events of a run of rounds beside moves of weights."""
         return Noted()
 
-    def bound_call(self, state: Any, numbers: dict[Any, int]) -> BoundCall | None:
+    def bound_call(self, state: Any, records: PlainRecords) -> BoundCall | None:
         """Rounds of dictionaries compiled for this very model, once that pays; None while it does not."""
         return None
 
@@ -525,9 +525,9 @@ class Learner(Round):
         made._one = RecordCalls()
         return made
 
-    def bound_call(self, state: State, numbers: dict[Any, int]) -> BoundCall | None:
+    def bound_call(self, state: State, records: PlainRecords) -> BoundCall | None:
         """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""
-        return self._one.bound_call(state.model, self._rule, numbers)
+        return self._one.bound_call(state.model, self._rule, records)
 
     def _end_round(self, state: State) -> None:
         state.rounds += 1

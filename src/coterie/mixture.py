@@ -32,7 +32,7 @@ from .numeric.core.arrays import Dropped, grown
 from .numeric.core.checks import require, require_shape, require_within
 from .numeric.core.records import Csr, Rows, weights_of, widths_of
 from .numeric.primal.asking import EVERY, decide_all
-from .numeric.primal.calls import BoundCall, RecordCalls
+from .numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS
 from .numeric.primal.members import ALONE, COIN, CONFIDENT, GRADIENT, Members, Room, SideBySide, Together, learn_late
 from .numeric.primal.mixture import Layer, Losses, Work, blend, combine, mix, room, weigh
@@ -750,9 +750,9 @@ class CompiledMixture(Mixture):
         state.rounds += 1
         state.waiting = NOBODY
 
-    def bound_call(self, state: MixtureState, numbers: dict[Any, int]) -> BoundCall | None:
+    def bound_call(self, state: MixtureState, records: PlainRecords) -> BoundCall | None:
         """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""
-        return self._one.bound_call(state.model, self._rule, numbers)
+        return self._one.bound_call(state.model, self._rule, records)
 
     def beside(self) -> Self:
         """The same mixture for another state."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+
+from . import spec
+from .wording import nearest
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -69,7 +73,7 @@ class Parameters:
         given = {name: getattr(self, name) for name in self._parameter_names()}
         if not deep:
             return given
-        nested = {name: each.get_params() for name, each in given.items() if isinstance(each, Parameters)}
+        nested = {name: held for name, each in given.items() if (held := _parameters_of(each)) is not None}
         return given | {f"{name}__{inner}": held for name, each in nested.items() for inner, held in each.items()}
 
     def set_params(self, **params: Any) -> Self:
@@ -85,7 +89,10 @@ class Parameters:
         for name in list(params):
             outer, within, inner = name.partition("__")
             if outer not in names:
-                raise ValueError(f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: {names}.")
+                hint = nearest(outer, names) or "."
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: {names}{hint}"
+                )
             if within:
                 below.setdefault(outer, {})[inner] = params.pop(name)
         changed = params | {name: self._changed(params, name, held) for name, held in below.items()}
@@ -95,14 +102,16 @@ class Parameters:
 
     def _changed(self, params: Mapping[str, Any], name: str, below: Mapping[str, Any]) -> Any:
         """A copy of a model among the parameters with these of its own."""
-        model = params[name] if params.get(name) is not None else self._nested(name)
+        model = self._nested(name, params.get(name))
+        if spec.is_part(model):
+            return _with_fields(model, below)
         if not isinstance(model, Parameters):
             raise ValueError(f"{name}={model!r} has no parameters that could be set as {name}__{next(iter(below))}")
         return model.__sklearn_clone__().set_params(**below)
 
-    def _nested(self, name: str) -> Any:
-        """The model that a parameter stands for."""
-        return getattr(self, name)
+    def _nested(self, name: str, given: Any) -> Any:
+        """The model or part that a parameter stands for: the one that is given with it, or the one it has."""
+        return getattr(self, name) if given is None else given
 
     @property
     def fitted(self) -> bool:
@@ -178,6 +187,25 @@ class Parameters:
     def __sklearn_tags__(self) -> Tags:
         """scikit-learn's tags: a classifier or regressor of dense or sparse records."""
         return tags(self.kind, self.many_classes)
+
+
+def _parameters_of(held: Any) -> dict[str, Any] | None:
+    """The parameters of a model, or the fields of a part; None of anything else."""
+    if isinstance(held, Parameters):
+        return held.get_params()
+    if spec.is_part(held):
+        return {each.name: getattr(held, each.name) for each in fields(held) if each.init}
+    return None
+
+
+def _with_fields(held: Any, given: Mapping[str, Any]) -> Any:
+    """A part with other values of some fields; ValueError for one that it has not."""
+    names = [each.name for each in fields(held) if each.init]
+    for name in given:
+        if name not in names:
+            has = f"its parameters are {', '.join(names)}" if names else "it has none"
+            raise ValueError(f"{type(held).__name__} has no parameter {name!r}: {has}{nearest(name, names)}")
+    return replace(held, **given)
 
 
 def tags(

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from . import spec
 
 #: Files of a higher version are refused; one of more digits is no number that a file would have. Since 2 the sets of
-#: members of a mixture are others than before.
-VERSION, LONGEST_VERSION = 2, 9
+#: members of a mixture are others than before, since 3 estimators have a constant and scales of their own.
+VERSION, LONGEST_VERSION = 3, 9
 
 #: Bytes of a target's name that a temporary name repeats: with what is added it is no longer than a name may be.
 MOST_OF_NAME = 200

@@ -207,6 +207,11 @@ def require_part(role: str, given: object, such: str) -> None:
         raise TypeError(f"{role} must be a part such as {such}, got {given!r}")
 
 
+def is_part(held: object) -> bool:
+    """True for an instance of a part."""
+    return type(held) is _PARTS.get(type(held).__name__)
+
+
 def require_instance(role: str, given: object) -> None:
     """Refuse a class where something made of it is needed: TypeError telling what to write instead."""
     if isinstance(given, type):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from math import isnan
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 NONE = "–"
 #: The mark in pages and pictures by which they may be replaced by new ones.
@@ -54,6 +55,16 @@ def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
     """
     shown = ", ".join(str(name) for name in names[:most])
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def nearest(word: object, among: Iterable[object], most: int = 1) -> str:
+    """The question which of some names was meant, to end a refusal with; nothing where none is like the word.
+
+    >>> nearest("perceptorn", ["perceptron", "pa1"]), nearest("x", ["perceptron"])
+    ("; did you mean 'perceptron'?", '')
+    """
+    near = difflib.get_close_matches(str(word), [str(name) for name in among], n=most, cutoff=0.6)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def counted(n: int, thing: str) -> str:

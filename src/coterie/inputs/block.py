@@ -31,6 +31,8 @@ class Block:
         Of the first records, those whose question has been decided: whether their labels were asked for.
     weight : ndarray of float64, shape (n,), optional
         How much each record counts, 1 without.
+    indicators : int
+        How many of the last columns say what is missing; later blocks may have more of them.
     """
 
     X: Any
@@ -39,6 +41,7 @@ class Block:
     place: NDArray[np.int64]
     asked: NDArray[np.bool_] | None = None
     weight: NDArray[np.float64] | None = None
+    indicators: int = 0
 
     def __len__(self) -> int:
         return len(self.place)
@@ -51,7 +54,7 @@ class Block:
     def piece(self, first: int, last: int) -> Block:
         """The records from ``first`` to before ``last``."""
         y, task, weight = (None if held is None else held[first:last] for held in (self.y, self.task, self.weight))
-        return Block(self.X[first:last], y, task, self.place[first:last], weight=weight)
+        return Block(self.X[first:last], y, task, self.place[first:last], weight=weight, indicators=self.indicators)
 
     def pieces(self, size: int) -> Iterator[Block]:
         """The records in blocks of at most ``size``; one empty block if there are none."""
@@ -66,6 +69,7 @@ class Block:
             _appended(self.task, other.task),
             np.concatenate([self.place, other.place]),
             weight=_joined_weights(self, other),
+            indicators=max(self.indicators, other.indicators),
         )
 
 
@@ -73,7 +77,8 @@ def _stacked(above: Any, below: Any) -> Any:
     if hasattr(above, "joined"):  # records of several views
         return above.joined(below)
     if not hasattr(above, "indptr"):
-        return np.concatenate([above, below])
+        new = below.shape[1] - above.shape[1]  # indicators of values that were not missing before
+        return np.concatenate([np.pad(above, ((0, 0), (0, new))) if new > 0 else above, below])
     from scipy.sparse import vstack
 
     return vstack([above, below], format="csr")

@@ -271,8 +271,7 @@ def weight_faults(name: str, array: pa.Array) -> Iterator[Fault]:
 
 
 def number_faults(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[Fault]:
-    """Yield a fault for each number in these columns that is not finite, or so large that squares would overflow."""
+    """Yield a fault for each number in these columns that is infinite, or so large that squares would overflow."""
     values, _ = number_columns(batch, names)
-    # `not <=` rather than `>`: NaN must be caught too
-    for j, row in np.argwhere(~(np.abs(values) <= LARGEST_VALUE)).tolist():
+    for j, row in np.argwhere(np.abs(values) > LARGEST_VALUE).tolist():  # not NaN, which is missing
         yield Fault(row, names[j], unusable(float(values[j, row])))

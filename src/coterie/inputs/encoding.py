@@ -10,14 +10,16 @@ import msgspec
 import numpy as np
 
 from coterie.numeric.core.hashing import feature_hash
-from coterie.numeric.text.rows import merge_repeats, place_column, standardise, standardise_columns, unit_rows
+from coterie.numeric.primal.preparation import prepare_columns
+from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
 
 from .errors import FieldError, InputError
 from .faults import require_column
-from .keys import CONSTANT_KEY, HashedFeatures, keyed
+from .keys import CONSTANT_KEY, HashedFeatures, keyed, missing_key
+from .preparation import CONSTANT, SCALES, are_moments, is_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -25,10 +27,8 @@ if TYPE_CHECKING:
 
     from .faults import Fault
 
-SCALES = ("none", "standard", "unit", "auto")
 KINDS = ("numeric", "categorical", "text", "items")
 SOURCES = ("columns", "svmlight", "vw")
-CONSTANT = "constant"
 _MOST_BITS = 30
 
 
@@ -47,6 +47,8 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     constant: bool
     scale: str
     source: str
+    indicators: bool = False
+    missing: list[str] = []
 
 
 class Encoder:
@@ -59,12 +61,16 @@ class Encoder:
     ===========  ===================  ==================================================
     kind         key                  value
     ===========  ===================  ==================================================
-    numeric      ``name``             the number; null is 0
-    categorical  ``name=value``       1; null and the empty string are no feature
+    numeric      ``name``             the number; 0 where it is missing
+    categorical  ``name=value``       1
     text         ``name^token``       log(1 + count of the token)
     items        ``name=item``        1 for each item of the list
-    constant     ``""``               1; the last column, ``constant``, of a named encoder
+    constant     ``""``               1; the column ``constant`` behind those of a named encoder
+    missing      ``name=``            1 where a number or a category is missing
     ===========  ===================  ==================================================
+
+    Null, NaN and the empty string are missing. Indicators come behind the constant, in the order in which values were
+    first missing: a named encoder grows by a column then.
 
     Scaling ``"standard"`` replaces a number by its z-score over the records seen so far, this one included (0 while all
     were equal, and for null); ``"unit"`` divides every row by its Euclidean norm, the constant included; ``"auto"``
@@ -83,6 +89,8 @@ class Encoder:
     scale : {"none", "standard", "unit", "auto"}, default "none"
     source : {"columns", "svmlight", "vw"}, default "columns"
         The form of records: named columns, or rows of a format that names features itself.
+    indicators : bool, default True
+        False to give what is missing no feature.
 
     Attributes
     ----------
@@ -90,6 +98,8 @@ class Encoder:
     n_features : int
     moments : ndarray, shape (n numeric columns, 3)
         Count, mean and sum of squared deviations of each, where the scale needs them.
+    missing : list of str
+        The columns of which a value was missing, in the order of the first such record.
 
     Examples
     --------
@@ -113,10 +123,12 @@ class Encoder:
         constant: bool = True,
         scale: str = "none",
         source: str = "columns",
+        indicators: bool = True,
     ) -> None:
         self.columns = tuple((str(name), kind) for name, kind in columns)
         self.label, self.task, self.bits, self.constant = label, task, bits, constant
-        self.scale, self.source = scale, source
+        self.scale, self.source, self.indicators = scale, source, indicators
+        self.missing: list[str] = []
         self._validate()
         self.standardised = scale in ("standard", "auto")
         self.unit = scale in ("unit", "auto")
@@ -144,12 +156,23 @@ class Encoder:
         """The names of the columns of a named encoder; None for a hashed one."""
         if self.kind == "hashed":
             return None
-        return tuple(self._numeric) + ((CONSTANT,) if self.constant else ())
+        constant = (CONSTANT,) if self.constant else ()
+        return (*self._numeric, *constant, *map(missing_key, self.missing))
 
     @property
     def n_features(self) -> int:
         """The width of a row."""
-        return 1 << self.bits if self.kind == "hashed" else len(self._numeric) + self.constant
+        return 1 << self.bits if self.kind == "hashed" else len(self._numeric) + self.constant + len(self.missing)
+
+    @property
+    def indicator_columns(self) -> int:
+        """How many columns at the end of a named encoder's rows say what is missing."""
+        return len(self.missing) if self.kind == "named" else 0
+
+    @property
+    def constant_column(self) -> int | None:
+        """The column of the constant, where it has one of its own."""
+        return len(self._numeric) if self.kind == "named" and self.constant else None
 
     @property
     def roles(self) -> dict[str, str]:
@@ -173,7 +196,8 @@ class Encoder:
             "scale": self.scale,
             "source": self.source,
         }
-        return spec, {"moments": self.moments.copy()}
+        gaps = {"indicators": True, "missing": self.missing.copy()} if self.indicators else {}
+        return {**spec, **gaps}, {"moments": self.moments.copy()}
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
@@ -184,26 +208,37 @@ class Encoder:
         ValueError
             If it described none, or the moments are none of its columns.
         """
-        encoder = cls(**msgspec.structs.asdict(msgspec.convert(spec, _State)))
+        held = msgspec.structs.asdict(msgspec.convert(spec, _State))
+        missing = held.pop("missing")
+        encoder = cls(**held)
+        kinds = dict(encoder.columns)
+        fits = all(kinds.get(name) in ("numeric", "categorical") for name in missing) and encoder.indicators
+        if missing and not (fits and len(set(missing)) == len(missing)):
+            raise ValueError("columns of which values are missing are none of the encoder's")
+        encoder.missing = missing
         moments = np.array(arrays["moments"], dtype=np.float64)
         if moments.shape != encoder.moments.shape:
             raise ValueError(f"moments has the shape {moments.shape}; expected {encoder.moments.shape}")
-        count, _, squares = moments.T
-        if (
-            not np.isfinite(moments).all()
-            or (count < 0).any()
-            or (squares < 0).any()
-            or (squares[count == 0] > 0).any()
-        ):
+        if not are_moments(moments):
             raise ValueError("moments are not finite, or counts or squares among them negative or of nothing")
         encoder.moments = moments
         return encoder
 
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
-        made = copy.copy(self)  # all but the moments never changes
-        made.moments = self.moments.copy()
+        made = copy.copy(self)  # all else never changes
+        made.moments, made.missing = self.moments.copy(), self.missing.copy()
         return made
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that takes back what is learned from now on."""
+        moments, gaps = self.moments.copy(), len(self.missing)
+
+        def undo() -> None:
+            self.moments = moments
+            del self.missing[gaps:]
+
+        return undo
 
     def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
         """Yield the faults of rows that cannot be encoded: numbers that are not finite or too large to square."""
@@ -242,56 +277,75 @@ class Encoder:
         """Encode a batch in which `faults` finds none."""
         return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
 
-    def _numbers(self, name: str, array: pa.Array, update: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The scaled values of a numeric column, and flags of those that are there."""
-        from .columns import numbers, present
-
-        values, there = numbers(array), present(array)
-        if not self.standardised:
-            return values, there
-        scaled = np.empty(len(values))
-        standardise(np.array(values), np.array(there), self.moments[self._numeric[name]], update, scaled)
-        return scaled, there
+    def _note_missing(self, gaps: Mapping[str, NDArray[np.bool_]]) -> None:
+        """Give columns with gaps indicators, in the order of the first records that have them."""
+        new = [name for name, gap in gaps.items() if name not in self.missing and gap.any()]
+        self.missing += sorted(new, key=lambda name: int(gaps[name].argmax()))
 
     def _dense(self, batch: pa.RecordBatch | pa.Table, update: bool) -> NDArray[np.float64]:
         from .columns import number_columns
 
-        values, there = number_columns(batch, list(self._numeric))
-        if self.standardised:
-            values = np.array(values)  # compiled code takes arrays that may be written to
-            standardise_columns(
-                values, np.ones(values.shape, bool) if there is None else there, self.moments, update, values
-            )
-        X = np.ones((batch.num_rows, self.n_features))
-        X[:, : len(values)] = values.T
-        if self.unit:
-            norm = np.sqrt(np.einsum("ij,ij->i", X, X))
-            X /= np.where(norm > 0.0, norm, 1.0)[:, None]
-        return X
+        names = list(self._numeric)
+        values, there = number_columns(batch, names)
+        X = np.array(values.T, order="C")
+        places = np.full(len(names), -1)
+        if there is not None:
+            gaps = ~there | np.isnan(values)
+            X[gaps.T] = np.nan
+            if self.indicators and update:
+                self._note_missing(dict(zip(names, gaps, strict=True)))
+            first = len(names) + self.constant
+            places[[self._numeric[name] for name in self.missing]] = first + np.arange(len(self.missing))
+        out = np.zeros((batch.num_rows, self.n_features))
+        out[:, len(names) : len(names) + self.constant] = 1.0
+        prepare_columns(X, self.moments, places, self.standardised, self.unit, update, out)
+        return out
 
     def _hashed(self, batch: pa.RecordBatch | pa.Table, update: bool) -> csr_array:
         from .columns import plain
 
-        parts = [self._entries(name, kind, plain(batch.column(name)), update) for name, kind in self.columns]
-        return self.assemble(parts, batch.num_rows)
+        gaps: dict[str, NDArray[np.bool_]] = {}
+        parts = [self._entries(name, kind, plain(batch.column(name)), update, gaps) for name, kind in self.columns]
+        if self.indicators and update:
+            self._note_missing(gaps)
+        return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing if name in gaps])
 
-    def _entries(self, name: str, kind: str, array: pa.Array, update: bool) -> HashedFeatures:
+    def _entries(
+        self, name: str, kind: str, array: pa.Array, update: bool, gaps: dict[str, NDArray[np.bool_]]
+    ) -> HashedFeatures:
+        """The entries of a column; where it lacks a value is noted."""
         from . import columns
 
         if kind != "numeric":
             hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
-            return hashed(name, array, self.bits)
-        values, there = self._numbers(name, array, update)
+            made = hashed(name, array, self.bits)
+            if kind == "categorical" and made.counts.size and not made.counts.all():
+                gaps[name] = made.counts == 0
+            return made
+        values, there = columns.numbers(array), columns.present(array)
+        if np.isnan(values).any():
+            there = there & ~np.isnan(values)
+        if not there.all():
+            gaps[name] = ~there
+        if self.standardised:
+            scaled = np.empty(len(values))
+            standardise(np.array(values), np.array(there), self.moments[self._numeric[name]], update, scaled)
+            values = scaled
         indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
         return HashedFeatures(there.astype(np.int64), indices, values[there])
 
-    def assemble(self, parts: Sequence[HashedFeatures], n: int) -> csr_array:
-        """Join hashed features of n rows: side by side, with the constant, repeats added up, at unit length."""
+    def assemble(
+        self, parts: Sequence[HashedFeatures], n: int, gaps: Sequence[tuple[str, NDArray[np.bool_]]] = ()
+    ) -> csr_array:
+        """Join hashed features of n rows: side by side, the constant, gaps; repeats added up, rows at unit length."""
         from scipy.sparse import csr_array
 
         ones = np.full(n if self.constant else 0, feature_hash(CONSTANT_KEY, self.bits), np.int32)
         counts = np.full(n, int(self.constant), np.int64)
         everything = [*parts, (counts, ones, np.ones(len(ones)))]
+        for name, gap in gaps:
+            marks = np.full(int(gap.sum()), feature_hash(missing_key(name), self.bits), np.int32)
+            everything.append((gap.astype(np.int64), marks, np.ones(len(marks))))
         indptr = np.zeros(n + 1, np.int64)
         np.cumsum(sum(part[0] for part in everything), out=indptr[1:])
         indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
@@ -319,44 +373,56 @@ class Encoder:
         InputError
             A value does not fit its column; nothing is learned then.
         """
-        features = [(kind, pair) for name, kind in self.columns for pair in keyed(name, kind, record.get(name))]
-        pairs = [self._scaled(kind, *pair, update) for kind, pair in features]
-        pairs += [(CONSTANT_KEY, 1.0)] if self.constant else []
-        row: dict[int, float] = {} if self.kind == "hashed" else dict.fromkeys(range(self.n_features), 0.0)
-        for key, value in pairs:
-            if value != 0.0 or self.kind == "named":  # as in a batch, a zero takes no place among the entries
-                j = self._column(key)
+        gaps = {name for name, kind in self.columns if is_missing(record.get(name))}
+        there = [(name, kind) for name, kind in self.columns if name not in gaps]
+        pairs = [
+            (self._column(key), self._scaled(kind, key, value, update))
+            for name, kind in there
+            for key, value in keyed(name, kind, record[name])
+        ]
+        named = self.kind == "named"
+        if self.constant:
+            pairs.append((len(self._numeric) if named else feature_hash(CONSTANT_KEY, self.bits), 1.0))
+        if self.indicators and gaps:
+            if update:
+                marked = [name for name, kind in self.columns if kind in ("numeric", "categorical")]
+                self.missing += [name for name in marked if name in gaps and name not in self.missing]
+            first = len(self._numeric) + self.constant
+            for n, name in enumerate(self.missing):
+                if name in gaps:
+                    pairs.append((first + n if named else feature_hash(missing_key(name), self.bits), 1.0))
+        row: dict[int, float] = dict.fromkeys(range(self.n_features), 0.0) if named else {}
+        for j, value in pairs:
+            if value != 0.0 or named:  # as in a batch, a zero takes no place among the entries
                 row[j] = row.get(j, 0.0) + value
-        if self.kind == "hashed":
-            row = {j: value for j, value in row.items() if value != 0.0}
-        values = np.array(list(row.values()), dtype=np.float64)
-        norm = self._length(values) if self.unit else 1.0
-        return np.array(list(row), dtype=np.int32), values / norm if norm > 0.0 else values
+        held = list(row.items()) if named else [(j, value) for j, value in row.items() if value != 0.0]
+        columns, values = np.array([j for j, _ in held], np.int32), np.array([value for _, value in held], np.float64)
+        norm = _length(values) if self.unit else 1.0
+        return columns, values / norm if norm > 0.0 else values
 
     def keys_of(self, record: Mapping[str, Any]) -> list[str]:
-        """The keys of a record's features, that of the constant last."""
-        found = [key for name, kind in self.columns for key, _ in keyed(name, kind, record.get(name))]
-        return [*found, CONSTANT_KEY] if self.constant else found
-
-    def _length(self, values: NDArray[np.float64]) -> float:
-        """The Euclidean norm of a record, summed as those of a batch are, to the last bit."""
-        if self.kind == "named":
-            return math.sqrt(float(np.einsum("ij,ij->i", values[None], values[None])[0]))
-        total = 0.0
-        for value in values.tolist():
-            total += value * value
-        return math.sqrt(total)
+        """The keys of a record's features, that of the constant behind them and before those of what is missing."""
+        gaps = [name for name, _ in self.columns if is_missing(record.get(name))]
+        there = [(name, kind) for name, kind in self.columns if name not in gaps]
+        found = [key for name, kind in there for key, _ in keyed(name, kind, record[name])]
+        return [*found, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
 
     def _column(self, key: str) -> int:
-        if self.kind == "hashed":
-            return feature_hash(key, self.bits)
-        return len(self._numeric) if key == CONSTANT_KEY else self._numeric[key]
+        return feature_hash(key, self.bits) if self.kind == "hashed" else self._numeric[key]
 
-    def _scaled(self, kind: str, key: str, value: float, update: bool) -> tuple[str, float]:
+    def _scaled(self, kind: str, key: str, value: float, update: bool) -> float:
         """Replace a number by its z-score, if the scale asks for it."""
         if kind != "numeric" or not self.standardised:
-            return key, value
-        return key, _z_score(self.moments[self._numeric[key]], value, update)
+            return value
+        return _z_score(self.moments[self._numeric[key]], value, update)
+
+
+def _length(values: NDArray[np.float64]) -> float:
+    """The Euclidean norm of a record, summed as those of a batch are, to the last bit."""
+    total = 0.0
+    for value in values.tolist():
+        total += value * value
+    return math.sqrt(total)
 
 
 def _z_score(moments: NDArray[np.float64], value: float, update: bool) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections import Counter
 from contextlib import contextmanager
@@ -10,6 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from coterie.wording import nearest
 
 from .errors import FieldError, InputError
 
@@ -120,6 +121,4 @@ def require_column(name: str, names: Collection[str], path: str | None = None, w
     if name in names:
         return
     listed = ", ".join(map(repr, islice(names, _MOST_NAMES))) + (", …" if len(names) > _MOST_NAMES else "")
-    near = difflib.get_close_matches(name, names, n=2, cutoff=0.6)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise InputError(f"there is no {what} {name!r} among {listed}{hint}", path)
+    raise InputError(f"there is no {what} {name!r} among {listed}{nearest(name, names, 2)}", path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast
 
 import msgspec
 import numpy as np
@@ -19,14 +19,17 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.hashing import feature_hash
-from coterie.numeric.core.records import Csr
+from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.trees import below
 from coterie.views import HashedVocabulary, View, Vocabulary
 from coterie.views.vocabularies import feature_keys, vocabulary_from_json
 
 from . import tabular
 from .block import Block
-from .encoding import CONSTANT, Encoder
+from .encoding import Encoder
+from .keys import CONSTANT_KEY
+from .preparation import CONSTANT, Preparation
 
 Arrays = dict[str, NDArray[Any]]
 Undo = Callable[[], None]
@@ -37,7 +40,9 @@ class InputOptions:
     """The parameters of an estimator that say how its records are read.
 
     ``owner`` is the estimator's name, for error messages; names of dictionaries are hashed to ``2**hashed`` columns if
-    that is given; ``views`` are the names of the views of a record, where the user gave them.
+    that is given; ``views`` are the names of the views of a record, where the user gave them. Records get a constant if
+    ``intercept``, and are scaled by ``scale``, a word of :class:`coterie.inputs.encoding.Encoder`; without, they are as
+    they are, and columns of very different size are warned of.
     """
 
     owner: str
@@ -45,6 +50,13 @@ class InputOptions:
     task_column: Hashable | None = None
     hashed: int | None = None
     views: Sequence[Hashable] | None = None
+    intercept: bool = False
+    scale: str | None = "none"
+
+    @property
+    def prepares(self) -> bool:
+        """True if anything is done to records."""
+        return self.intercept or self.scale not in (None, "none")
 
 
 class Records(NamedTuple):
@@ -127,8 +139,12 @@ class AnyInput(Protocol):
         """True if the state has room for records so wide."""
 
     @property
-    def numbers(self) -> dict[str, int] | None:
-        """The column of each feature name, where compiled code may read dictionaries by it."""
+    def plain_records(self) -> PlainRecords | None:
+        """How compiled code reads dictionaries, where it may."""
+
+    @property
+    def constant(self) -> int | None:
+        """The column of the constant, where there is one of its own."""
 
     @property
     def grows(self) -> bool:
@@ -171,7 +187,9 @@ class Input:
     vocabulary : View or None
         The columns of dictionaries' features.
     encoder : Encoder or None
-        How records of files became rows; dictionaries are read the same way.
+        How records of files became rows, and tables with more than numbers; dictionaries are read the same way.
+    preparation : Preparation or None
+        What is done to all other records before they are learned.
     """
 
     has_tasks: ClassVar[bool] = True
@@ -182,6 +200,8 @@ class Input:
         self.names: NDArray[Any] | None = None
         self.vocabulary: View | None = None
         self.encoder: Encoder | None = None
+        self.preparation: Preparation | None = None
+        self._indicators = 0  # of the columns that blocks of files have had
 
     def configure(self, options: InputOptions) -> None:
         """Read as these parameters say from now on."""
@@ -199,10 +219,7 @@ class Input:
 
     def read_rows(self, X: Any, first: bool = False) -> tuple[Any, int]:
         """Records alone and their width; the ``first`` ones decide on the form of all."""
-        X = self._as_dictionaries_if_needed(X)
-        if tabular.is_records(X):
-            return self._rows_of_dictionaries(X, learning=first)
-        rows, width, _ = self._validated(X, "no_validation", first, labels=None)
+        rows, width, _ = self._by_name(X, first, first) or self._validated(X, "no_validation", first, labels=None)
         return rows, width
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
@@ -213,42 +230,84 @@ class Input:
     def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
         """Records to learn from and their labels; ``first`` decide on the form; :meth:`with_tasks` reads the tasks."""
         X, task = tabular.split_task(X, task, self.options.task_column)
-        X = self._as_dictionaries_if_needed(X)
-        if tabular.is_records(X):
-            if len(y) != len(X):
-                raise ValueError(f"y must hold one label a record: got {len(y)} for {len(X)} records")
-            rows, width = self._rows_of_dictionaries(X, learning=True)
-        else:
-            rows, width, y = self._validated(X, y, first, labels)
-        return Records(rows, width, task), y
+        found = self._by_name(X, first, learning=True)
+        if found is None:
+            rows, width, y = self._validated(X, y, first, labels, learning=True)
+            return Records(rows, width, task), y
+        if len(y) != tabular.length(found[0]):
+            raise ValueError(f"y must hold one label a record: got {len(y)} for {tabular.length(found[0])} records")
+        return Records(found[0], found[1], task), y
 
     def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
         """Records to learn from with one task label each, checked after their labels."""
         return records._replace(task=tabular.task_labels(records.task, tabular.length(records.rows), known))
 
-    def _as_dictionaries_if_needed(self, X: Any) -> Any:
-        """A frame as a list of dictionaries, if it must be read as such; anything else as it is."""
-        by_name = self.names is None and (self.encoder is not None or self.vocabulary is not None)
-        return tabular.named(X, by_name, numbers_only=self.names is not None)
+    def _by_name(self, X: Any, first: bool, learning: bool) -> tuple[Any, int, None] | None:
+        """Rows and width of what is read by the names of columns; None of arrays and frames of numbers alone."""
+        if hasattr(X, "columns") and len(X):
+            if self._encodes(X, first):
+                return self._encoded(tabular.arrow_table(X), learning)
+            by_name = self.names is None and (self.encoder is not None or self.vocabulary is not None)
+            X = tabular.named(X, by_name, self.names is not None, self.options.prepares)
+        return (*self._rows_of_dictionaries(X, learning), None) if tabular.is_records(X) else None
 
-    def _validated(self, X: Any, y: Any, first: bool, labels: Labels | None) -> tuple[Any, int, Any]:
+    def _encodes(self, X: Any, first: bool) -> bool:
+        """True for a frame that is encoded as a table in a file is."""
+        if self.encoder is not None:
+            return self.encoder.source == "columns"
+        return first and self.options.scale is not None and self.options.prepares and not tabular.has_numbers_only(X)
+
+    def _encoded(self, table: Any, learning: bool) -> tuple[Any, int, None]:
+        """Rows of an Arrow table; the first one decides what its columns are."""
+        if self.encoder is None:
+            self.encoder = tabular.encoder_of(table, self.options.intercept, str(self.options.scale))
+        X = self.encoder.encode(table, update=learning)
+        if self.options.dtype != "float64":
+            tabular.require_usable(X, "X", self.encoder.feature_names, self.options.dtype)
+        return *tabular.block_rows(X, self.options.dtype), None
+
+    def _validated(
+        self, X: Any, y: Any, first: bool, labels: Labels | None, learning: bool = False
+    ) -> tuple[Any, int, Any]:
         if not first and self.takes_dictionaries:
             raise ValueError(
                 "the model learned from dictionaries: give a list of dictionaries, or a frame, not an array"
             )
-        form = tabular.Form(self.width, self.names)
-        rows, width, y = tabular.validated(self.options.owner, form, X, y, first, labels, self.options.dtype)
+        form, options = tabular.Form(self.width, self.names), self.options
+        gaps = options.prepares if first else self.preparation is not None
+        rows, width, y = tabular.validated(options.owner, form, X, y, first, labels, options.dtype, gaps)
         if first:
             spec.check_labels(() if form.names is None else form.names.tolist(), "feature")
             self.width, self.names = form.width, form.names
-        return rows, width, y
+            if options.scale is None:
+                tabular.warn_of_sizes(rows, form.names, options.owner)
+            if options.prepares:
+                self.preparation = Preparation.of(options.intercept, options.scale, width, tabular.is_dense(rows))
+        if self.preparation is None:
+            return rows, width, y
+        return *self._prepared(rows, width, learning), y
 
-    def _rows_of_dictionaries(self, X: Sequence[Mapping[str, Any]], learning: bool) -> tuple[Csr, int]:
+    def _prepared(self, rows: Any, width: int, learning: bool) -> tuple[Any, int]:
+        """Rows of an array as they are learned, and their width."""
+        prepared = cast(Preparation, self.preparation)
+        if prepared.standardised and not tabular.is_dense(rows):
+            rows = rows.to_dense(width, np.float64)
+        made = prepared.columns(rows.values, learning) if tabular.is_dense(rows) else prepared.sparse(rows)
+        return tabular.of_type(made, self.options.dtype), prepared.features
+
+    def _rows_of_dictionaries(self, X: Sequence[Mapping[str, Any]], learning: bool) -> tuple[Any, int]:
         if self.encoder is not None:
             rows, width = tabular.encoded(self.encoder, X, learning), self.encoder.n_features
+        elif self.names is not None and self.preparation is not None:
+            values = np.array([tabular.values_by_name(record, self.names) for record in X])
+            return self._prepared(Dense(values), len(self.names), learning)
         else:
             vocabulary = self._vocabulary(learning)
-            rows = vocabulary.records(X, grow=learning and self.takes_dictionaries)
+            grow = learning and self.takes_dictionaries
+            if self.preparation is None:
+                rows = vocabulary.records(X, grow)
+            else:
+                rows = self.preparation.records(X, vocabulary, grow, learning)
             width = max(len(vocabulary), 1)
         if self.options.dtype != "float64":
             for record, first, last in zip(X, rows.starts[:-1], rows.starts[1:], strict=True):
@@ -275,6 +334,10 @@ class Input:
                 )
             hashed = self.options.hashed if self.names is None else None
             made = Vocabulary(() if self.names is None else self.names) if hashed is None else HashedVocabulary(hashed)
+            if learning and self.takes_dictionaries and self.options.prepares:
+                numbers = isinstance(made, Vocabulary)
+                self.preparation = Preparation.of(self.options.intercept, self.options.scale, None, numbers)
+                self.preparation.begin(made)
         if learning:
             self.vocabulary = made
         return made
@@ -287,16 +350,30 @@ class Input:
             names = None if self.encoder is None else self.encoder.feature_names
             tabular.require_usable(block.X, "X", names, self.options.dtype, block.place)
         rows, width = tabular.block_rows(block.X, self.options.dtype)
-        if not first and self.width is not None and width != self.width:
-            raise ValueError(f"X has {width} features, but {self.options.owner} is expecting {self.width}")
-        if self.vocabulary is None:
-            self.width = width
+        own = width - block.indicators
+        expected = None if self.preparation is not None else self.width
+        if expected is not None:
+            expected -= self._indicators
+        elif self.preparation is not None and self.preparation.width is not None:
+            expected = self.preparation.features - len(self.preparation.missing)
+        if not first and expected is not None and own != expected:
+            raise ValueError(f"X has {own} features, but {self.options.owner} is expecting {expected}")
+        if self.vocabulary is None and self.preparation is None:
+            self.width, self._indicators = width, block.indicators
         return Records(rows, width, block.tasks)
 
     def as_block(self, records: Records, y: NDArray[Any]) -> Block:
         """Records and labels as a validated block."""
         n = tabular.length(records.rows)
-        return Block(tabular.as_array(records.rows, records.width), y, records.task, np.arange(1, n + 1))
+        X, gaps = tabular.as_array(records.rows, records.width), self._gaps(records)
+        return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps)
+
+    def _gaps(self, records: Records) -> int:
+        """How many columns of dense records are indicators of gaps."""
+        if not tabular.is_dense(records.rows):
+            return 0
+        prepared = self.encoder if self.preparation is None else self.preparation
+        return 0 if prepared is None else len(prepared.missing)
 
     # -- one record -----------------------------------------------------------------------------------------------
 
@@ -321,32 +398,47 @@ class Input:
         if self.encoder is not None:
             row, width = tabular.encoded(self.encoder, [x], learning), self.encoder.n_features
         else:
-            vocabulary = self._vocabulary(learning)
-            row = vocabulary.record(x, learning and self.takes_dictionaries)
-            width = len(vocabulary) or 1
+            row, width = self._row_by_name(x, learning)
         tabular.require_fitting(x, row.values, self.options.dtype)
         return tabular.of_type(row, self.options.dtype), width, task
 
+    def _row_by_name(self, x: Any, learning: bool) -> tuple[Csr, int]:
+        """One dictionary as its row, and the width."""
+        vocabulary, prepared = self._vocabulary(learning), self.preparation
+        if prepared is None:
+            return vocabulary.record(x, learning and self.takes_dictionaries), len(vocabulary) or 1
+        if self.names is None:
+            return prepared.record(x, vocabulary, learning, learning), len(vocabulary) or 1
+        values = np.array([tabular.values_by_name(x, self.names)])
+        made = prepared.columns(values, learning).values[0]
+        return Csr(made, np.arange(len(made), dtype=np.int32), np.array([0, len(made)])), prepared.features
+
     @property
-    def numbers(self) -> dict[str, int] | None:
-        """The column of each feature name, where compiled code may read dictionaries by it."""
-        plain = self.vocabulary is not None and self.encoder is None and self.options.dtype == "float64"
-        return self.vocabulary.numbers if plain and self.options.task_column is None else None  # type: ignore[union-attr]
+    def plain_records(self) -> PlainRecords | None:
+        """How compiled code reads dictionaries, where it may."""
+        plain = isinstance(self.vocabulary, Vocabulary) and self.encoder is None and self.options.dtype == "float64"
+        if not plain or self.options.task_column is not None:
+            return None
+        vocabulary = cast(Vocabulary, self.vocabulary)
+        prepared = self.preparation
+        return PlainRecords(vocabulary.numbers) if prepared is None else prepared.plain_records(vocabulary)
 
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
         """A function that takes back what was noted of records since, for records that are refused."""
-        before = (self.width, self.names, self.vocabulary) if fitted else (None, None, None)
-        words = len(before[2]) if before[2] is not None else 0
-        moments = None if self.encoder is None else self.encoder.moments.copy()
+        held = self.width, self.names, self.vocabulary, self.preparation, self._indicators
+        width, names, vocabulary, preparation, indicators = held if fitted else (None, None, None, None, 0)
+        encoder, words = self.encoder, 0 if vocabulary is None else len(vocabulary)
+        undo_scales = [each.snapshot() for each in (encoder, preparation) if each is not None]
 
         def undo() -> None:
-            self.width, self.names, self.vocabulary = before
-            if self.vocabulary is not None:
-                self.vocabulary.shorten(words)
-            if self.encoder is not None and moments is not None:
-                self.encoder.moments = moments
+            self.width, self.names, self.vocabulary, self.preparation = width, names, vocabulary, preparation
+            self.encoder, self._indicators = encoder, indicators
+            if vocabulary is not None:
+                vocabulary.shorten(words)
+            for undo_one in undo_scales:
+                undo_one()
 
         return undo
 
@@ -375,9 +467,24 @@ class Input:
         if self.encoder is not None:
             named = self.encoder.feature_names
             return None if named is None else list(named)
-        if self.vocabulary is not None:
-            return self.vocabulary.to_json().get("names")
-        return None if self.names is None else list(self.names)
+        if self.names is not None:
+            prepared = self.preparation
+            behind = [] if prepared is None else prepared.names_behind(self.names.tolist())
+            return [*self.names.tolist(), *behind]
+        names = None if self.vocabulary is None else self.vocabulary.to_json().get("names")
+        if names is None or self.preparation is None or not self.preparation.constant:
+            return names
+        return [CONSTANT if name == CONSTANT_KEY else name for name in names]
+
+    @property
+    def constant(self) -> int | None:
+        """The column of the constant, where there is one of its own."""
+        if self.encoder is not None:
+            return self.encoder.constant_column
+        prepared = self.preparation
+        if prepared is None or not prepared.constant or isinstance(self.vocabulary, HashedVocabulary):
+            return None
+        return prepared.width or 0
 
     def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
         """What the features in some columns are called, in the record ``x`` where it is given; else their numbers.
@@ -398,7 +505,9 @@ class Input:
         x = x if column is None else {name: held for name, held in x.items() if name != column}
         if self.encoder is not None:
             return self.encoder.keys_of(x)
-        return feature_keys(x) if isinstance(self.vocabulary, HashedVocabulary) else []
+        if not isinstance(self.vocabulary, HashedVocabulary):
+            return []
+        return feature_keys(x) if self.preparation is None else self.preparation.keys_of(x)
 
     def _hashed_column(self, key: str) -> int:
         bits: int = self.vocabulary.bits if self.encoder is None else self.encoder.bits  # type: ignore[union-attr]
@@ -411,10 +520,14 @@ class Input:
         noted = {"n_features_in_": self.width, "feature_names_in_": self.names}
         data: dict[str, Any] = {"kept": {name: held for name, held in noted.items() if held is not None}}
         data["view"] = None if self.vocabulary is None else self.vocabulary.to_json()
-        if self.encoder is None:
-            return data, {}
-        data["encoder"], arrays = self.encoder.to_state()
-        return data, {f"encoder.{name}": array for name, array in arrays.items()}
+        arrays: Arrays = {}
+        if self.encoder is not None:
+            data["encoder"], held = self.encoder.to_state()
+            arrays |= {f"encoder.{name}": array for name, array in held.items()}
+        if self.preparation is not None:
+            data["preparation"], held = self.preparation.to_saved()
+            arrays |= {f"preparation.{name}": array for name, array in held.items()}
+        return data, arrays
 
     def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
         """The state that a learner has kept in a file."""
@@ -437,6 +550,14 @@ class Input:
         self.vocabulary = None if view is None else vocabulary_from_json(view)
         if "encoder" in data:
             self.encoder = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
+            self._indicators = self.encoder.indicator_columns
+        if "preparation" in data:
+            require(self.width is not None or self.vocabulary is not None, "nothing says how records are read")
+            words = self.vocabulary.numbers if isinstance(self.vocabulary, Vocabulary) else {}
+            known, own = self.width or len(words), below(arrays, "preparation.")
+            self.preparation = Preparation.from_saved(data["preparation"], own, self.width, known)
+            if words and self.width is None and self.preparation.constant:
+                require(words.get(CONSTANT_KEY) == 0, "the first feature is not the constant")
         self._require_room(features)
 
     def _require_room(self, features: int) -> None:
@@ -445,7 +566,8 @@ class Input:
             texts = isinstance(self.names, np.ndarray) and all(isinstance(name, str) for name in self.names.tolist())
             require(texts and self.width == len(self.names), "the names of columns are not one a column")
         if self.width is not None:
-            fits = type(self.width) is int and self.width == features
+            wide = self.width if self.preparation is None else self.preparation.features
+            fits = type(self.width) is int and wide == features
             require(fits, f"records of {self.width!r} features do not fit")
         named = None if self.vocabulary is None else len(self.vocabulary)
         encoded = None if self.encoder is None else self.encoder.n_features

@@ -92,10 +92,9 @@ class InstancesInput:
         """False: room is made for all features of all tasks before a run of rounds."""
         return False
 
-    @property
-    def numbers(self) -> dict[str, int] | None:
-        """None: records hold dictionaries of dictionaries, which compiled code does not read."""
-        return None
+    #: Records hold dictionaries of dictionaries, which compiled code does not read, and get no constant.
+    plain_records: None = None
+    constant: None = None
 
     def configure(self, options: InputOptions) -> None:
         """Read as these parameters say from now on."""

@@ -32,6 +32,11 @@ class HashedFeatures(NamedTuple):
     values: NDArray[np.float64]
 
 
+def missing_key(name: object) -> str:
+    """The key of the feature that says that a column has no value."""
+    return f"{name}="
+
+
 def spell(value: object) -> str:
     """Spell a category in a key: a whole number without its point, a truth value as ``True`` or ``False``.
 

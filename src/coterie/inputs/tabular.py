@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -11,8 +13,11 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
+from coterie.views.vocabularies import usable_number
 
 from .encoding import Encoder
+from .errors import InputError
+from .preparation import is_missing
 
 Rows = Dense | Csr
 
@@ -24,6 +29,9 @@ LIMITS = {"float64": LARGEST_VALUE, "float32": np.float64(1e12)}
 
 #: The task of records that name none.
 ONLY_TASK = 0
+
+#: How far up the stack the caller of an estimator is, about.
+_OUTSIDE = 7
 
 
 def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
@@ -49,23 +57,21 @@ def is_records(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
-def named(X: Any, by_name: bool, numbers_only: bool) -> Any:
+def named(X: Any, by_name: bool, numbers_only: bool, gaps: bool = False) -> Any:
     """Give a frame that is to be read as dictionaries are as a list of them; anything else as it is.
 
     So are frames with strings, and all frames if the model reads ``by_name`` since it learned from a file or from
-    dictionaries. What is missing is no feature then, as in files. ``numbers_only`` says that the model learned from
-    frames of numbers, and strings are refused.
+    dictionaries. What is missing is left out, or with ``gaps`` is None. ``numbers_only`` says that the model learned
+    from frames of numbers, and strings are refused.
     """
-    if not hasattr(X, "columns") or not len(X):
-        return X
     if by_name:
-        return _frame_records(X)
+        return _frame_records(X, gaps)
     text = _text_column(X)
     if text is None:
         return X
     if numbers_only:
         raise ValueError(f"X has strings in column {text!r}, and the model learned from numbers alone")
-    return _frame_records(X)
+    return _frame_records(X, gaps)
 
 
 def _text_column(X: Any) -> Hashable | None:
@@ -77,13 +83,91 @@ def _text_column(X: Any) -> Hashable | None:
     return None
 
 
-def _frame_records(X: Any) -> list[dict[Hashable, Any]]:
-    """The rows of a pandas or Polars frame, or of an Arrow table, as dictionaries of what is not missing."""
+def _frame_records(X: Any, gaps: bool) -> list[dict[Hashable, Any]]:
+    """The rows of a pandas or Polars frame, or of an Arrow table, as dictionaries of what is not missing, or of all."""
     if hasattr(X, "iloc"):
         found = X.astype(object).where(X.notna(), None).to_dict("records")
     else:
         found = X.to_pylist() if hasattr(X, "to_pylist") else X.to_dicts()
-    return [{name: held for name, held in record.items() if held is not None} for record in found]
+    return [{name: held for name, held in record.items() if gaps or held is not None} for record in found]
+
+
+def has_numbers_only(X: Any) -> bool:
+    """True for a frame whose columns all have numbers, truth values being none."""
+    if hasattr(X, "iloc"):
+        return all(getattr(each, "kind", "O") in "iuf" for each in X.dtypes)
+    if not hasattr(X, "column_names"):
+        return all(each.is_numeric() for each in X.dtypes)
+    from .columns import is_number
+
+    return all(is_number(field.type) for field in X.schema)
+
+
+def arrow_table(X: Any) -> Any:
+    """A pandas or Polars frame, or an Arrow table, as an Arrow table."""
+    import pyarrow as pa
+
+    if hasattr(X, "column_names"):
+        return X
+    if not hasattr(X, "iloc"):
+        return X.to_arrow()
+    try:
+        return pa.Table.from_pandas(X.rename(columns=str), preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"X has a column of values of several types: {str(error).partition(chr(10))[0]}") from error
+
+
+def encoder_of(table: Any, constant: bool, scale: str) -> Encoder:
+    """The encoder of an Arrow table, as reading it from a file decides; columns that are none are warned of.
+
+    Raises
+    ------
+    ValueError
+        If no column can be used.
+    """
+    from .columns import kind_of
+
+    kinds = {field.name: kind_of(field.type) for field in table.schema}
+    columns = [(name, kind) for name, (kind, _) in kinds.items() if kind is not None]
+    for name, (kind, reason) in kinds.items():
+        if kind is None:
+            warnings.warn(f"column {name!r} is left out: {reason}", UserWarning, stacklevel=_OUTSIDE)
+    if not columns:
+        raise InputError("no column is left for features")
+    return Encoder(columns, constant=constant, scale=scale)
+
+
+#: Of so many records the sizes of columns tell something, and so many times one is larger where that is said.
+ENOUGH, MANY_TIMES = 10, 100.0
+
+
+def warn_of_sizes(rows: Rows, names: Any, owner: str) -> None:
+    """Warn of columns of very different size, which a learner of raw features learns from at very different speed."""
+    if not is_dense(rows) or len(rows.values) < ENOUGH:
+        return
+    sizes = np.sqrt(np.nanmean(np.square(rows.values), axis=0))
+    there = np.flatnonzero(sizes > 0.0)
+    if not len(there) or sizes[there].max() < MANY_TIMES * sizes[there].min():
+        return
+    large, small = (int(there[place]) for place in (sizes[there].argmax(), sizes[there].argmin()))
+    of = [repr(j if names is None else names[j]) for j in (large, small)]
+    warnings.warn(
+        f"numbers in column {of[0]} are about {sizes[large]:.3g} and in column {of[1]} about {sizes[small]:.3g}, and "
+        f"{owner} takes them as they are: scale='auto' brings columns to one size, scale='none' means them so",
+        UserWarning,
+        stacklevel=_OUTSIDE,
+    )
+
+
+def values_by_name(record: Mapping[Any, Any], names: NDArray[Any]) -> list[float]:
+    """The numbers of a dictionary in the order of the columns' names, NaN where there is none."""
+    made = []
+    for name in names.tolist():
+        held = record.get(name)
+        if isinstance(held, str) and held:
+            raise ValueError(f"feature {name!r} is {held!r}, and the model learned numbers there")
+        made.append(math.nan if is_missing(held) else usable_number(name, held))
+    return made
 
 
 def _split_records(X: Sequence[Mapping[Hashable, Any]], column: Hashable) -> tuple[Any, Any]:
@@ -141,7 +225,14 @@ def _expecting(owner: str) -> type:
 
 
 def validated(
-    owner: str, form: Form, X: Any, y: Any, reset: bool, labels: Any = None, dtype: str = "float64"
+    owner: str,
+    form: Form,
+    X: Any,
+    y: Any,
+    reset: bool,
+    labels: Any = None,
+    dtype: str = "float64",
+    gaps: bool = False,
 ) -> tuple[Rows, int, Any]:
     """X as compiled code takes it, its width, and y, checked by scikit-learn against the form learned from.
 
@@ -159,9 +250,11 @@ def validated(
         What y may be.
     dtype : str
         Of the rows.
+    gaps : bool
+        Whether NaN is allowed in arrays, as what is missing; rows are float64 then.
     """
     if labels is not None and not labels.plain and not isinstance(y, str):
-        rows, width, _ = validated(owner, form, X, "no_validation", reset, dtype=dtype)
+        rows, width, _ = validated(owner, form, X, "no_validation", reset, dtype=dtype, gaps=gaps)
         if len(labels.array(y)) != length(rows):
             raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
         return rows, width, y
@@ -171,8 +264,8 @@ def validated(
     if isinstance(checked, tuple):
         checked, y = checked
         labels.check(y)
-    require_usable(checked, "X", form.names, dtype)
-    return as_rows(checked, dtype), checked.shape[1], y
+    require_usable(checked, "X", form.names, dtype, gaps=gaps and not hasattr(checked, "indptr"))
+    return as_rows(checked, "float64" if gaps else dtype), checked.shape[1], y
 
 
 def _validated_data(owner: str, form: Form, X: Any, y: Any, numeric: bool, reset: bool) -> Any:
@@ -216,10 +309,11 @@ def require_usable(
     names: Sequence[Hashable] | NDArray[Any] | None = None,
     dtype: str = "float64",
     places: NDArray[np.int64] | None = None,
+    gaps: bool = False,
 ) -> None:
     """Refuse NaN, infinity and numbers whose squares may overflow in this type, in an array or CSR matrix.
 
-    Records are named by their ``places`` in a file, if these are given.
+    Records are named by their ``places`` in a file, if these are given. NaN may be there if ``gaps``.
 
     Raises
     ------
@@ -229,7 +323,10 @@ def require_usable(
     values, largest = X.data if hasattr(X, "indptr") else X, LIMITS[dtype]
     if max(values.max(initial=0.0), -values.min(initial=0.0)) <= largest:  # not so with NaN
         return
-    wrong = np.flatnonzero(~(np.abs(values) <= largest))[0]
+    found = np.flatnonzero(np.abs(values) > largest if gaps else ~(np.abs(values) <= largest))
+    if not len(found):
+        return
+    wrong = found[0]
     if hasattr(X, "indptr"):
         row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
     else:
@@ -319,7 +416,7 @@ def encoded(encoder: Encoder, records: Sequence[Mapping[str, Any]], learning: bo
     return Csr(values, features, starts)
 
 
-def of_type(rows: Csr, dtype: str) -> Csr:
+def of_type(rows: Any, dtype: str) -> Any:
     """Records with float64 values, with values of the type that arrays would be brought to."""
     return rows if dtype == "float64" else rows._replace(values=rows.values.astype(dtype))
 

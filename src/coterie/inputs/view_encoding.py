@@ -85,6 +85,8 @@ class ViewEncoder:
     task: None = None
     kind = "views"
     feature_names: None = None
+    #: Rows are as wide as they were: what is missing has no feature.
+    indicator_columns: int = 0
 
     def __init__(self, parts: Sequence[ViewColumns], *, label: str | None = None) -> None:
         self.parts, self.label = tuple(parts), label

@@ -97,7 +97,8 @@ class ViewInput:
     has_tasks: ClassVar[bool] = False
     width: int | None = None
     names: NDArray[Any] | None = None
-    numbers: dict[str, int] | None = None
+    plain_records: None = None
+    constant: None = None
     grows: bool = False
     feature_names: list[str] | None = None
 

@@ -298,7 +298,8 @@ class Reader:
             values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
             X = encoder.encode_sound(columns, self._update)
             weights = None if weight is None else numbers(plain(columns.column(weight))).copy()
-            yield Block(X, values.get("label"), values.get("task"), batch.place[good][passed:], weight=weights)
+            place, gaps = batch.place[good][passed:], encoder.indicator_columns
+            yield Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps)
 
     def _pass(self, n: int) -> int:
         """How many of the next n records are to be left out, being among the first of all."""

@@ -285,6 +285,7 @@ def _encoder(held: Mapping[str, Sequence[tuple[str, str]]], options: ReadOptions
             constant=options.constant,
             scale=options.scale,
             source=source,
+            indicators=False,
         )
         parts.append(ViewColumns(view, tuple(name for name, _ in columns), encoder, tuple(name for name, _ in called)))
     return ViewEncoder(parts, label=options.label)

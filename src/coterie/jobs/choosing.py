@@ -6,7 +6,6 @@ what commands do with it, for learners of streams and for batch models alike.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,7 @@ from coterie.relations.relation import Relation
 from coterie.settings import Setting, Value, is_number, options_of
 from coterie.spec import Choice, choices
 from coterie.views import norms  # noqa: F401
+from coterie.wording import nearest
 
 from .related import FORMATS, Naming, is_separator
 
@@ -205,8 +205,7 @@ def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None
     """
     if value is None or value in allowed:
         return
-    near = difflib.get_close_matches(value, allowed, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = nearest(value, allowed)
     message = "{} is {value!r}; expected one of {allowed}{hint}"
     raise FieldError(message, name, value=value, allowed=", ".join(allowed), hint=hint)
 

@@ -55,6 +55,13 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     ----------
     step : float > 0
         Of the gradient members, as in :class:`MultitaskRegressor`.
+    fit_intercept : bool
+        Give every record a constant feature, as ``coterie learn`` does.
+    scale : {"none", "standard", "unit", "auto"}, optional
+        What is done to numbers: ``"auto"`` makes z-scores of them, by what was seen so far, and brings records to unit
+        length, as ``coterie learn`` does; see :class:`MultitaskPerceptron`. A frame or Arrow table with more than
+        numbers is then read as the same table in a file: strings and truth values are categories. Members that are
+        estimators get records so prepared, whatever their own parameters say.
     storage, bits, dtype
         Of the gradient members, as in :class:`MultitaskPerceptron`; least squares are kept in float64.
     task_column, new_task, max_tasks
@@ -80,7 +87,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     -----
     O(nnz + d²) a record and (d + 1)(d + 4)/2 numbers a task more than the gradient members have, where there are at
     most 32 features d; O(nnz + d²) a record up to 128, and O(nnz) beyond. Records should be of about unit length and
-    have a constant feature. Least squares do not forget: where the truth drifts,
+    have a constant feature, as they have by default. Least squares do not forget: where the truth drifts,
     ``MultitaskRegressor(half_life=...)`` follows it.
 
     References
@@ -92,8 +99,8 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     --------
     >>> import numpy as np, coterie as ct
     >>> rng = np.random.default_rng(0)
-    >>> X, task = np.c_[rng.standard_normal((2000, 3)), np.ones(2000)] / 2, rng.integers(40, size=2000)
-    >>> y = 30 + 10 * X[:, 0] + 2 * rng.standard_normal(40)[task] + rng.standard_normal(2000)
+    >>> X, task = rng.standard_normal((2000, 3)), rng.integers(40, size=2000)
+    >>> y = 30 + 5 * X[:, 0] + 2 * rng.standard_normal(40)[task] + rng.standard_normal(2000)
     >>> model = ct.AdaptiveSharingRegressor()
     >>> trace = ct.progressive_validation(model, X, y, task=task)
     >>> bool(trace.residual[-500:].std() < 1.1)
@@ -109,6 +116,8 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         self,
         step: float = 0.3,
         *,
+        fit_intercept: bool = True,
+        scale: Literal["none", "standard", "unit", "auto"] | None = "auto",
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -117,6 +126,8 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         max_tasks: int | None = None,
     ) -> None:
         self.step = step
+        self.fit_intercept = fit_intercept
+        self.scale = scale
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -143,8 +154,8 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         model = self._fitted_model()
         learner: Any = model.learner
         with model.lock:
-            labels = model.label_kind
-            return np.asarray(labels.shift + labels.factor * learner.intercepts(model.state))
+            own = model.label_kind.factor * learner.intercepts(model.state)
+            return np.asarray(super().intercept_ + own)
 
     def predict_interval(self, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
         """Intervals in which labels lie with probability ``level``, by the residuals so far, shape (n, 2).

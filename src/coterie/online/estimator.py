@@ -16,9 +16,11 @@ from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.explanation import Explanation
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
+from coterie.inputs.preparation import SCALES
 from coterie.learner import StreamLearner
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
+from coterie.relations.words import relation_of
 
 from .labels import Labels, TwoLabels
 from .model import OnlineModel, Settings
@@ -73,7 +75,9 @@ class OnlineEstimator(Parameters):
     tasks_ : list
         The tasks seen, in order of first appearance.
     coef_ : ndarray, shape (n_tasks, n_features)
-        The weights that predictions use.
+        The weights that predictions use, of features as they were learned: scaled, where they are.
+    intercept_ : ndarray, shape (n_tasks,)
+        The weights of the constant, 0 without one.
     relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
         A⁻¹ on the paper's scale.
     memory_ : int
@@ -134,6 +138,9 @@ class OnlineEstimator(Parameters):
         if self.new_task not in ("grow", "raise"):
             raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
         whole = isinstance(self.max_tasks, (int, np.integer)) and not isinstance(self.max_tasks, bool)
+        scale = getattr(self, "scale", None)
+        if scale is not None and scale not in SCALES:
+            raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))} or None, got {scale!r}")
         if self.max_tasks is not None and not (whole and self.max_tasks >= 1):
             raise ValueError(f"max_tasks must be a whole number of 1 or more, or None, got {self.max_tasks!r}")
         check_class_weight(self.class_weight)
@@ -142,12 +149,31 @@ class OnlineEstimator(Parameters):
         """The parameters that say how records are read."""
         given = self.get_params(deep=False)
         hashed = given["bits"] if given.get("storage") == "hashed" else None
-        return InputOptions(type(self).__name__, given.get("dtype", "float64"), self.task_column, hashed)
+        return InputOptions(
+            type(self).__name__,
+            given.get("dtype", "float64"),
+            self.task_column,
+            hashed,
+            intercept=bool(given.get("fit_intercept", False)),
+            scale=given.get("scale", "none"),
+        )
+
+    @classmethod
+    def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
+        """The parameters by which a file of an earlier format goes on: records were learned as they were."""
+        if version >= 3 or "fit_intercept" not in cls._parameter_names():
+            return parameters
+        return parameters | {"fit_intercept": False, "scale": "none"}
 
     @property
     def relation_used(self) -> Any:
-        """The relation between tasks: the one given, else half of every move is shared."""
-        return HalfUpdate() if self.relation is None else self.relation
+        """The relation between tasks: the one given, by its word or as it is, else half of every move is shared."""
+        return HalfUpdate() if self.relation is None else relation_of(self.relation)
+
+    def _nested(self, name: str, given: Any) -> Any:
+        """The model or part that a parameter stands for; of a relation's word the relation."""
+        held = super()._nested(name, given)
+        return relation_of(held) if name == "relation" and isinstance(held, str) else held
 
     # -- inner model ----------------------------------------------------------------------------------------------
 
@@ -211,6 +237,12 @@ class OnlineEstimator(Parameters):
         with self._inner.lock:
             made.__dict__.update(copy.deepcopy(self.__dict__, memo))
             made._inner = copy.deepcopy(self._inner, memo)
+        return made
+
+    def __sklearn_tags__(self) -> Any:
+        """scikit-learn's tags: NaN is missing where records are prepared."""
+        made = super().__sklearn_tags__()
+        made.input_tags.allow_nan = self._reading().prepares
         return made
 
     # -- arrays ---------------------------------------------------------------------------------------------------
@@ -469,8 +501,21 @@ class OnlineEstimator(Parameters):
 
     @property
     def coef_(self) -> NDArray[Any]:
-        """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
-        return self._fitted_model().weights()
+        """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense.
+
+        Behind those of columns come those of indicators of missing values, where there are any.
+        """
+        weights, constant = self._fitted_model().weights(), self._source.constant
+        return weights if constant is None else np.delete(weights, constant, axis=-1)
+
+    @property
+    def intercept_(self) -> NDArray[Any]:
+        """What predictions have beside the features: the weights of the constant, of numbers with the labels' mean."""
+        model, constant = self._fitted_model(), self._source.constant
+        with model.lock:
+            weights = model.weights()
+            own = np.zeros(weights.shape[:-1]) if constant is None else weights[..., constant]
+            return np.asarray(model.label_kind.shift + own)
 
     @property
     def relation_matrix_(self) -> NDArray[np.float64]:

@@ -38,6 +38,9 @@ class MultitaskLogistic(OnlineEstimator):
         :class:`TaskGraph`, are refused: each level needs gradients of its own.
     step : float > 0
         The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes.
+    fit_intercept, scale
+        A constant feature, which is there unless it is False, and what is done to numbers: see
+        :class:`MultitaskPerceptron`.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
     task_column, new_task, max_tasks, half_life, class_weight
@@ -70,6 +73,8 @@ class MultitaskLogistic(OnlineEstimator):
         relation: Any = None,
         step: float = 0.7,
         *,
+        fit_intercept: bool = True,
+        scale: Literal["none", "standard", "unit", "auto"] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -81,6 +86,8 @@ class MultitaskLogistic(OnlineEstimator):
     ) -> None:
         self.relation = relation
         self.step = step
+        self.fit_intercept = fit_intercept
+        self.scale = scale
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -119,6 +126,9 @@ class MultitaskAROW(OnlineEstimator):
     rule : rule, optional
         :class:`AROW` without; :class:`SecondOrder` moves on mistakes only, and makes it the diagonal second-order
         Perceptron, without probabilities.
+    fit_intercept, scale
+        A constant feature, which is there unless it is False, and what is done to numbers: see
+        :class:`MultitaskPerceptron`.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
     task_column, new_task, max_tasks, half_life, class_weight
@@ -150,6 +160,8 @@ class MultitaskAROW(OnlineEstimator):
         covariance: Literal["diagonal", "full"] = "diagonal",
         *,
         rule: Any = None,
+        fit_intercept: bool = True,
+        scale: Literal["none", "standard", "unit", "auto"] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -163,6 +175,8 @@ class MultitaskAROW(OnlineEstimator):
         self.r = r
         self.covariance = covariance
         self.rule = rule
+        self.fit_intercept = fit_intercept
+        self.scale = scale
         self.storage = storage
         self.bits = bits
         self.dtype = dtype

@@ -22,9 +22,9 @@ def _binary(self: Any) -> Any:
     return MultitaskLogistic() if self.model is None else self.model
 
 
-def _nested_model(self: Any, name: str) -> Any:
+def _nested_model(self: Any, name: str, given: Any) -> Any:
     """The estimator whose parameters ``model__step`` and its like are."""
-    return self.binary
+    return self.binary if given is None else given
 
 
 def _of_binary(name: str) -> Any:

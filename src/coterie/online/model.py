@@ -702,8 +702,8 @@ class OnlineModel:
 
     def _open_fast_lane(self) -> None:
         """Prepare rounds of dictionaries in which nothing is new, once the model has stayed the same for some time."""
-        numbers = None if self.settings.class_weight is not None else self.input.numbers
-        call = None if numbers is None else self.learner.bound_call(self.state, numbers)
+        records = None if self.settings.class_weight is not None else self.input.plain_records
+        call = None if records is None else self.learner.bound_call(self.state, records)
         if call is not None:
             self.fast = FastLane(self.learner, self.state, call, self.recency)
 
@@ -824,7 +824,8 @@ class OnlineModel:
             If the data and the arrays are nothing that a model of these parameters can have learned.
         """
         if data:
-            own = {name: array for name, array in arrays.items() if not name.startswith("encoder.") and name != RECENCY}
+            of_records = ("encoder.", "preparation.")
+            own = {name: each for name, each in arrays.items() if not name.startswith(of_records) and name != RECENCY}
             state, labels = self.input.restore_state(self.learner, data, own), self.settings.labels(data["labels"])
             labels.require_sound(self.learner.models(state))
             if self.recency is not None:

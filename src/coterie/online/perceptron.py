@@ -34,6 +34,14 @@ class MultitaskPerceptron(OnlineEstimator):
     average : bool
         Predict by the mean of the weights before each round (the low-risk hypothesis), which cuts a Perceptron's
         held-out errors by a fifth to two fifths; learning goes on by the weights themselves.
+    fit_intercept : bool
+        Give every record a constant feature, 1, whose weights are ``intercept_``. False here, as in the papers.
+    scale : {"none", "standard", "unit", "auto"}, optional
+        What is done to numbers before they are learned, as ``coterie learn`` does: ``"standard"`` makes z-scores by the
+        mean and deviation of a column so far, ``"unit"`` divides a record, the constant included, by its length, and
+        ``"auto"`` does both. Columns of arrays and frames are scaled, and dictionaries' numbers by their names; sparse
+        matrices, and names that are hashed, are not shifted: only their length is changed. None and ``"none"`` take
+        numbers as they are, the former with a warning where columns differ by 100 times in size.
     storage : {"auto", "dense", "sparse", "hashed"}
         Where weights are kept, see :class:`coterie.hypotheses.LinearWeights`.
     bits : int
@@ -83,6 +91,8 @@ class MultitaskPerceptron(OnlineEstimator):
         rule: Any = None,
         average: bool = False,
         *,
+        fit_intercept: bool = False,
+        scale: Literal["none", "standard", "unit", "auto"] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -95,6 +105,8 @@ class MultitaskPerceptron(OnlineEstimator):
         self.relation = relation
         self.rule = rule
         self.average = average
+        self.fit_intercept = fit_intercept
+        self.scale = scale
         self.storage = storage
         self.bits = bits
         self.dtype = dtype

@@ -47,19 +47,22 @@ class MultitaskRegressor(OnlineEstimator):
     targets : {"standardise", "as they are"}
         Whether labels are brought to their mean and standard deviation so far, or learned as they are; then ``epsilon``
         and ``step`` are in their unit.
+    fit_intercept, scale
+        A constant feature, which is there unless it is False, and what is done to numbers: see
+        :class:`MultitaskPerceptron`.
     storage, bits, dtype, task_column, new_task, max_tasks, half_life
         As in :class:`MultitaskPerceptron`.
 
     Notes
     -----
-    O(nnz · levels) a record under relations of nested groups, whatever the number of tasks. Give records a constant
-    feature: it is what lets the mean differ from task to task. ``predict_one`` of a new model is 0.0, as River has it.
+    O(nnz · levels) a record under relations of nested groups, whatever the number of tasks. The constant
+    lets the mean differ from task to task. ``predict_one`` of a new model is 0.0, as River has it.
 
     Examples
     --------
     >>> import numpy as np, coterie as ct
     >>> rng = np.random.default_rng(0)
-    >>> X, task = np.c_[rng.standard_normal((2000, 3)), np.ones(2000)] / 2, rng.integers(4, size=2000)
+    >>> X, task = rng.standard_normal((2000, 3)) / 2, rng.integers(4, size=2000)
     >>> y = 30 + 10 * X[:, 0] + 5 * task + rng.standard_normal(2000)
     >>> model = ct.MultitaskRegressor(ct.MeanRegularized(share=0.25))
     >>> trace = ct.progressive_validation(model, X, y, task=task)
@@ -70,8 +73,8 @@ class MultitaskRegressor(OnlineEstimator):
 
     >>> model = ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.0, C=10.0))
     >>> for metres, price in ((50, 500), (100, 1000), (80, 800)):
-    ...     model.learn_one({"metres": metres / 100, "one": 1.0}, price, task="centre")
-    >>> round(model.predict_one({"metres": 0.5, "one": 1.0}, task="suburb"))
+    ...     model.learn_one({"metres": metres / 100}, price, task="centre")
+    >>> round(model.predict_one({"metres": 0.5}, task="suburb"))
     781
     """
 
@@ -85,6 +88,8 @@ class MultitaskRegressor(OnlineEstimator):
         average: bool = False,
         targets: Literal["standardise", "as they are"] = "standardise",
         *,
+        fit_intercept: bool = True,
+        scale: Literal["none", "standard", "unit", "auto"] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -98,6 +103,8 @@ class MultitaskRegressor(OnlineEstimator):
         self.step = step
         self.average = average
         self.targets = targets
+        self.fit_intercept = fit_intercept
+        self.scale = scale
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -105,11 +112,6 @@ class MultitaskRegressor(OnlineEstimator):
         self.new_task = new_task
         self.max_tasks = max_tasks
         self.half_life = half_life
-
-    @property
-    def intercept_(self) -> float:
-        """The prediction where the margin is zero: the mean of the labels so far."""
-        return float(self._fitted_model().label_kind.shift)
 
     @property
     def _loss(self) -> Any:

@@ -16,6 +16,7 @@ from coterie.learners.task_means import TaskMeanLogistic
 from coterie.mixture import Member, mixture_of
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
+from coterie.wording import nearest
 from coterie.wrappers import Signed
 
 from .estimator import OnlineEstimator
@@ -33,7 +34,10 @@ LATE, SLOW_STEP = 1000, 0.05
 COINS = 2.0
 _NAMES = {0.0: "independent", 0.5: "half-shared", 1.0: "pooled"}
 #: The parameters that a mixture has in common with one logistic model.
-_SHARED = ("step", "storage", "bits", "dtype", "task_column", "new_task", "class_weight")
+_SHARED = (
+    *("step", "fit_intercept", "scale", "storage", "bits", "dtype"),
+    *("task_column", "new_task", "class_weight"),
+)
 #: The experts of "cheap" from its two learners: the pool, a task's own, both.
 CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
@@ -76,6 +80,13 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         lambda: how fast a task's own losses speak against a member, 0 for one mixture for all tasks.
     step : float > 0
         Of the logistic members of the named sets.
+    fit_intercept : bool
+        Give every record a constant feature, as ``coterie learn`` does.
+    scale : {"none", "standard", "unit", "auto"}, optional
+        What is done to numbers: ``"auto"`` makes z-scores of them, by what was seen so far, and brings records to unit
+        length, as ``coterie learn`` does; see :class:`MultitaskPerceptron`. A frame or Arrow table with more than
+        numbers is then read as the same table in a file: strings and truth values are categories. Members that are
+        estimators get records so prepared, whatever their own parameters say.
     storage, bits, dtype
         Of the members of the named sets, as in :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks, class_weight
@@ -125,6 +136,8 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         local: float = 0.1,
         step: float = 0.7,
         *,
+        fit_intercept: bool = True,
+        scale: Literal["none", "standard", "unit", "auto"] | None = "auto",
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -137,6 +150,8 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         self.members = members
         self.local = local
         self.step = step
+        self.fit_intercept = fit_intercept
+        self.scale = scale
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -149,6 +164,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     @classmethod
     def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
         """The parameters by which a file of an earlier format goes on with the members that it holds."""
+        parameters = super().__upgrade__(parameters, version)
         members = parameters.get("members")
         if version >= 2 or not (members is None or isinstance(members, str)):
             return parameters
@@ -180,9 +196,10 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         """The first member under one relation, of the named sets logistic: what learning the share is compared with."""
         first = None if self.members is None or isinstance(self.members, str) else self.members[0]
         if isinstance(first, OnlineEstimator):
-            return first.with_relation(relation)
-        shared = {name: getattr(self, name) for name in _SHARED}
-        return MultitaskLogistic(relation, **shared)
+            made = first.with_relation(relation)
+            own = {"fit_intercept": self.fit_intercept, "scale": self.scale}
+            return made.set_params(**{name: held for name, held in own.items() if name in made.get_params(False)})
+        return MultitaskLogistic(relation, **{name: getattr(self, name) for name in _SHARED})
 
     def _make_learner(self) -> Any:
         learners = [member.learner() for member in self._named_members().values()]
@@ -198,7 +215,8 @@ class AdaptiveSharingClassifier(OnlineEstimator):
             name = self.members or "default"
             if name not in _SETS:
                 known = ", ".join(name for name in _SETS if not name.endswith(_EARLIER))
-                raise ValueError(f"members must be one of {known} or a sequence of models, got {name!r}")
+                said = f"members must be one of {known} or a sequence of models, got {name!r}"
+                raise ValueError(said + nearest(name, known.split(", ")))
             made: Mapping[str, Any] = _SETS[name](self._gradient(), self._storage)
             return made if name in _OF_FORMAT_1.values() else {**made, **self._slow_member}
         if not isinstance(self.members, Sequence) or not self.members:

@@ -49,7 +49,7 @@ class Vocabulary:
             return plain
         names, values = _numbers(features)
         if grow:
-            self._number(names)
+            self.add(names)
         found = _integers([self.numbers.get(name, -1) for name in names], len(values))
         columns = found[found >= 0]
         return Csr(values[found >= 0], columns, _one_record(len(columns)))
@@ -59,16 +59,19 @@ class Vocabulary:
         values, columns = np.empty(len(features)), np.empty(len(features), np.int32)
         known = read(features, self.numbers, values, columns)
         if grow and 0 <= known < len(values):
-            self._number(f"{name}={held}" if type(held) is str else name for name, held in features.items())
+            self.add(f"{name}={held}" if type(held) is str else name for name, held in features.items())
             known = read(features, self.numbers, values, columns)
         return None if known < 0 else Csr(values[:known], columns[:known], _one_record(known))
 
-    def _number(self, names: Iterable[str]) -> None:
-        known = self.numbers
+    def add(self, names: Iterable[Any]) -> list[Any]:
+        """Give columns to the names that have none, which are returned."""
+        known, new = self.numbers, []
         for name in names:
             if name not in known:
                 spec.check_labels([name], "feature")
                 known[name] = len(known)
+                new.append(name)
+        return new
 
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
         """Several records, in order."""
@@ -188,13 +191,9 @@ def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.flo
 
 
 def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.float64]]:
-    for name, held in features.items():
-        if not _is_usable(held):
-            raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
-        if not (isinstance(held, str) or abs(held) <= LARGEST_VALUE):
-            raise ValueError(f"feature {name!r}: {unusable(float(held))}")
     pairs = [
-        (f"{name}={held}", 1.0) if isinstance(held, str) else (name, float(held)) for name, held in features.items()
+        (f"{name}={held}", 1.0) if isinstance(held, str) else (name, usable_number(name, held))
+        for name, held in features.items()
     ]
     return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
 
@@ -204,6 +203,15 @@ def feature_keys(features: Mapping[str, Any]) -> list[str]:
     return list(_numbers(features)[0])
 
 
+def usable_number(name: Any, held: Any) -> float:
+    """The number that a feature's value is; ValueError where it is none, or not finite, or too large."""
+    if not _is_usable(held):
+        raise ValueError(f"feature {name!r} must be a finite number or a string, got {held!r}")
+    if not abs(held) <= LARGEST_VALUE:
+        raise ValueError(f"feature {name!r}: {unusable(float(held))}")
+    return float(held)
+
+
 def unusable(number: float, largest: float = LARGEST_VALUE) -> str:
     """The reason why a number cannot be learned from: it is not finite, or its square may overflow."""
     reason = f"beyond the limit of {largest:g}" if math.isfinite(number) else "not a finite number"
@@ -211,7 +219,7 @@ def unusable(number: float, largest: float = LARGEST_VALUE) -> str:
 
 
 def _is_usable(held: Any) -> bool:
-    if isinstance(held, (str, bool, np.bool_)):
+    if isinstance(held, (bool, np.bool_)):
         return True
     return _is_real(held) and _is_finite(held)
 

@@ -30,6 +30,7 @@ _get_item = _python("PyDict_GetItemWithError", _OBJECT, _OBJECT, _OBJECT)
 _as_float = _python("PyFloat_AsDouble", types.float64, _OBJECT)
 _as_integer = _python("PyLong_AsLongLong", types.int64, _OBJECT)
 _joined = _python("PyUnicode_Concat", _OBJECT, _OBJECT, _OBJECT)
+_letters = _python("PyUnicode_GetLength", types.intp, _OBJECT)
 _release = _python("Py_DecRef", types.void, _OBJECT)
 _error = _python("PyErr_Occurred", _OBJECT)
 _forget_error = _python("PyErr_Clear", types.void)
@@ -41,6 +42,9 @@ _EQUALS = "="
 #: Where these are, and behind them the addresses of the type of strings and of the one between a name and its string.
 _PLAIN = np.array([*PLAIN, id(str), id(_EQUALS)], np.intp)
 AT_PLAIN, _WORD, _KINDS = _PLAIN.ctypes.data, _PLAIN.itemsize, len(PLAIN)
+#: The same without truth values, where these are categories; floats twice, for compiled code looks at as many.
+_NUMBERS = np.array([id(float), *(PLAIN - {id(bool)}), id(str), id(_EQUALS)], np.intp)
+AT_NUMBERS = _NUMBERS.ctypes.data
 
 #: Where an object keeps the address of its type, last of what every object begins with.
 TYPE = object.__basicsize__ - np.dtype(np.intp).itemsize
@@ -82,7 +86,8 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
     A number is the feature of its name, a string the feature ``name=string`` of value 1.
 
     Returns how many there are: all, or if it need not be ``whole`` those whose names have a number. -1 if a name lacks
-    one that must not, or values are neither strings nor finite numbers of a :data:`PLAIN` type, not too large in sum;
+    one that must not, or values are neither strings of some letters nor finite numbers of a :data:`PLAIN` type, not too
+    large in sum;
     what was written means nothing then.
     """
     item = np.zeros(3, np.int64)  # how far the walk is, and the name and the value there
@@ -93,7 +98,7 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
         if k == values.size:
             return -1
         if kind == strings:
-            if word(item[1] + TYPE) != strings:
+            if word(item[1] + TYPE) != strings or _letters(item[2]) == 0:
                 return -1
             number = 1.0
             column = _column_of(numbers, item[1], item[2], plain)
@@ -119,11 +124,11 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
 def read_record(room: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
     """Read the dictionary at an address as a block of one record, which ends before it begins if it cannot be read.
 
-    It is written to ``room``, or to new memory if that is too small.
+    It is written to ``room``, or to new memory if that is too small for it and one entry more.
     """
     n = _size(record)
-    if n > room.values.size:
-        room = Csr(np.empty(n, room.values.dtype), np.empty(n, np.int32), np.zeros(2, np.int64))
+    if n + 1 > room.values.size:
+        room = Csr(np.empty(n + 1, room.values.dtype), np.empty(n + 1, np.int32), np.zeros(2, np.int64))
     room.starts[1] = fill(room.values[:n], room.features[:n], record, numbers, plain, whole)
     return room
 
@@ -134,9 +139,9 @@ def _entry() -> Any:
     return function.compile(tuple(map(typeof, (np.zeros(0), np.zeros(0, np.int32), 0, 0, 0, True))))
 
 
-def read(record: dict[Any, Any], numbers: dict[Any, int], values: Any, columns: Any) -> int:
+def read(record: dict[Any, Any], numbers: dict[Any, int], values: Any, columns: Any, plain: int = AT_PLAIN) -> int:
     """Fill arrays of the record's length with values and numbers of names, of the names that have one.
 
     Returns how many have; -1 if the record is not so plain.
     """
-    return _entry()(values, columns, id(record), id(numbers), AT_PLAIN, False)  # type: ignore[no-any-return]
+    return _entry()(values, columns, id(record), id(numbers), plain, False)  # type: ignore[no-any-return]

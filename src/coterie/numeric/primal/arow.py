@@ -51,13 +51,16 @@ def label_variance(noise: Any, rows: Any, t: Any) -> Any:
 def row_variance(table: Any, row: Any, n: Any, prior: Any, rows: Any, t: Any) -> Any:
     """Return the variance of the margin that a row has; the n-th number of a weight is its P."""
     # Two entries' fractions are brought to one denominator: dividing is what takes longest here. Which two is decided
-    # by their places in the record, for its place in a block must not change a bit.
-    second, first = beside(table, n), begin(rows, t)
-    total, before, below = 0.0, 0.0, 1.0
-    for k in range(first, end(rows, t)):
+    # by the record's entries that are not 0, for neither its place in a block nor a stored 0 must change a bit.
+    second = beside(table, n)
+    total, before, below, even = 0.0, 0.0, 1.0, True
+    for k in range(begin(rows, t), end(rows, t)):
+        if value(rows, t, k) == 0.0:
+            continue
         shrinkage = 1.0 + prior * held(table, locate(table, row, feature(rows, t, k)) + second)
         square = value(rows, t, k) * value(rows, t, k)
-        if (k - first) & 1 == 0:
+        even = not even
+        if not even:
             before, below = square, shrinkage
         else:
             total += (before * shrinkage + square * below) / (below * shrinkage)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import typeof, types
@@ -11,7 +11,19 @@ from coterie.numeric.core.dictionaries import AT_PLAIN, room
 from coterie.numeric.core.packed import AT, Packed, pack
 from coterie.numeric.core.records import Csr
 
+from .preparation import UNPREPARED, Preparing
 from .stream import learn_one, learn_packed, predict_one, predict_packed
+
+
+class PlainRecords(NamedTuple):
+    """How dictionaries of numbers are read: the number of each name, the types of numbers, what is done to them then.
+
+    ``plain`` is :data:`coterie.numeric.core.dictionaries.AT_PLAIN` or ``AT_NUMBERS``.
+    """
+
+    numbers: dict[Any, int]
+    plain: int = AT_PLAIN
+    preparing: Preparing = UNPREPARED
 
 
 class PreparedCall:
@@ -60,12 +72,13 @@ class BoundCall:
     :func:`learn_packed` give.
     """
 
-    __slots__ = ("_held", "at", "learn", "model", "names", "predict")
+    __slots__ = ("_held", "at", "learn", "model", "names", "predict", "preparing")
 
-    def __init__(self, model: Any, rule: Any, room: Csr, names: dict[Any, int]) -> None:
-        tree = model, rule, room, id(names), AT_PLAIN
+    def __init__(self, model: Any, rule: Any, room: Csr, records: PlainRecords) -> None:
+        self.model, (self.names, plain, self.preparing) = model, records
+        tree = model, rule, room, id(self.names), plain, self.preparing
         memory = pack(tree)
-        self.model, self.names, self._held = model, names, (tree, memory)
+        self._held = tree, memory
         self.at = memory.ctypes.data
         self.predict, self.learn = _entered(tree)
 
@@ -124,15 +137,16 @@ class RecordCalls:
         self._bound: BoundCall | None = None
         self._seen, self._times = model, 0
 
-    def bound_call(self, model: Any, rule: Any, names: dict[Any, int]) -> BoundCall | None:
+    def bound_call(self, model: Any, rule: Any, records: PlainRecords) -> BoundCall | None:
         """What is kept of this model, once it has come so often that making it pays."""
         held = self._bound
-        if held is not None and held.model is model and held.names is names:
+        same = held is not None and held.names is records.numbers and held.preparing is records.preparing
+        if held is not None and held.model is model and same:
             return held
         if model is not self._seen:
             self._forget_bound(model)
         self._calls += 1
         self._times += 1
         if self._calls > self.PATIENCE and self._times > self.AGAIN:
-            self._bound = BoundCall(model, rule, self._room, names)
+            self._bound = BoundCall(model, rule, self._room, records)
         return self._bound

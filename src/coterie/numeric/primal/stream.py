@@ -13,6 +13,7 @@ from coterie.numeric.core.records import end, weight
 
 from .asking import decide, skip_unlabelled, wanted
 from .grouped import count_arrivals
+from .preparation import prepare_entries, take_back
 from .round import adapt, add, prefetch_record, prefetch_task, ready, report, score, tick
 from .rules import calls, direction, evidence, step
 
@@ -131,14 +132,25 @@ def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
 @holds_gil
 def predict_packed(packed: Any, record: Any, i: int) -> float:
     """As :func:`predict_one`, of a dictionary, all else being packed; NaN if the dictionary cannot be read."""
-    model, _, room, numbers, plain = unpack(packed)
+    model, _, room, numbers, plain, preparing = unpack(packed)
     rows = read_record(room, address(record), numbers, plain, False)
+    if end(rows, 0) >= 0:
+        rows.starts[1] = prepare_entries(preparing, rows.values, rows.features, end(rows, 0), 0, False)
     return np.nan if end(rows, 0) < 0 else predict_one(model, rows, i)
 
 
 @holds_gil
 def learn_packed(packed: Any, record: Any, i: int, y: float) -> float:
     """As :func:`learn_one`, of a dictionary, all else being packed; UNREAD if the dictionary cannot be read."""
-    model, rule, room, numbers, plain = unpack(packed)
+    model, rule, room, numbers, plain, preparing = unpack(packed)
     rows = read_record(room, address(record), numbers, plain, True)
-    return UNREAD if end(rows, 0) < 0 else learn_one(model, rule, rows, i, y)
+    n = end(rows, 0)
+    if n < 0:
+        return UNREAD
+    rows.starts[1] = prepare_entries(preparing, rows.values, rows.features, n, 0, True)
+    if end(rows, 0) < 0:
+        return UNREAD
+    tau = learn_one(model, rule, rows, i, y)
+    if tau == UNPROVIDED:
+        take_back(preparing, rows.features, n)
+    return tau

@@ -1,11 +1,6 @@
-r"""Rows from hashed entries: columns put together, running scales, unit length.
+"""Rows from hashed entries: columns put together, running scales, unit length.
 
-The running scale of a numeric column is Welford's, over the records so far and the present one:
-
-$$\mu_n = \mu_{n-1} + \frac{x_n - \mu_{n-1}}{n},\qquad S_n = S_{n-1} + (x_n-\mu_{n-1})(x_n-\mu_n),\qquad
-z_n = \frac{x_n-\mu_n}{\sqrt{S_n/n}},$$
-
-with $z_n = 0$ while $S_n = 0$.
+The scale is that of :mod:`coterie.numeric.primal.preparation`.
 """
 
 from __future__ import annotations
@@ -40,19 +35,6 @@ def standardise(
             moments[1] += deviation / moments[0]
             moments[2] += deviation * (values[i] - moments[1])
         out[i] = (values[i] - moments[1]) / math.sqrt(moments[2] / moments[0]) if moments[2] > 0.0 else 0.0
-
-
-@no_refcount
-def standardise_columns(
-    values: NDArray[np.float64],
-    present: NDArray[np.bool_],
-    moments: NDArray[np.float64],
-    update: bool,
-    out: NDArray[np.float64],
-) -> None:
-    """Write the z-scores of columns, each a row of these arrays; ``out`` may be ``values``."""
-    for j in range(len(values)):
-        standardise(values[j], present[j], moments[j], update, out[j])
 
 
 @no_refcount

@@ -1,0 +1,347 @@
+"""What is done to records of an estimator before they are learned: a constant, scales, and marks of what is missing.
+
+The same as :class:`coterie.inputs.encoding.Encoder` does to records of files, to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, cast
+
+import msgspec
+import numpy as np
+from numba import typeof
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.checks import require
+from coterie.numeric.core.dictionaries import AT_NUMBERS, AT_PLAIN, read
+from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.primal.calls import PlainRecords
+from coterie.numeric.primal.preparation import UNPREPARED, Preparing, prepare_columns, prepare_entries, take_back
+from coterie.numeric.text.rows import unit_rows
+from coterie.views import HashedVocabulary, View, Vocabulary
+from coterie.views.vocabularies import concatenated, feature_keys, usable_number
+
+from .keys import CONSTANT_KEY, missing_key, spell
+
+Arrays = dict[str, NDArray[Any]]
+
+SCALES = ("none", "standard", "unit", "auto")
+CONSTANT = "constant"
+
+
+class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+    constant: bool
+    standardised: bool
+    unit: bool
+    missing: list[int] = []
+
+
+class Preparation:
+    """The scales of features and what comes behind them: a constant, and an indicator of each column with gaps.
+
+    A record is its features, the constant, the indicators in the order in which gaps first appeared. A gap is 0, and
+    the indicator then 1. Of tables that is their columns and so many more; of dictionaries the constant is the feature
+    ``""`` and the indicator of ``name`` the feature ``name=``, all in the vocabulary.
+
+    Attributes
+    ----------
+    constant, standardised, unit : bool
+        Whether there is a constant, whether numbers become z-scores, whether records come to unit length then.
+    width : int or None
+        The columns of tables; None of dictionaries.
+    moments : ndarray, shape (n, 3)
+        Count, mean and sum of squared deviations of each feature, where they are standardised; a count of -1 is that of
+        a feature that is no number.
+    missing : list of int
+        The columns that had gaps.
+    """
+
+    def __init__(self, constant: bool, standardised: bool, unit: bool, width: int | None = None) -> None:
+        self.constant, self.standardised, self.unit, self.width = constant, standardised, unit, width
+        self.missing: list[int] = []
+        self._noted = width or 0 if standardised else 0
+        self._hold(np.zeros((max(self._noted, 16), 3)))
+        self._undo: Callable[[], None] = _nothing
+
+    @classmethod
+    def of(cls, constant: bool, scale: str | None, width: int | None, numbers: bool) -> Preparation:
+        """The preparation that the parameters of an estimator describe, of records that are ``numbers`` or sparse.
+
+        Raises
+        ------
+        ValueError
+            For ``scale="standard"`` where features are sparse, or have no names: their mean may be anything but 0.
+        """
+        if scale == "standard" and not numbers:
+            raise ValueError("scale='standard' needs columns of numbers: sparse and hashed features have 'unit'")
+        return cls(constant, numbers and scale in ("standard", "auto"), scale in ("unit", "auto"), width)
+
+    def _hold(self, moments: NDArray[np.float64]) -> None:
+        constant = -1 if not self.constant else 0 if self.width is None else self.width
+        self._compiled = Preparing(
+            moments, np.empty_like(moments), constant, self.width or 0, self.standardised, self.unit
+        )
+
+    @property
+    def moments(self) -> NDArray[np.float64]:
+        """The moments of the features noted."""
+        return cast("NDArray[np.float64]", self._compiled.moments[: self._noted])
+
+    @property
+    def features(self) -> int:
+        """How wide records of tables are."""
+        return (self.width or 0) + self.constant + len(self.missing)
+
+    def names_behind(self, names: Sequence[Any]) -> list[str]:
+        """The names of what stands behind the columns of tables that have these names."""
+        return [CONSTANT] * self.constant + [missing_key(names[j]) for j in self.missing]
+
+    def plain_records(self, vocabulary: Vocabulary) -> PlainRecords:
+        """How compiled code reads dictionaries."""
+        return PlainRecords(vocabulary.numbers, self._plain, self._compiled)
+
+    @property
+    def _plain(self) -> int:
+        """Where the types of numbers are: truth values are categories where numbers are scaled, as in files."""
+        return AT_NUMBERS if self.standardised else AT_PLAIN
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def columns(self, values: NDArray[np.float64], update: bool) -> Dense:
+        """Prepare rows of numbers, shape (n, width), NaN where they are missing."""
+        if update:
+            self._undo = self._restoring()
+            self._note_missing(values)
+        out = np.zeros((len(values), self.features))
+        if self.constant:
+            out[:, values.shape[1]] = 1.0
+        places = np.full(values.shape[1], -1)
+        places[self.missing] = self.features - len(self.missing) + np.arange(len(self.missing))
+        prepare_columns(values, self._compiled.moments, places, self.standardised, self.unit, update, out)
+        return Dense(out)
+
+    def _note_missing(self, values: NDArray[np.float64]) -> None:
+        if values.size and math.isnan(float(values.sum())):
+            gaps = np.isnan(values)
+            new = [j for j in np.flatnonzero(gaps.any(0)).tolist() if j not in self.missing]
+            self.missing += sorted(new, key=lambda j: int(gaps[:, j].argmax()))
+
+    def sparse(self, rows: Csr) -> Csr:
+        """Prepare sparse rows, of which what is not there is 0: they get the constant, and come to unit length."""
+        values, features, starts = rows.values, rows.features, rows.starts
+        if self.constant:
+            ends = starts[1:]
+            values, features = np.insert(values, ends, 1.0), np.insert(features, ends, self.width or 0)
+            starts = starts + np.arange(len(starts))
+        values = np.array(values, np.float64)
+        if self.unit:
+            unit_rows(starts, values)
+        return Csr(values, features.astype(np.int32), starts)
+
+    # -- dictionaries ---------------------------------------------------------------------------------------------
+
+    def begin(self, vocabulary: View) -> None:
+        """Give the constant its feature, before any other has one."""
+        if self.constant and isinstance(vocabulary, Vocabulary):
+            self._add([CONSTANT_KEY], (), vocabulary)
+
+    def records(self, records: Sequence[Mapping[Any, Any]], vocabulary: View, grow: bool, update: bool) -> Csr:
+        """Prepare dictionaries, in order."""
+        undo = self._restoring() if update else _nothing
+        try:
+            return concatenated([self.record(record, vocabulary, grow, update) for record in records])
+        finally:
+            self._undo = undo
+
+    def record(self, record: Mapping[Any, Any], vocabulary: View, grow: bool, update: bool) -> Csr:
+        """Prepare one dictionary as a block of one; names that are new are added if it may grow, else left out."""
+        if isinstance(vocabulary, HashedVocabulary):
+            return self._hashed(record, vocabulary)
+        found = self._read_plain(record, vocabulary, grow) if type(record) is dict else None
+        values, features, n, behind = found or self._read(record, vocabulary, grow)
+        if self.standardised:  # of a list of items one may come often
+            self._make_room(n)
+        m = _compiled(prepare_entries)(self._compiled, values, features, n, behind, update)
+        if update:
+            self._undo = partial(_compiled(take_back), self._compiled, features, n)
+        return Csr(values[:m], features[:m], np.array([0, m]))
+
+    def _read_plain(
+        self, record: dict[Any, Any], vocabulary: Vocabulary, grow: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], int, int] | None:
+        """Values and features of numbers and strings, with room for the constant; None if there is anything else."""
+        values, features = np.empty(len(record) + 1), np.empty(len(record) + 1, np.int32)
+        known = read(record, vocabulary.numbers, values, features, self._plain)
+        if grow and 0 <= known < len(record):
+            if str in map(type, record.values()):
+                return None
+            self._add(record, record, vocabulary)
+            known = read(record, vocabulary.numbers, values, features, self._plain)
+        return None if known < 0 else (values, features, known, 0)
+
+    def _read(
+        self, record: Mapping[Any, Any], vocabulary: Vocabulary, grow: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], int, int]:
+        """Values and features of anything, with room for the constant before indicators of what is missing."""
+        keys, held, scaled, gaps = self._entries(record, vocabulary if grow else None)
+        if grow:
+            self._add([*keys, *gaps], scaled, vocabulary)
+        numbers = vocabulary.numbers
+        known = [(numbers[key], value) for key, value in zip(keys, held, strict=True) if key in numbers]
+        marks = sorted(numbers[key] for key in gaps if key in numbers)
+        n, room = len(known), int(self.constant)
+        values, features = np.ones(n + room + len(marks)), np.empty(n + room + len(marks), np.int32)
+        values[:n], features[:n] = [value for _, value in known], [place for place, _ in known]
+        features[n + room :] = marks
+        return values, features, n, len(marks)
+
+    def _entries(
+        self, record: Mapping[Any, Any], growing: Vocabulary | None
+    ) -> tuple[list[Any], list[float], set[Any], list[str]]:
+        """Keys, values, which of the keys are of numbers to scale, and keys of what is missing.
+
+        Where names may be added, what was a number must not be text now.
+        """
+        keys: list[Any] = []
+        values: list[float] = []
+        scaled: set[Any] = set()
+        gaps: list[str] = []
+        for name, held in record.items():
+            if is_missing(held):
+                gaps.append(missing_key(name))
+                continue
+            category = isinstance(held, str) or (self.standardised and isinstance(held, (bool, np.bool_)))
+            if category and self.standardised and growing is not None and name in growing.numbers:
+                raise ValueError(f"feature {name!r} was a number so far, and is {held!r} now")
+            if not (category or isinstance(held, (list, tuple, set, frozenset))):
+                scaled.add(name)
+            for key, value in _features(name, held, category):
+                keys.append(key)
+                values.append(value)
+        return keys, values, scaled, gaps
+
+    def _hashed(self, record: Mapping[Any, Any], vocabulary: HashedVocabulary) -> Csr:
+        """As :meth:`record` where no name is kept: numbers stay as they are."""
+        there = {name: held for name, held in record.items() if not is_missing(held)}
+        ones = dict.fromkeys(self.keys_of(record)[len(there) :], 1.0)
+        parts = vocabulary.record(there, False), vocabulary.record(ones, False)
+        values, features = (np.concatenate(each) for each in zip(*(part[:2] for part in parts), strict=True))
+        starts = np.array([0, len(values)])
+        if self.unit:
+            unit_rows(starts, values)
+        return Csr(values, features, starts)
+
+    def keys_of(self, record: Mapping[Any, Any]) -> list[str]:
+        """The keys of a record's features where no name is kept: those there, the constant, what is missing."""
+        there = feature_keys({name: held for name, held in record.items() if not is_missing(held)})
+        gaps = [missing_key(name) for name, held in record.items() if is_missing(held)]
+        return [*there, *[CONSTANT_KEY] * self.constant, *gaps]
+
+    def _add(self, names: Iterable[Any], scaled: Container[Any], vocabulary: Vocabulary) -> None:
+        """Give names features that have none yet; those ``scaled`` are numbers."""
+        first = len(vocabulary)
+        new = vocabulary.add(names)
+        if self.standardised:
+            self._make_room(len(vocabulary))
+            self._compiled.moments[first : len(vocabulary), 0] = [0.0 if name in scaled else -1.0 for name in new]
+            self._noted = len(vocabulary)
+
+    def _make_room(self, n: int) -> None:
+        if n > len(self._compiled.moments):
+            self._hold(grown(self._compiled.moments, n))
+
+    # -- refused records, and files -------------------------------------------------------------------------------
+
+    def _restoring(self) -> Callable[[], None]:
+        """A function that makes scales and columns with gaps what they are now."""
+        moments, gaps = self.moments.copy(), len(self.missing)
+
+        def restore() -> None:
+            self._compiled.moments[: len(moments)] = moments
+            del self.missing[gaps:]
+
+        return restore
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that takes back what the records read since have changed: one block, or one record."""
+        noted = self._noted
+        self._undo = _nothing
+
+        def undo() -> None:
+            self._undo()
+            self._compiled.moments[noted : self._noted] = 0.0
+            self._noted = noted
+
+        return undo
+
+    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything as data with a JSON form, and named arrays."""
+        data = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
+        return data | {"missing": self.missing}, {"moments": self.moments.copy()} if self.standardised else {}
+
+    @classmethod
+    def from_saved(cls, data: Any, arrays: Mapping[str, NDArray[Any]], width: int | None, names: int) -> Preparation:
+        """Undo :meth:`to_saved`, of tables of that width or of a vocabulary of so many names.
+
+        Raises
+        ------
+        ValueError
+            If the data are none of such records.
+        """
+        held = msgspec.convert(data, _Saved)
+        made = cls(held.constant, held.standardised, held.unit, width)
+        made.missing = held.missing
+        fits = all(0 <= j < (width or 0) for j in held.missing) and len(set(held.missing)) == len(held.missing)
+        require(fits, "the columns with gaps are not among the columns")
+        if held.standardised:
+            moments = np.array(arrays["moments"], np.float64)
+            require(moments.shape == (names, 3) and are_moments(moments), "the scales of features are none")
+            made._noted = names
+            made._hold(np.concatenate([moments, np.zeros((16, 3))]))
+        return made
+
+
+def _nothing() -> None:
+    """Undo nothing."""
+
+
+@cache
+def _compiled(function: Any) -> Any:
+    """A compiled function of dictionaries' entries, called without looking at its arguments' types."""
+    like = (UNPREPARED, np.zeros(0), np.zeros(0, np.int32), 0, 0, True)
+    chosen = like if function is prepare_entries else (UNPREPARED, np.zeros(0, np.int32), 0)
+    return function.compile(tuple(map(typeof, chosen)))
+
+
+def _features(name: Any, held: Any, category: bool) -> Iterator[tuple[Any, float]]:
+    """Keys and values of the features that a value of a dictionary stands for."""
+    if category:
+        yield f"{name}={spell(held)}", 1.0
+    elif isinstance(held, (list, tuple, set, frozenset)):
+        for item in held:
+            if not is_missing(item):
+                yield f"{name}={spell(item)}", 1.0
+    else:
+        yield name, usable_number(name, held)
+
+
+def are_moments(moments: NDArray[np.float64]) -> bool:
+    """True for rows of counts, means and squared deviations of something; a count of -1 is that of no number."""
+    count, _, squares = moments.T
+    none = (count <= 0.0) & (squares != 0.0)
+    return bool(np.isfinite(moments).all() and (count >= -1.0).all() and (squares >= 0.0).all() and not none.any())
+
+
+def is_missing(held: Any) -> bool:
+    """True for None, NaN in any of its forms and the empty string."""
+    if held is None or (isinstance(held, str) and not held):
+        return True
+    return bool(held != held) if isinstance(held, (float, np.floating)) else type(held).__name__ in _MISSING
+
+
+#: The types of what stands for nothing: pandas' ``NA`` and ``NaT``.
+_MISSING = frozenset({"NAType", "NaTType"})

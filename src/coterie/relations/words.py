@@ -1,0 +1,43 @@
+"""Relations by the words that the command line takes for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coterie import relations, spec
+from coterie.wording import nearest
+
+
+def relation_of(given: Any) -> Any:
+    """The relation that a word stands for; anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        For a word that is none, or whose relation has to be told about tasks.
+
+    Examples
+    --------
+    >>> relation_of("half"), relation_of("mean")
+    (HalfUpdate(), MeanRegularized(b=None, share=0.5))
+    """
+    if not isinstance(given, str):
+        return given
+    for name in dir(relations):  # parts are known once they are loaded
+        getattr(relations, name)
+    words = {choice.word: choice for choice in spec.choices("relation")}
+    made = {word: relation for word, choice in words.items() if (relation := _by_itself(choice)) is not None}
+    if given in made:
+        return made[given]
+    if given in words:
+        part = words[given].part.__name__
+        raise ValueError(f"relation={given!r} has to be told which tasks are related: give {part}(...)")
+    raise ValueError(f"relation is {given!r}; expected a relation, or one of {', '.join(made)}{nearest(given, words)}")
+
+
+def _by_itself(choice: spec.Choice) -> Any:
+    """The relation of a choice of which nothing else is told; None where more is needed."""
+    try:
+        return choice.part(**choice.preset)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,217 @@
+"""The constant, the scales and the marks of what is missing: the same in files, frames, arrays and dictionaries."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array
+
+import coterie as ct
+from coterie.io.readers import read
+from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.learning import TOGETHER, learn
+
+N = 240
+RNG = np.random.default_rng(1)
+NUMBERS = {
+    "amount": (RNG.normal(size=N) * 2e4 + 5e4).round(2).tolist(),
+    "flat": [7.0] * N,
+    "age": RNG.integers(18, 90, N).tolist(),
+}
+MIXED = NUMBERS | {"shop": RNG.choice(["north", "south"], N).tolist(), "vip": (RNG.random(N) < 0.3).tolist()}
+NUMBERS["amount"][5] = NUMBERS["amount"][100] = MIXED["shop"][5] = MIXED["shop"][9] = None
+USER = RNG.choice(["ann", "bob", "eve"], N).tolist()
+Y = np.where(np.array([amount or 0.0 for amount in NUMBERS["amount"]]) + RNG.normal(size=N) * 1e4 > 6e4, "yes", "no")
+
+
+def records(columns):
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+FORMS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table, "dictionaries": records}
+tables = pytest.mark.parametrize("columns", [NUMBERS, MIXED], ids=["numbers", "mixed"])
+
+
+def of_file(columns, folder, **said):
+    """The learner of the command line, after the table as CSV."""
+    path = folder / "table.csv"
+    pd.DataFrame(columns | {"user": USER, "label": Y}).to_csv(path, index=False)
+    reader = read(path, label="label", task="user", scale="auto", **said)
+    return learn(reader, {TOGETHER: LearnerConfig()}, alone=True)
+
+
+@tables
+def test_a_table_is_the_same_as_a_file_a_frame_and_dictionaries(columns, tmp_path):
+    outcome = of_file(columns, tmp_path)
+    expected = outcome.model.decision_function(records(columns), task=USER)
+    forms = FORMS if columns is MIXED else FORMS | {"array": lambda held: pd.DataFrame(held).to_numpy()}
+    for form in forms.values():
+        model, X = ct.AdaptiveSharingClassifier(), form(columns)
+        trace = ct.progressive_validation(model, X, Y, task=USER)
+        np.testing.assert_array_equal(trace.margin, outcome.trace.margin)
+        np.testing.assert_array_equal(model.decision_function(X, task=USER), expected)
+    one = ct.AdaptiveSharingClassifier()
+    for x, label, user in zip(records(columns), Y.tolist(), USER, strict=True):
+        one.learn_one(x, label, user)
+    told = [one.decision_function_one(x, user) for x, user in zip(records(columns), USER, strict=True)]
+    np.testing.assert_array_equal(told, expected)
+
+
+@tables
+def test_a_table_is_the_same_for_numbers_as_labels(columns):
+    y, told = np.array(NUMBERS["age"], float), []
+    forms = FORMS if columns is NUMBERS else {name: FORMS[name] for name in FORMS if name != "dictionaries"}
+    for form in forms.values():  # strings of dictionaries have columns of their own, and least squares know them
+        model = ct.AdaptiveSharingRegressor()
+        told.append(ct.progressive_validation(model, form(columns), y, task=USER).prediction)
+    for each in told:
+        np.testing.assert_array_equal(each, told[0])
+
+
+@pytest.mark.parametrize("form", [lambda held: pd.DataFrame(held).to_numpy(float), records], ids=["array", "records"])
+def test_any_cuts_learn_the_same(form):
+    X = form(NUMBERS)
+    whole = ct.AdaptiveSharingClassifier().partial_fit(X, Y, task=USER)
+    for size in (1, 50):
+        parts = ct.AdaptiveSharingClassifier()
+        for first in range(0, N, size):
+            parts.partial_fit(
+                X[first : first + size], Y[first : first + size], USER[first : first + size], ["no", "yes"]
+            )
+        np.testing.assert_array_equal(parts.decision_function(X, USER), whole.decision_function(X, USER))
+
+
+def test_scores_are_those_of_the_definition():
+    X = np.array([[1.0, 10.0], [3.0, math.nan], [5.0, 40.0]])
+    model = ct.MultitaskLogistic(scale="standard").partial_fit(X, [0, 1, 1])
+    expected = []
+    for t in range(3):
+        row = []
+        for j in range(2):
+            seen = X[: t + 1, j][~np.isnan(X[: t + 1, j])]
+            known = not math.isnan(X[t, j]) and seen.std() > 0
+            row.append((X[t, j] - seen.mean()) / seen.std() if known else 0.0)
+        expected.append([*row, 1.0, float(math.isnan(X[t, 1]))])
+    beside = ct.MultitaskLogistic(fit_intercept=False, scale="none").partial_fit(expected, [0, 1, 1])
+    np.testing.assert_allclose(np.c_[model.coef_[:, :2], model.intercept_, model.coef_[:, 2]], beside.coef_, rtol=1e-12)
+    unit = ct.MultitaskLogistic(scale="unit").partial_fit([[3.0, 4.0]], [1], classes=[0, 1])
+    ones = np.array([[3.0, 4.0, 1.0]]) / math.sqrt(26)
+    alone = ct.MultitaskLogistic(fit_intercept=False, scale="none").partial_fit(ones, [1], classes=[0, 1])
+    np.testing.assert_allclose(np.c_[unit.coef_, unit.intercept_], alone.coef_, rtol=1e-12)
+
+
+def test_sparse_rows_get_the_constant_and_are_not_shifted():
+    X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+    rows = np.c_[X, np.ones(3)]
+    rows /= np.sqrt((rows * rows).sum(1))[:, None]
+    model = ct.AdaptiveSharingClassifier().fit(csr_array(X), [0, 1, 1])
+    beside = ct.AdaptiveSharingClassifier(fit_intercept=False, scale=None).fit(csr_array(rows), [0, 1, 1])
+    np.testing.assert_array_equal(model.decision_function(csr_array(X)), beside.decision_function(csr_array(rows)))
+    np.testing.assert_array_equal(model.decision_function(X), model.decision_function(csr_array(X)))
+    dense = ct.AdaptiveSharingClassifier().fit(X, [0, 1, 1])
+    np.testing.assert_array_equal(dense.decision_function(X), dense.decision_function(csr_array(X)))
+
+
+def test_labels_that_are_mostly_one_are_told_by_the_constant():
+    X, y = RNG.normal(size=(400, 2)) + 3.0, np.where(RNG.random(400) < 0.9, "a", "b")
+    assert (ct.MultitaskLogistic().fit(X, y).predict(X) == "a").mean() > 0.85
+    assert ct.MultitaskLogistic().fit(X, y).intercept_.shape == (1,)
+
+
+def test_columns_of_very_different_size_are_warned_of_once():
+    X, y = np.c_[np.arange(1.0, 21.0), 1e3 * np.arange(1.0, 21.0)], np.arange(20) % 2
+    with pytest.warns(UserWarning, match=r"numbers in column 1 are about 1.2e\+04 and in column 0 about 12, and Multi"):
+        model = ct.MultitaskLogistic().partial_fit(X, y)
+    model.partial_fit(X, y)  # once
+    for quiet in (ct.MultitaskLogistic(scale="none"), ct.MultitaskLogistic(scale="auto"), ct.MultitaskPerceptron()):
+        quiet.partial_fit(X if quiet.scale else X[:5], y if quiet.scale else y[:5])
+
+
+@pytest.mark.parametrize("form", [*FORMS.values(), lambda held: pd.DataFrame(held).to_numpy()])
+def test_a_model_is_saved_with_its_scales(form, tmp_path):
+    model = ct.AdaptiveSharingClassifier().fit(form(NUMBERS), Y, task=USER)
+    model.save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    for each in (model, again):
+        each.partial_fit(form(NUMBERS), Y, task=USER)
+    held = model.decision_function(form(NUMBERS), USER)
+    np.testing.assert_array_equal(again.decision_function(form(NUMBERS), USER), held)
+
+
+def test_what_is_refused_leaves_scales_as_they_were():
+    model = ct.AdaptiveSharingClassifier().fit(records(MIXED)[:60], Y[:60], task=USER[:60])
+    before = copy.deepcopy(model)
+    wrong = [
+        (lambda: model.partial_fit([{"amount": 1.0}, {"amount": math.inf}], ["yes", "no"], ["ann", "bob"]), "finite"),
+        (lambda: model.learn_one({"amount": 1e5, "new": 2.0}, "maybe", "ann"), "maybe"),
+        (
+            lambda: model.learn_one({"amount": "much"}, "yes", "ann"),
+            "feature 'amount' was a number so far, and is 'much'",
+        ),
+        (lambda: model.partial_fit(records(MIXED)[:5], Y[:4], USER[:5]), "one label a record"),
+    ]
+    for refused, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            refused()
+    for each in (model, before):
+        each.partial_fit(records(MIXED), Y, USER)
+    told = before.decision_function(records(MIXED), USER)
+    np.testing.assert_array_equal(model.decision_function(records(MIXED), USER), told)
+
+
+def test_frames_with_columns_that_cannot_be_used_say_so():
+    frame = pd.DataFrame(MIXED)
+    model = ct.AdaptiveSharingClassifier().fit(frame, Y, task=USER)
+    for wrong, message in [
+        (frame.assign(amount="much"), "column 'amount'.*expected what fits a numeric feature"),
+        (frame.drop(columns="age"), "there is no column 'age' among"),
+        (frame.assign(age=[1, *["x"] * (N - 1)]), "column of values of several types"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(wrong, Y, task=USER)
+    with pytest.raises(ValueError, match="no column is left for features"), pytest.warns(UserWarning, match="'nested'"):
+        ct.AdaptiveSharingClassifier().fit(pd.DataFrame({"nested": [{"a": 1}] * 4}), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (lambda: ct.MultitaskLogistic(scale="huge").fit([[1.0], [2.0]], [0, 1]), "scale must be one of 'none', 'stand"),
+        (lambda: ct.MultitaskLogistic(scale="standard").fit(csr_array([[1.0], [2.0]]), [0, 1]), "needs columns of num"),
+        (lambda: ct.MultitaskLogistic(fit_intercept=False).fit([[1.0], [math.nan]], [0, 1]), "X contains NaN"),
+    ],
+)
+def test_scales_that_cannot_be_are_refused(fit, message):
+    with pytest.raises(ValueError, match=message):
+        fit()
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda data, arrays: data["preparation"].update(missing=[9]),
+        lambda data, arrays: data["preparation"].update(unit=3),
+        lambda data, arrays: arrays.update({"preparation.moments": np.zeros((1, 3))}),
+        lambda data, arrays: arrays.update({"preparation.moments": -arrays["preparation.moments"]}),
+        lambda data, arrays: arrays.pop("preparation.moments"),
+    ],
+)
+def test_scales_of_a_file_that_are_none_are_refused(alter):
+    model = ct.AdaptiveSharingClassifier().fit(pd.DataFrame(NUMBERS), Y, task=USER)
+    data, arrays = model.__dump__()
+    alter(data, arrays)
+    with pytest.raises((ValueError, KeyError)):
+        ct.AdaptiveSharingClassifier().__restore__(data, arrays)
+
+
+def test_hashed_names_keep_numbers_as_they_are():
+    model = ct.AdaptiveSharingClassifier(storage="hashed", bits=10)
+    for x, label, user in zip(records(MIXED)[:40], Y[:40].tolist(), USER, strict=False):
+        model.learn_one(x, label, user)
+    assert set(model.predict(records(MIXED)[:40], USER[:40])) <= {"yes", "no"}
