@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import coterie as ct
+import raw
 from coterie import explanation
 from coterie.numeric.core.hashing import feature_hash
 
@@ -90,12 +91,12 @@ def total(found):
 #: All of their margins is a weighted sum of features, and a constant.
 LINEAR = {
     "averaged": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), average=True),
-    "pool of signs": lambda: ct.AdaptiveSharingClassifier("signed"),
-    "default": ct.AdaptiveSharingClassifier,
-    "AROW": ct.MultitaskAROW,
+    "pool of signs": lambda: raw.AdaptiveSharingClassifier("signed"),
+    "default": raw.AdaptiveSharingClassifier,
+    "AROW": raw.MultitaskAROW,
     "p-norm": ct.PNormMultitaskPerceptron,
-    "numbers": ct.MultitaskRegressor,
-    "default of numbers": ct.AdaptiveSharingRegressor,
+    "numbers": raw.MultitaskRegressor,
+    "default of numbers": raw.AdaptiveSharingRegressor,
 }
 
 
@@ -122,7 +123,7 @@ def test_the_parts_of_features_add_up_to_the_margin(name):
 
 def test_numbers_beyond_all_labels_so_far_are_explained_with_what_was_cut():
     xs, _, tasks = (list(each) for each in zip(*records(), strict=True))
-    model = ct.AdaptiveSharingRegressor().partial_fit(xs, [3.0 + x["f0"] for x in xs], task=tasks)
+    model = raw.AdaptiveSharingRegressor().partial_fit(xs, [3.0 + x["f0"] for x in xs], task=tasks)
     found = model.explain({"f0": 9.0}, "ann")
     assert found.rest_of == "kept within the labels so far"
     assert found.rest < -3.0 < 3.0 < found.parts[0].part
@@ -132,14 +133,14 @@ def test_numbers_beyond_all_labels_so_far_are_explained_with_what_was_cut():
 def test_each_class_has_an_explanation():
     xs, _, tasks = (list(each) for each in zip(*records(), strict=True))
     y = [["low", "middle", "high"][int(np.digitize(x["f0"], [-0.5, 0.5]))] for x in xs]
-    model = ct.OneVsRest().partial_fit(xs, y, task=tasks)
+    model = raw.OneVsRest().partial_fit(xs, y, task=tasks)
     found = model.explain(xs[0], tasks[0])
     assert list(found) == model.classes_.tolist() == ["high", "low", "middle"]
     margins = model.decision_function([xs[0]], task=[tasks[0]])[0]
     for each, margin in zip(found.values(), margins, strict=True):
         assert each.margin == margin
         np.testing.assert_allclose(total(each), margin, rtol=1e-9)
-    sets = ct.MultiLabel().partial_fit(xs, [{label} for label in y], task=tasks).explain(xs[0], tasks[0])
+    sets = raw.MultiLabel().partial_fit(xs, [{label} for label in y], task=tasks).explain(xs[0], tasks[0])
     assert {label: each.margin for label, each in sets.items()} == {label: each.margin for label, each in found.items()}
 
 
@@ -153,7 +154,7 @@ def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     assert found.rest_of == "how sure the model is of the record"
     assert found.rest * found.margin < 0.0 < len(found.parts)
     np.testing.assert_allclose(total(found), second.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
-    model = ct.AdaptiveSharingClassifier("tabular").partial_fit(xs, ys, task=tasks)
+    model = raw.AdaptiveSharingClassifier("tabular").partial_fit(xs, ys, task=tasks)
     found = model.explain(xs[0], tasks[0])
     assert found.rest_of == "crossed columns and trees"
     assert found.rest != 0.0 != found.base
@@ -166,12 +167,12 @@ def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
 
 def test_names_in_an_explanation_are_those_of_the_input():
     X = pd.DataFrame({"price": [1.0, -1.0], "age": [2.0, 0.0]})
-    frame = ct.MultitaskLogistic().fit(X, [1, 0], task=["a", "b"])
+    frame = raw.MultitaskLogistic().fit(X, [1, 0], task=["a", "b"])
     assert [each.name for each in frame.explain(X.iloc[:1], "a").parts] == ["age", "price"]
     assert frame.explain({"price": 1.0, "age": 2.0}, "a") == frame.explain(X.iloc[:1], "a")
-    array = ct.MultitaskLogistic().fit(X.to_numpy(), [1, 0], task=["a", "b"])
+    array = raw.MultitaskLogistic().fit(X.to_numpy(), [1, 0], task=["a", "b"])
     assert [each.name for each in array.explain([1.0, 2.0], "a").parts] == [1, 0]
-    hashed = ct.MultitaskLogistic(storage="hashed", bits=1)
+    hashed = raw.MultitaskLogistic(storage="hashed", bits=1)
     hashed.learn_one({"f0": 1.0, "f1": 2.0, "colour": "red"}, True, "a")
     names = {column: [] for column in (0, 1)}
     for key in ("f0", "f1", "colour=red"):
@@ -181,7 +182,7 @@ def test_names_in_an_explanation_are_those_of_the_input():
 
 
 def test_an_explanation_prints_as_a_table():
-    model = ct.MultitaskRegressor(ct.Independent())
+    model = raw.MultitaskRegressor(ct.Independent())
     for price in (1.0, 2.0, 3.0):
         model.learn_one({"rooms": price, "a\nb": 1.0}, 10 * price, task="ann")
     lines = str(model.explain({"rooms": 2.0, "a\nb": 1.0}, "ann")).splitlines()

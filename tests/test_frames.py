@@ -32,21 +32,22 @@ FRAMES = {
 frames = pytest.mark.parametrize("made", FRAMES.values(), ids=FRAMES)
 
 
-def rows(columns):
-    """The rows as dictionaries, what is missing left out."""
+def rows(columns, gaps=False):
+    """The rows as dictionaries, what is missing left out, or None."""
     listed = zip(*columns.values(), strict=True)
-    return [{k: v for k, v in zip(columns, row, strict=True) if v is not None} for row in listed]
+    return [{k: v for k, v in zip(columns, row, strict=True) if gaps or v is not None} for row in listed]
 
 
 @frames
 @pytest.mark.parametrize("estimator", [ct.MultitaskLogistic, ct.MultitaskRegressor, ct.MultitaskKernelRidge])
 def test_a_frame_with_strings_is_what_its_rows_are(made, estimator):
     y = np.asarray(Y, float)
+    same = rows(COLUMNS, gaps="fit_intercept" in estimator().get_params())
     framed = estimator().fit(made(COLUMNS), y, task=USER)
-    listed = estimator().fit(rows(COLUMNS), y, task=USER)
-    expected = listed.predict(rows(COLUMNS), task=USER)
+    listed = estimator().fit(same, y, task=USER)
+    expected = listed.predict(same, task=USER)
     np.testing.assert_array_equal(framed.predict(made(COLUMNS), task=USER), expected)
-    np.testing.assert_array_equal(framed.predict(rows(COLUMNS), task=USER), expected)
+    np.testing.assert_array_equal(framed.predict(same, task=USER), expected)
     np.testing.assert_array_equal(listed.predict(made(COLUMNS), task=USER), expected)
 
 
@@ -54,9 +55,9 @@ def test_a_frame_with_strings_is_what_its_rows_are(made, estimator):
 def test_the_task_may_be_a_column_of_the_frame(made):
     model = ct.MultitaskLogistic(task_column="user").fit(made({**COLUMNS, "user": USER}), Y)
     assert model.tasks_ == list(dict.fromkeys(USER))
-    assert model.feature_names[:2] == ["carrier=" + COLUMNS["carrier"][0], "delay"]
+    assert model.feature_names[:3] == ["constant", "carrier=" + COLUMNS["carrier"][0], "delay"]
     trace = ct.progressive_validation(ct.MultitaskLogistic(), made(COLUMNS), Y, task=USER)
-    beside = ct.progressive_validation(ct.MultitaskLogistic(), rows(COLUMNS), Y, task=USER)
+    beside = ct.progressive_validation(ct.MultitaskLogistic(), rows(COLUMNS, gaps=True), Y, task=USER)
     np.testing.assert_array_equal(trace.margin, beside.margin)
 
 
@@ -92,7 +93,7 @@ def test_a_column_that_is_neither_numbers_nor_strings():
 def test_frames_of_numbers_stay_arrays():
     frame = pd.DataFrame({"a": np.array([1, 2], object), "b": [True, False]})
     model = ct.MultitaskLogistic().fit(frame, [True, False])
-    assert (model.n_features_in_, model.feature_names) == (2, ["a", "b"])
+    assert (model.n_features_in_, model.feature_names) == (2, ["a", "b", "constant"])
 
 
 def test_a_frame_of_numbers_after_one_and_dictionaries_is_still_an_array():
