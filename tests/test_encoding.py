@@ -52,9 +52,9 @@ def dense(X: Any) -> np.ndarray:
 
 
 def one_by_one(encoder: Encoder, records: list[dict[str, Any]]) -> np.ndarray:
-    rows = np.zeros((len(records), encoder.n_features))
-    for row, record in zip(rows, records, strict=True):
-        indices, values = encoder.encode_one(record)
+    made = [encoder.encode_one(record) for record in records]
+    rows = np.zeros((len(records), encoder.n_features))  # as wide as it is now
+    for row, (indices, values) in zip(rows, made, strict=True):
         assert len(set(indices.tolist())) == len(indices)
         row[indices] = values
     return rows
@@ -119,8 +119,7 @@ def test_categories_of_every_type(values: list[Any], kind: pa.DataType, spelled:
     X = dense(encoder.encode(pa.record_batch({"c": pa.array(values, kind)})))
     wanted = np.zeros_like(X)
     for row, word in zip(wanted, spelled, strict=True):
-        if word is not None:
-            row[feature_hash(f"c={word}", 16)] = 1.0
+        row[feature_hash("c=" if word is None else f"c={word}", 16)] = 1.0
     np.testing.assert_array_equal(X, wanted)
     np.testing.assert_array_equal(X, one_by_one(encoder, [{"c": value} for value in values]))
 
@@ -233,7 +232,6 @@ def test_refused_kind() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (math.nan, "nan is not a finite number"),
         (-math.inf, "-inf is not a finite number"),
         (1e101, "1e\\+101 is beyond the limit of 1e\\+100"),
     ],

@@ -114,6 +114,9 @@ def expected() -> np.ndarray:
         if record["shop"] is not None:
             reference.add(row, reference.column(f"shop={record['shop']}", 12), 1.0)
         reference.add(row, reference.column("", 12), 1.0)
+        for name in ("price", "shop"):
+            if record[name] is None:
+                reference.add(row, reference.column(f"{name}=", 12), 1.0)
         rows.append(reference.unit(row))
     X = np.zeros((len(rows), 2**12))
     for found, row in zip(X, rows, strict=True):
@@ -206,7 +209,9 @@ def test_svmlight_and_vowpal_agree(tmp_path: Path) -> None:
 def test_vowpal_equals_columns(tmp_path: Path) -> None:
     vw = text_file(tmp_path, "a.vw", "1 |u ann | price:2.5 n:3\n-1 |u bob | price:1 n:0\n")
     table = text_file(
-        tmp_path, "a.jsonl", '{"y":1.0,"u":"ann","price":2.5,"n":3,"s":""}\n{"y":-1,"u":"bob","price":1,"n":0}\n'
+        tmp_path,
+        "a.jsonl",
+        '{"y":1.0,"u":"ann","price":2.5,"n":3,"s":[]}\n{"y":-1,"u":"bob","price":1,"n":0,"s":[""]}\n',
     )
     options: dict[str, Any] = {"task": "u", "bits": 8, "scale": "unit"}
     for found, wanted in zip(whole(read(vw, **options)), whole(read(table, label="y", **options)), strict=True):
@@ -234,7 +239,7 @@ def test_dictionary_columns(tmp_path: Path) -> None:
         (block,) = read(path, label="y", constant=False)
         assert block.y is not None
         assert block.y.tolist() == ["a", "b", "a"]
-        assert block.X.sum(axis=1).tolist() == [1.0, 0.0, 1.0]
+        assert block.X.toarray().nonzero()[1].tolist() == [feature_hash(key, 18) for key in ("c=x", "c=", "c=y")]
 
 
 # -- text as people write it
@@ -282,7 +287,7 @@ def test_json_escapes_and_absent_keys(tmp_path: Path) -> None:
     )
     reader = read(path, label="y", bits=10, constant=False)
     (block,) = reader
-    assert block.X.sum(axis=1).tolist() == [2.0, 0.0, 0.0]
+    assert block.X.sum(axis=1).tolist() == [2.0, 1.0, 1.0]  # "s=" where it is missing
     assert block.place.tolist() == [1, 3, 4]
     assert reader.dropped == {"o": "it holds objects or lists of other things than strings"}
 
@@ -433,7 +438,6 @@ CASES: dict[str, tuple[str, bytes, str, str]] = {
     "blanks": ("a.csv", b"y,u,x\na,p,1\n  \na,r,3\n", "a.csv:3: the line has 1 field, the header 3", "3"),
     "utf8": ("a.csv", b"y,u,x\na,p,1\nb,\xff,2\na,r,3\n", "a.csv:3: is not UTF-8 text: byte 0xff at position 3", "3"),
     "word": ("a.csv", BAD_CSV.format("abc").encode(), "a.csv:5: column 'x': 'abc' is not a number", "5"),
-    "nan": ("a.csv", BAD_CSV.format("NaN").encode(), "a.csv:5: column 'x': nan is not a finite number", "5"),
     "inf": ("a.csv", BAD_CSV.format("-inf").encode(), "a.csv:5: column 'x': -inf is not a finite number", "5"),
     "huge": (
         "a.csv",
@@ -532,12 +536,21 @@ def test_skipping_gives_the_good_rows(tmp_path: Path) -> None:
 
 def test_parquet_nan_and_nulls(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"y": [1, 0, None], "x": [1.0, float("nan"), 2.0]}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"a.parquet:2: column 'x': nan is not a finite number"):
-        list(read(tmp_path / "a.parquet", label="y"))
     reader = read(tmp_path / "a.parquet", label="y", on_error="skip")
-    assert [block.place.tolist() for block in reader] == [[1]]
-    assert reader.skipped == 2
-    assert "column 'y': the label is missing" in reader.skipped_examples[1]
+    (block,) = reader
+    assert (block.place.tolist(), block.X.tolist(), block.indicators) == ([1, 2], [[1, 1, 0], [0, 1, 1]], 1)
+    assert reader.encoder.feature_names == ("x", "constant", "x=")
+    assert reader.skipped == 1
+    assert "column 'y': the label is missing" in reader.skipped_examples[0]
+
+
+def test_nan_and_nothing_are_missing_in_every_format(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"y": ["a", "b", "a"], "x": [1.0, float("nan"), None]}), tmp_path / "a.parquet")
+    text_file(tmp_path, "a.csv", "y,x\na,1\nb,nan\na,\n")
+    text_file(tmp_path, "a.jsonl", '{"y":"a","x":1.0}\n{"y":"b","x":null}\n{"y":"a"}\n')
+    for name in ("a.parquet", "a.csv", "a.jsonl"):
+        (block,) = read(tmp_path / name, label="y", scale="auto")
+        np.testing.assert_allclose(block.X, [[0.0, 1.0, 0.0], [0.0, 0.5**0.5, 0.5**0.5], [0.0, 0.5**0.5, 0.5**0.5]])
 
 
 @pytest.mark.parametrize(
