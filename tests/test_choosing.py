@@ -211,3 +211,19 @@ def test_a_part_checks_its_fields_before_what_it_checks_itself(known):
 def test_the_text_of_an_option_is_read_by_what_its_setting_says(setting, text, value):
     read = setting.read("x", text)
     assert (type(read), read) == (type(value), value)
+
+
+def test_relations_are_taken_by_word_and_their_settings_are_searched():
+    X, y, task = np.random.default_rng(0).normal(size=(90, 3)), np.arange(90) % 2, np.arange(90) % 3
+    by_word, by_part = ct.MultitaskLogistic("mean"), ct.MultitaskLogistic(ct.MeanRegularized(share=0.5))
+    np.testing.assert_array_equal(by_word.fit(X, y, task).coef_, by_part.fit(X, y, task).coef_)
+    searched = by_word.set_params(relation__share=0.25)
+    assert searched.relation == ct.MeanRegularized(share=0.25)
+    for name, message in [
+        ("relation__shar", "MeanRegularized has no parameter 'shar'.*did you mean 'share'?"),
+        ("relatoin", "Invalid parameter 'relatoin'.*did you mean 'relation'?"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            searched.set_params(**{name: 0.5})
+    with pytest.raises(ValueError, match="expected two labels.*OneVsRest"):
+        ct.MultitaskLogistic().partial_fit(X[:3], ["a", "b", "c"])

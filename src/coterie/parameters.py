@@ -73,11 +73,11 @@ class Parameters:
         given = {name: getattr(self, name) for name in self._parameter_names()}
         if not deep:
             return given
-        nested = {name: held for name, each in given.items() if (held := _parameters_of(each)) is not None}
+        nested = {name: each.get_params() for name, each in given.items() if isinstance(each, Parameters)}
         return given | {f"{name}__{inner}": held for name, each in nested.items() for inner, held in each.items()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``model__name`` sets that of a copy of the model among them.
+        """Set parameters by name; ``model__name`` sets that of a copy of the model, or of the part, among them.
 
         Raises
         ------
@@ -187,15 +187,6 @@ class Parameters:
     def __sklearn_tags__(self) -> Tags:
         """scikit-learn's tags: a classifier or regressor of dense or sparse records."""
         return tags(self.kind, self.many_classes)
-
-
-def _parameters_of(held: Any) -> dict[str, Any] | None:
-    """The parameters of a model, or the fields of a part; None of anything else."""
-    if isinstance(held, Parameters):
-        return held.get_params()
-    if spec.is_part(held):
-        return {each.name: getattr(held, each.name) for each in fields(held) if each.init}
-    return None
 
 
 def _with_fields(held: Any, given: Mapping[str, Any]) -> Any:
