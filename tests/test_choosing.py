@@ -225,5 +225,5 @@ def test_relations_are_taken_by_word_and_their_settings_are_searched():
     ]:
         with pytest.raises(ValueError, match=message):
             searched.set_params(**{name: 0.5})
-    with pytest.raises(ValueError, match="expected two labels.*OneVsRest"):
+    with pytest.raises(ValueError, match=r"expected two labels.*OneVsRest"):
         ct.MultitaskLogistic().partial_fit(X[:3], ["a", "b", "c"])

@@ -82,8 +82,8 @@ def test_named_sets_are_the_literal_algorithm(members, delay):
 
 def test_a_slow_member_joins_where_labels_come_very_late():
     X, y, task = stream(0)
-    soon, late = ct.AdaptiveSharingClassifier(delay=999), ct.AdaptiveSharingClassifier(delay=1000)
-    assert soon.members_ == ct.AdaptiveSharingClassifier().members_
+    soon, late = raw.AdaptiveSharingClassifier(delay=999), raw.AdaptiveSharingClassifier(delay=1000)
+    assert soon.members_ == raw.AdaptiveSharingClassifier().members_
     assert late.members_ == [*soon.members_, "slow pool"]
     slow = adalog.AdaLog(adalog.share(1.0), step=0.05)
     definition = AdaptiveSharing([*literal("default").learners, slow], experts=lambda f: [f[0], f[1], 2 * f[2], *f[3:]])
@@ -91,19 +91,19 @@ def test_a_slow_member_joins_where_labels_come_very_late():
     trace = ct.progressive_validation(late, X, y, task=task)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
     trace = ct.progressive_validation(soon, X, y, task=task)
-    plain = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, y, task=task)
+    plain = ct.progressive_validation(raw.AdaptiveSharingClassifier(), X, y, task=task)
     np.testing.assert_array_equal(trace.margin, plain.margin)
 
 
 def test_a_slow_member_in_every_named_set():
     X, y, task = stream(1, n=60)
     for members in ("cheap", "ensemble", "separable", "signed"):
-        model = ct.AdaptiveSharingClassifier(members, delay=5000).fit(X, y, task=task)
+        model = raw.AdaptiveSharingClassifier(members, delay=5000).fit(X, y, task=task)
         assert model.members_[-1] == "slow pool"
         assert model.sharing_weights_.shape == (K, len(model.members_))
-    assert "slow pool" not in ct.AdaptiveSharingClassifier("shares", delay=5000).members_
+    assert "slow pool" not in raw.AdaptiveSharingClassifier("shares", delay=5000).members_
     with pytest.raises(ValueError, match="delay must be a whole number, at least 0, got -1"):
-        ct.AdaptiveSharingClassifier(delay=-1).fit(X, y)
+        raw.AdaptiveSharingClassifier(delay=-1).fit(X, y)
 
 
 @pytest.mark.parametrize("local", [0.0, 1.0])

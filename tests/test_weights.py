@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+import raw
 from coterie.mixture import Mixture, mixture_of
 from coterie.online import sharing
 from reference import adalog, adaptive_regression, budgets, p_norm, perceptron, regression
@@ -55,9 +56,9 @@ def test_a_weight_is_a_factor_of_the_step(rule, literally):
 @pytest.mark.parametrize(
     ("model", "definition"),
     [
-        (lambda: ct.MultitaskLogistic(step=0.4), lambda: adalog.AdaLog(adalog.share(0.5), step=0.4)),
-        (lambda: ct.MultitaskAROW(r=3.0), lambda: adalog.AROW(adalog.share(0.5), rho=3.0)),
-        (ct.AdaptiveSharingClassifier, lambda: literal("default")),
+        (lambda: raw.MultitaskLogistic(step=0.4), lambda: adalog.AdaLog(adalog.share(0.5), step=0.4)),
+        (lambda: raw.MultitaskAROW(r=3.0), lambda: adalog.AROW(adalog.share(0.5), rho=3.0)),
+        (raw.AdaptiveSharingClassifier, lambda: literal("default")),
     ],
     ids=["logistic", "AROW", "sharing"],
 )
@@ -75,13 +76,13 @@ def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
     w = drawn(len(y))
     expected = adaptive_regression.run(adaptive_regression.AdaptiveRegression(4), X, task.tolist(), y, delay, w)
     trace = ct.progressive_validation(
-        ct.AdaptiveSharingRegressor(), X, y, task=task, sample_weight=w, delay=delay, tasks=list(range(K))
+        raw.AdaptiveSharingRegressor(), X, y, task=task, sample_weight=w, delay=delay, tasks=list(range(K))
     )
     np.testing.assert_allclose(trace.prediction, expected, rtol=1e-7)
     if not delay:
-        plain = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=task, sample_weight=w)
+        plain = ct.progressive_validation(raw.MultitaskRegressor(), X, y, task=task, sample_weight=w)
         agree(plain.prediction, regression.adaptive(X, y, task, 0.5, "squared", 0.3, weights=w).predictions)
-        tube = ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.1, C=0.1, variant="II"))
+        tube = raw.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.1, C=0.1, variant="II"))
         trace = ct.progressive_validation(tube, X, y, task=task, sample_weight=w, tasks=list(range(K)))
         agree(trace.prediction, regression.passive_aggressive(X, y, task, M, weights=w).predictions)
 
@@ -90,7 +91,7 @@ def test_other_geometries_weigh_records():
     """A weight divides the label's variance, and is a factor of the p-norm Perceptron's step."""
     X, y, task = stream(11, n=150, d=4)
     w = drawn(len(y))
-    full = ct.MultitaskAROW(ct.HalfUpdate(), r=2.0, covariance="full")
+    full = raw.MultitaskAROW(ct.HalfUpdate(), r=2.0, covariance="full")
     P, m, margins = np.kron(M, np.eye(4)), np.zeros(4 * K), np.zeros(len(y))
     for t in range(len(y)):
         phi = np.kron(np.eye(K)[task[t]], X[t])
@@ -128,10 +129,10 @@ def test_support_vectors_have_weights(budget, definition):
 
 MODELS = {
     "perceptron": ct.MultitaskPerceptron,
-    "AROW": lambda: ct.MultitaskAROW(),
-    "sharing": lambda: ct.AdaptiveSharingClassifier(),
+    "AROW": lambda: raw.MultitaskAROW(),
+    "sharing": lambda: raw.AdaptiveSharingClassifier(),
     "kernel": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(2.0)),
-    "classes": lambda: ct.OneVsRest(ct.MultitaskLogistic()),
+    "classes": lambda: ct.OneVsRest(raw.MultitaskLogistic()),
     "second order": lambda: ct.SecondOrderMultitaskPerceptron(),
     "p-norm": lambda: ct.PNormMultitaskPerceptron(),
 }
@@ -169,7 +170,7 @@ def test_members_side_by_side_weigh_as_they_do_apart(monkeypatch, form, tmp_path
     files = []
     for made in (mixture_of, Mixture):
         monkeypatch.setattr(sharing, "mixture_of", made)
-        model = ct.AdaptiveSharingClassifier()
+        model = raw.AdaptiveSharingClassifier()
         first = told(model, X[:200], y[:200], task[:200], drawn(200))
         second = told(model, X[200:], y[200:], task[200:], drawn(200, 1), delay=9)
         files.append((first.tobytes(), second.tobytes(), saved(model, tmp_path / "model")))
@@ -179,17 +180,17 @@ def test_members_side_by_side_weigh_as_they_do_apart(monkeypatch, form, tmp_path
 @pytest.mark.parametrize(
     "model",
     [
-        lambda: ct.AdaptiveSharingClassifier(class_weight="balanced"),
-        lambda: ct.MultitaskLogistic(class_weight={True: 2.0}),
-        lambda: ct.OneVsRest(ct.MultitaskLogistic(class_weight="balanced")),
-        lambda: ct.AdaptiveSharingClassifier(max_tasks=3),
-        slow(ct.AdaptiveSharingRegressor),
+        lambda: raw.AdaptiveSharingClassifier(class_weight="balanced"),
+        lambda: raw.MultitaskLogistic(class_weight={True: 2.0}),
+        lambda: ct.OneVsRest(raw.MultitaskLogistic(class_weight="balanced")),
+        lambda: raw.AdaptiveSharingClassifier(max_tasks=3),
+        slow(raw.AdaptiveSharingRegressor),
     ],
     ids=["balanced", "by label", "classes", "bounded", "numbers"],
 )
 def test_records_one_by_one_are_the_block(model, tmp_path):
     X, y, task = stream(7, n=120)
-    labels = y.tolist() if isinstance(model(), ct.AdaptiveSharingRegressor) else (y > 0).tolist()
+    labels = y.tolist() if isinstance(model(), raw.AdaptiveSharingRegressor) else (y > 0).tolist()
     records, w = as_records(X), drawn(len(y)).tolist()
     records = [{f"x{j}": value for j, value in record.items()} for record in records]
     whole, apart, pieces = model(), model(), model()
@@ -207,11 +208,11 @@ def test_records_one_by_one_are_the_block(model, tmp_path):
 
 def test_labels_have_weights():
     X, y, task = stream(8)
-    named = ct.MultitaskLogistic(class_weight={1.0: 3.0, -1.0: 0.5}).fit(X, y, task=task)
-    weighed = ct.MultitaskLogistic().fit(X, y, task=task, sample_weight=np.where(y > 0, 3.0, 0.5))
+    named = raw.MultitaskLogistic(class_weight={1.0: 3.0, -1.0: 0.5}).fit(X, y, task=task)
+    weighed = raw.MultitaskLogistic().fit(X, y, task=task, sample_weight=np.where(y > 0, 3.0, 0.5))
     np.testing.assert_array_equal(named.coef_, weighed.coef_)
-    both = ct.MultitaskLogistic(class_weight={1.0: 3.0}).fit(X, y, task=task, sample_weight=drawn(len(y)))
-    weighed = ct.MultitaskLogistic().fit(X, y, task=task, sample_weight=drawn(len(y)) * np.where(y > 0, 3.0, 1.0))
+    both = raw.MultitaskLogistic(class_weight={1.0: 3.0}).fit(X, y, task=task, sample_weight=drawn(len(y)))
+    weighed = raw.MultitaskLogistic().fit(X, y, task=task, sample_weight=drawn(len(y)) * np.where(y > 0, 3.0, 1.0))
     np.testing.assert_array_equal(both.coef_, weighed.coef_)
 
 
@@ -221,8 +222,8 @@ def test_balanced_weights_are_by_the_labels_so_far(tmp_path):
     n = np.arange(1, len(y) + 1)
     so_far = np.where(y > 0, np.cumsum(y > 0), np.cumsum(y < 0))
     known = np.where(n > 1, 2.0, 1.0)
-    weighed = ct.MultitaskLogistic().fit(X, y, task=task, sample_weight=n / (known * so_far))
-    balanced = ct.MultitaskLogistic(class_weight="balanced").fit(X[:300], y[:300], task=task[:300])
+    weighed = raw.MultitaskLogistic().fit(X, y, task=task, sample_weight=n / (known * so_far))
+    balanced = raw.MultitaskLogistic(class_weight="balanced").fit(X[:300], y[:300], task=task[:300])
     balanced.save(tmp_path / "model")
     balanced = ct.load(tmp_path / "model").partial_fit(X[300:], y[300:], task=task[300:])
     np.testing.assert_array_equal(balanced.coef_, weighed.coef_)
@@ -233,7 +234,7 @@ def test_rare_labels_are_found_where_they_are_balanced():
     y = np.where(X[:, 1] + 0.5 * np.random.default_rng(0).standard_normal(len(y)) > 1.5, 1.0, -1.0)
     found = [
         (model.fit(X, y, task=task).predict(X, task=task)[y > 0] > 0).mean()
-        for model in (ct.MultitaskLogistic(), ct.MultitaskLogistic(class_weight="balanced"))
+        for model in (raw.MultitaskLogistic(), raw.MultitaskLogistic(class_weight="balanced"))
     ]
     assert found[1] > found[0] + 0.1
 
@@ -253,7 +254,7 @@ def test_rare_labels_are_found_where_they_are_balanced():
 )
 def test_weights_that_are_none_are_refused(weights, message):
     X, y = np.eye(3), [0, 1, 0]
-    model = ct.MultitaskLogistic().fit(X, y)
+    model = raw.MultitaskLogistic().fit(X, y)
     before = model.coef_
     for learn in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=message):
@@ -266,8 +267,8 @@ def test_weights_that_are_none_are_refused(weights, message):
 def test_weights_that_are_all_zero_are_refused_where_there_is_no_more():
     X, y = np.eye(3), [0, 1, 0]
     with pytest.raises(ValueError, match="sample_weight is zero for all records: nothing would be learned"):
-        ct.MultitaskLogistic().fit(X, y, sample_weight=np.zeros(3))
-    assert not ct.MultitaskLogistic().partial_fit(X, y, sample_weight=np.zeros(3)).coef_.any()
+        raw.MultitaskLogistic().fit(X, y, sample_weight=np.zeros(3))
+    assert not raw.MultitaskLogistic().partial_fit(X, y, sample_weight=np.zeros(3)).coef_.any()
 
 
 def test_class_weights_that_are_none_are_refused():
@@ -277,27 +278,27 @@ def test_class_weights_that_are_none_are_refused():
         ({"yes": "much"}, "class_weight of 'yes' must be a number from 0 to 1,000,000, got 'much'"),
     ):
         with pytest.raises(ValueError, match=message):
-            ct.MultitaskLogistic(class_weight=given).fit([[1.0], [2.0]], [0, 1])
+            raw.MultitaskLogistic(class_weight=given).fit([[1.0], [2.0]], [0, 1])
 
 
 def test_learners_that_weigh_nothing_say_so():
     X, y = np.eye(3), [0, 1, 0]
-    for model in (ct.HeterogeneousMultitaskPerceptron(), ct.AdaptiveSharingClassifier("tabular")):
+    for model in (ct.HeterogeneousMultitaskPerceptron(), raw.AdaptiveSharingClassifier("tabular")):
         with pytest.raises(ValueError, match="weighs no records: leave out sample_weight"):
             model.fit(X, y, sample_weight=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="weighs no records: leave out class_weight"):
-        ct.AdaptiveSharingClassifier("tabular", class_weight="balanced").fit(X, y)
+        raw.AdaptiveSharingClassifier("tabular", class_weight="balanced").fit(X, y)
     with pytest.raises(ValueError, match="class_weight of a member is not used: give it to the mixture"):
-        ct.AdaptiveSharingClassifier([ct.MultitaskLogistic(class_weight="balanced")]).fit(X, y)
+        raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y)
     with pytest.raises(ValueError, match="sets of labels have no class_weight"):
-        ct.MultiLabel(ct.MultitaskLogistic(class_weight="balanced")).fit(X, [{1}, {2}, {1}])
+        ct.MultiLabel(raw.MultitaskLogistic(class_weight="balanced")).fit(X, [{1}, {2}, {1}])
     with pytest.raises(ValueError, match="class_weight='balanced' counts all labels"):
-        ct.SelectiveSampling(ct.MultitaskLogistic(class_weight="balanced")).fit(X, y)
+        ct.SelectiveSampling(raw.MultitaskLogistic(class_weight="balanced")).fit(X, y)
 
 
 def test_counts_of_labels_from_a_stranger_are_checked(tmp_path):
-    model = ct.MultitaskLogistic(class_weight="balanced").fit(np.eye(3), [0, 1, 0])
+    model = raw.MultitaskLogistic(class_weight="balanced").fit(np.eye(3), [0, 1, 0])
     data, arrays = model.__dump__()
     for wrong in (None, [[0, 1]], [[0], [2.0, 1.0]], [[0, 1], [2.0, -1.0]], [[0, 0], [1.0, 2.0]]):
         with pytest.raises(ValueError, match=r"numbers of labels|no list of labels"):
-            ct.MultitaskLogistic(class_weight="balanced").__restore__(data | {"label_counts": wrong}, arrays)
+            raw.MultitaskLogistic(class_weight="balanced").__restore__(data | {"label_counts": wrong}, arrays)
