@@ -18,6 +18,7 @@ NAMES = (
     "learn",
     "fit",
     "predict",
+    "explain",
     "forget",
     "serve",
     "compare",

@@ -15,6 +15,7 @@ from coterie.numeric.text.rows import merge_repeats, place_column, standardise, 
 from .errors import FieldError, InputError
 from .faults import require_column
 from .keys import CONSTANT_KEY, HashedFeatures, keyed
+from .names import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,6 +48,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     constant: bool
     scale: str
     source: str
+    names: bool = True
 
 
 class Encoder:
@@ -83,6 +85,9 @@ class Encoder:
     scale : {"none", "standard", "unit", "auto"}, default "none"
     source : {"columns", "svmlight", "vw"}, default "columns"
         The form of records: named columns, or rows of a format that names features itself.
+    names : bool, default True
+        True to keep names of hashed features, the first that each column has, for explanations; of 65,536 columns at
+        most. (The features of svmlight are numbers, and named columns have names anyhow.)
 
     Attributes
     ----------
@@ -90,6 +95,8 @@ class Encoder:
     n_features : int
     moments : ndarray, shape (n numeric columns, 3)
         Count, mean and sum of squared deviations of each, where the scale needs them.
+    names : Names
+        The names of hashed features that are kept.
 
     Examples
     --------
@@ -113,6 +120,7 @@ class Encoder:
         constant: bool = True,
         scale: str = "none",
         source: str = "columns",
+        names: bool = True,
     ) -> None:
         self.columns = tuple((str(name), kind) for name, kind in columns)
         self.label, self.task, self.bits, self.constant = label, task, bits, constant
@@ -124,6 +132,9 @@ class Encoder:
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
         self.moments = np.zeros((len(self._numeric), 3))
         self._fitting: pa.Schema | None = None
+        self._keeps_names = names
+        self.names = Names(bits, self._names_hashed)
+        self._note_columns()
 
     def _validate(self) -> None:
         _require("scale", self.scale, SCALES)
@@ -156,10 +167,27 @@ class Encoder:
         """The uses of columns other than by their kind: none."""
         return {}
 
+    @property
+    def _names_hashed(self) -> bool:
+        """True where names are hashed, and to be kept."""
+        return self._keeps_names and self.kind == "hashed" and self.source != "svmlight"
+
+    def _note_columns(self) -> None:
+        """Note the names that are known before any record."""
+        self.names.add([*self._numeric, *([CONSTANT_KEY] if self.constant else [])])
+
+    def name_of(self, column: int) -> str | None:
+        """What a feature is called, as far as that is known; of several in one column the first that was met."""
+        known = self.feature_names
+        if known is not None:
+            return known[column]
+        name = self.names.of(column)
+        return CONSTANT if name == CONSTANT_KEY else name
+
     def __repr__(self) -> str:
         return (
             f"Encoder({list(self.columns)!r}, label={self.label!r}, task={self.task!r}, bits={self.bits}, "
-            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r})"
+            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r}, names={self._keeps_names})"
         )
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -172,8 +200,9 @@ class Encoder:
             "constant": self.constant,
             "scale": self.scale,
             "source": self.source,
+            "names": self._keeps_names,
         }
-        return spec, {"moments": self.moments.copy()}
+        return spec, {"moments": self.moments.copy()} | self.names.to_arrays()
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
@@ -182,7 +211,7 @@ class Encoder:
         Raises
         ------
         ValueError
-            If it described none, or the moments are none of its columns.
+            If it described none, or the moments or names are none of its columns.
         """
         encoder = cls(**msgspec.structs.asdict(msgspec.convert(spec, _State)))
         moments = np.array(arrays["moments"], dtype=np.float64)
@@ -197,12 +226,14 @@ class Encoder:
         ):
             raise ValueError("moments are not finite, or counts or squares among them negative or of nothing")
         encoder.moments = moments
+        encoder.names = Names.from_arrays(encoder.bits, encoder._names_hashed, arrays)
+        encoder._note_columns()
         return encoder
 
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
-        made = copy.copy(self)  # all but the moments never changes
-        made.moments = self.moments.copy()
+        made = copy.copy(self)  # all but the moments and the names never changes
+        made.moments, made.names = self.moments.copy(), self.names.copy()
         return made
 
     def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
@@ -273,6 +304,7 @@ class Encoder:
         from .columns import plain
 
         parts = [self._entries(name, kind, plain(batch.column(name)), update) for name, kind in self.columns]
+        self.names.count(batch.num_rows if update else 0)
         return self.assemble(parts, batch.num_rows)
 
     def _entries(self, name: str, kind: str, array: pa.Array, update: bool) -> HashedFeatures:
@@ -280,7 +312,7 @@ class Encoder:
 
         if kind != "numeric":
             hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
-            return hashed(name, array, self.bits)
+            return hashed(name, array, self.names if update else Names(self.bits, kept=False))
         values, there = self._numbers(name, array, update)
         indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
         return HashedFeatures(there.astype(np.int64), indices, values[there])
@@ -320,6 +352,9 @@ class Encoder:
             A value does not fit its column; nothing is learned then.
         """
         features = [(kind, pair) for name, kind in self.columns for pair in keyed(name, kind, record.get(name))]
+        if update:
+            self.names.add(key for _, (key, _) in features)
+            self.names.count(1)
         pairs = [self._scaled(kind, *pair, update) for kind, pair in features]
         pairs += [(CONSTANT_KEY, 1.0)] if self.constant else []
         row: dict[int, float] = {} if self.kind == "hashed" else dict.fromkeys(range(self.n_features), 0.0)

@@ -340,6 +340,7 @@ class Input:
         before = (self.width, self.names, self.vocabulary) if fitted else (None, None, None)
         words = len(before[2]) if before[2] is not None else 0
         moments = None if self.encoder is None else self.encoder.moments.copy()
+        names = None if self.encoder is None else self.encoder.names.mark()
 
         def undo() -> None:
             self.width, self.names, self.vocabulary = before
@@ -347,6 +348,7 @@ class Input:
                 self.vocabulary.shorten(words)
             if self.encoder is not None and moments is not None:
                 self.encoder.moments = moments
+                self.encoder.names.restore(names)
 
         return undo
 
@@ -387,6 +389,8 @@ class Input:
         known = self.feature_names
         if known is not None:
             return [known[column] for column in columns]
+        if self.encoder is not None and x is None:
+            return [self.encoder.name_of(column) or int(column) for column in columns]
         named: dict[int, list[str]] = {}
         for name in () if x is None else self._keys_of(x):
             named.setdefault(self._hashed_column(name), []).append(name or CONSTANT)
