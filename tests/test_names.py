@@ -218,9 +218,9 @@ def test_a_record_is_explained_from_its_file_and_as_json(models, name):
     assert again["explanation"]["margin"] == pytest.approx(of["margin"], rel=1e-12)
     assert {each["name"] for each in again["explanation"]["parts"]} >= {"price", "age", "constant"}
     lines = terminal.run("explain", path, json.dumps(x), "--task", "u2", "--top", "2").stdout.splitlines()
-    assert lines[0].startswith("Margin ")
-    assert lines[0].endswith(", task u2")
-    assert lines[4].split()[1] == "more"
+    assert lines[0] == "What makes the margin of task u2"
+    assert [line.split()[1] for line in lines[4:5]] == ["more"]
+    assert lines[5].split()[0] == "margin"
 
 
 def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path):

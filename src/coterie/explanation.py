@@ -6,7 +6,7 @@ Every function takes a fitted model; matrices are of all tasks unless some are n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .evaluation.stream_model import stream_model_of
 from .inputs.block import Block
-from .wording import visible
+from .wording import table
 
 Matrix = NDArray[np.float64]
 
@@ -74,18 +74,20 @@ class Explanation:
     rest: float = 0.0
     rest_of: str = ""
 
-    def rows(self) -> list[tuple[str, str, float]]:
-        """The sum as lines of a table: name, value, part; ``base`` and ``rest`` where they are something."""
-        named = [(visible(str(each.name)), f"{each.value:.4g}", each.part) for each in self.parts]
-        others = [("without features", "", self.base), (f"rest: {self.rest_of}", "", self.rest)]
-        return named + [row for row in others if row[2] != 0.0]
+    def lines(self, most: int | None = None) -> Iterator[str]:
+        """The sum as lines of a table, with the largest ``most`` parts one by one, or all."""
+        rows = [[str(each.name), f"{each.value:.4g}", f"{each.part:+.3g}"] for each in self.parts[:most]]
+        others = self.parts[len(rows) :]
+        sums = [
+            (f"{len(others):,} more", math.fsum(each.part for each in others)),
+            ("without features", self.base),
+            (f"rest: {self.rest_of}", self.rest),
+        ]
+        rows += [[name, "", f"{part:+.3g}"] for name, part in sums if part != 0.0]
+        return table(["feature", "value", "part"], [*rows, ["margin", "", f"{self.margin:+.4g}"]])
 
     def __str__(self) -> str:
-        rows = [(name, value, f"{part:+.4g}") for name, value, part in self.rows()]
-        rows = [("feature", "value", "part"), *rows, ("margin", "", f"{self.margin:+.4g}")]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        first, second, third = widths
-        return "\n".join(f"{name:<{first}}  {value:>{second}}  {part:>{third}}" for name, value, part in rows)
+        return "\n".join(self.lines())
 
 
 def largest(

@@ -80,7 +80,7 @@ def _as_json(found: Explanation, top: int) -> dict[str, Any]:
 
 
 def _weight_lines(label: Hashable, found: list[Weight], task: str | None) -> Iterator[str]:
-    from .printing import table
+    from coterie.wording import table
 
     whose = "Largest weights that all tasks share" if task is None else f"Where {task} differs most from what is shared"
     yield whose if label is None else f"{whose}, for {label}"
@@ -97,24 +97,16 @@ def _weight_lines(label: Hashable, found: list[Weight], task: str | None) -> Ite
 
 
 def _part_lines(label: Hashable, found: Explanation, task: Hashable, top: int) -> Iterator[str]:
-    from .printing import table
-
-    whose = f"Margin {found.margin:+.4g}" + ("" if label is None else f" for {label}")
-    yield f"{whose}, task {task}" if task is not None else whose
-    rows = [[str(each.name), f"{each.value:.4g}", f"{each.part:+.3g}"] for each in found.parts[:top]]
-    if len(found.parts) > top:
-        more = found.parts[top:]
-        rows.append([f"{len(more):,} more", "", f"{sum(each.part for each in more):+.3g}"])
-    if found.base:
-        rows.append(["without features", "", f"{found.base:+.3g}"])
-    if found.rest:
-        rows.append([f"rest: {found.rest_of}", "", f"{found.rest:+.3g}"])
-    yield from table(["feature", "value", "part"], rows)
+    whose = "" if task is None else f" of task {task}"
+    yield f"What makes the margin{whose}" if label is None else f"What makes the margin for {label}{whose}"
+    yield from found.lines(top)
 
 
 def _name_lines(kept: NamesKept | None) -> list[str]:
     if kept is None:
         return []
-    several = f"; {kept.collisions:,} of their columns have other names, too" if kept.collisions else ""
+    from coterie.wording import counted
+
+    several = f", {counted(kept.collisions, 'column')} with other names, too" if kept.collisions else ""
     dropped = f"; features without room for their names came {kept.dropped:,} times" if kept.dropped else ""
     return [f"Names of hashed features: {kept.names:,}{several}{dropped}."]
