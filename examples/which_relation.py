@@ -16,7 +16,6 @@ import numpy as np
 
 import coterie as ct
 from coterie import datasets
-from coterie.evaluation.verdict import verdict
 
 RELATIONS = {
     "a quarter shared": ct.MeanRegularized(share=0.25),
@@ -37,8 +36,8 @@ for name, trace in sorted(comparison.traces.items(), key=lambda item: item[1].er
 # The best of them against one model a destination:
 
 best = min(RELATIONS, key=lambda name: comparison.traces[name].error)
-found = verdict(comparison.traces[best], comparison.traces["independent"])
-print(found.sentence(best))
+found = comparison.verdict(best)
+print(found)
 
 # %%
 # The same as a picture: the gain of each destination with its interval, the largest first.
@@ -52,9 +51,9 @@ for outcome, colour in colours.items():
     axes.vlines(rank, 100 * found.low[these], 100 * found.high[these], color=colour, alpha=0.5)
     axes.plot(rank, 100 * found.gain[these], ".", color=colour, label=outcome)
 axes.axhline(0, color="black", linewidth=0.5)
-axes.set(xlabel="destinations", ylabel="gain, points", ylim=(-12, 12), title=f"{best} against one model a destination")
+axes.set(xlabel="destinations", ylabel="gain, points", title=f"{best} against one model a destination")
 axes.legend()
 plt.show()
 
 # %%
-# ``coterie.report.write_report("report.html", comparison, learner=best)`` writes all of this and more as a page.
+# ``comparison.report("report.html", learner=best)`` writes all of this and more as a page.

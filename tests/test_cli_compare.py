@@ -89,7 +89,7 @@ def test_a_learner_fits_in_one_word(text, choice):
         ("logdet,epoch=0.5", "epoch is '0.5'; expected a whole number of records, or auto"),
         ("graph=g.csv,logistic", "a relation by levels"),
         ("b=-0.5,logistic", "b=-0.5"),
-        ("members=all", "members must be one of default, cheap, ensemble, signed"),
+        ("members=all", "members must be one of default, cheap, ensemble, separable, signed"),
         ("members=cheap,pa1", "members 'cheap' have rules of their own"),
         ("logdet,eta=0", "eta of LogDet must be"),
         ("half,share=0.5", "share cannot be given with relation 'half'"),

@@ -655,7 +655,7 @@ def test_a_name_that_is_printed_of_two_tasks_is_refused(tmp_path):
     model.save(two)
     before = two.read_bytes()
     told = terminal.refused("forget", two, "--task", "1")
-    assert told == f"{two}: '1' is how 1 and '1' are printed: only forget_task can tell them apart"
+    assert told == f"{two}: '1' is how 1 and '1' are printed: only Python can tell them apart"
     assert two.read_bytes() == before
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import coterie as ct
+from coterie import datasets
+from coterie.evaluation.costs import losses
 from coterie.evaluation.shrunken import group_means, shrink
 from reference import shrunken as reference
 
@@ -41,7 +44,7 @@ def test_coin_flips_are_not_called():
     assert np.count_nonzero(shares) <= 10
 
 
-@pytest.mark.parametrize(("groups", "times"), [(4, 400), (200, 40)])
+@pytest.mark.parametrize(("groups", "times"), [(4, 200), (200, 40)])
 @pytest.mark.parametrize("mu", [0.0, 0.05])
 def test_signs_that_are_called_are_right_and_intervals_cover(groups, times, mu):
     rng = np.random.default_rng(groups)
@@ -97,3 +100,22 @@ def test_a_task_of_few_values_keeps_less_of_what_it_measured():
     found = shrink(np.array([0.0, 0.0, 0.1, -0.1, 1.0, 1.0]), np.array([0.05, 0.05, 0.05, 0.05, 0.1, 1.0]))
     assert found.value[4] > 0.8
     assert found.value[5] < 0.6
+
+
+@pytest.mark.data
+def test_tasks_called_on_one_half_of_a_real_stream_gain_on_the_other():
+    data = datasets.load("school")
+    order = np.random.default_rng(0).permutation(len(data))[:6000]
+    X, y, task = data.X[order], data.y[order], np.asarray(data.task)[order]
+    traces = ct.compare({"together": ct.AdaptiveSharingClassifier()}, X, y, task=task).traces
+    gains = losses(traces["independent"]) - losses(traces["together"])
+    of_task = traces["together"].task
+    first = np.zeros(len(gains), bool)
+    first[np.argsort(of_task, kind="stable")[::2]] = True
+    low, _ = shrink(*group_means(gains[first], of_task[first], 139)[1:]).intervals(0.95)
+    other = group_means(gains[~first], of_task[~first], 139)
+    called = (low > 0) & (other.n > 0)
+    assert called.sum() > 70
+    found = shrink(other.mean[called], other.error[called])
+    assert found.interval(0.95)[0] > 0
+    assert (found.intervals(0.95)[1] < 0).sum() == 0

@@ -16,6 +16,7 @@ from coterie.numeric.core import fields
 from coterie.numeric.core.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
 from coterie.numeric.text.csv import split_csv
 from coterie.numeric.text.eight_bytes import append_digits, digits_in, name_in
+from coterie.numeric.text.names import NO_NAMES
 from coterie.numeric.text.numbers import parse_number
 from coterie.numeric.text.rows import merge_repeats, standardise, unit_rows
 from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
@@ -147,7 +148,7 @@ def hashed_texts(name: str, texts: list[str], bits: int) -> list[dict[int, float
     data, offsets = packed(texts)
     bound = token_bound(offsets)
     counts, indices, values = np.empty(len(texts), np.int64), np.empty(bound, np.int32), np.empty(bound)
-    total = hash_texts(prefix_state(f"{name}^"), data, offsets, bit_mask(bits), counts, indices, values)
+    total = hash_texts(prefix_state(f"{name}^"), data, offsets, bit_mask(bits), NO_NAMES, counts, indices, values)
     assert total == counts.sum() <= bound
     return merged(np.concatenate([[0], np.cumsum(counts)]), indices[:total], values[:total])
 

@@ -6,7 +6,7 @@ Every function takes a fitted model; matrices are of all tasks unless some are n
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .evaluation.stream_model import stream_model_of
 from .inputs.block import Block
-from .wording import visible
+from .wording import table
 
 Matrix = NDArray[np.float64]
 
@@ -36,6 +36,18 @@ class Part(NamedTuple):
     name: Hashable
     value: float
     part: float
+
+
+class Weight(NamedTuple):
+    """A feature's weight in the margins of a task: what is shared, and what the task has instead or besides.
+
+    ``shared`` is the weight for a task that nobody has seen, under relations by which others say something of it; else
+    the mean over the tasks. ``own`` is the task's weight less that; 0.0 where no task is asked for.
+    """
+
+    name: Hashable
+    shared: float
+    own: float
 
 
 @dataclass(frozen=True)
@@ -62,18 +74,34 @@ class Explanation:
     rest: float = 0.0
     rest_of: str = ""
 
-    def rows(self) -> list[tuple[str, str, float]]:
-        """The sum as lines of a table: name, value, part; ``base`` and ``rest`` where they are something."""
-        named = [(visible(str(each.name)), f"{each.value:.4g}", each.part) for each in self.parts]
-        others = [("without features", "", self.base), (f"rest: {self.rest_of}", "", self.rest)]
-        return named + [row for row in others if row[2] != 0.0]
+    def lines(self, most: int | None = None) -> Iterator[str]:
+        """The sum as lines of a table, with the largest ``most`` parts one by one, or all."""
+        rows = [[str(each.name), f"{each.value:.4g}", f"{each.part:+.3g}"] for each in self.parts[:most]]
+        others = self.parts[len(rows) :]
+        sums = [
+            (f"{len(others):,} more", math.fsum(each.part for each in others)),
+            ("without features", self.base),
+            (f"rest: {self.rest_of}", self.rest),
+        ]
+        rows += [[name, "", f"{part:+.3g}"] for name, part in sums if part != 0.0]
+        return table(["feature", "value", "part"], [*rows, ["margin", "", f"{self.margin:+.4g}"]])
 
     def __str__(self) -> str:
-        rows = [(name, value, f"{part:+.4g}") for name, value, part in self.rows()]
-        rows = [("feature", "value", "part"), *rows, ("margin", "", f"{self.margin:+.4g}")]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        first, second, third = widths
-        return "\n".join(f"{name:<{first}}  {value:>{second}}  {part:>{third}}" for name, value, part in rows)
+        return "\n".join(self.lines())
+
+
+def largest(
+    names: Callable[[Sequence[int]], Sequence[Hashable]],
+    shared: NDArray[np.float64],
+    own: NDArray[np.float64] | None,
+    n: int,
+) -> list[Weight]:
+    """The n features with the largest own weights, or where there are none with the largest shared ones, but zeros."""
+    key = np.abs(shared if own is None else own)
+    some = np.argpartition(-key, min(n, len(key) - 1))[:n] if len(key) else np.zeros(0, np.int64)
+    chosen = sorted((j for j in some.tolist() if key[j] > 0), key=lambda j: (-key[j], j))
+    named = zip(names(chosen), chosen, strict=True)
+    return [Weight(name, float(shared[j]), 0.0 if own is None else float(own[j])) for name, j in named]
 
 
 def explanation_of(
@@ -110,9 +138,8 @@ class SharingModel(Protocol):
 class LinearModel(SharingModel, Protocol):
     """A fitted online model with a weight for each feature and task."""
 
-    @property
-    def feature_names(self) -> Sequence[Any] | None:
-        """The names of the features, if the model learned them."""
+    def names_of(self, columns: Sequence[int], /) -> list[Any]:
+        """What features are called, as far as the model knows; else the numbers of their columns."""
 
     @property
     def state_(self) -> Any:
@@ -233,8 +260,9 @@ def differing_features(
     w, v = (_weights(model, model.tasks_[_number(model, each)]) for each in (task, other))
     gap = np.abs(w - v)
     order = np.argsort(-gap, kind="stable")[:n]
-    known = model.feature_names if names is None else names
-    return [(int(k) if known is None else known[k], float(w[k]), float(v[k])) for k in order.tolist() if gap[k] > 0]
+    chosen = [k for k in order.tolist() if gap[k] > 0]
+    known = model.names_of(chosen) if names is None else [names[k] for k in chosen]
+    return [(name, float(w[k]), float(v[k])) for name, k in zip(known, chosen, strict=True)]
 
 
 def _weights(model: LinearModel, task: Hashable) -> NDArray[np.float64]:

@@ -401,7 +401,7 @@ class Learner(Round):
     def comes_unnoticed(self) -> bool:
         """True if all tasks are in the same groups, whose weight does not depend on how many they are."""
         relation = self.relation
-        return bool(relation.form != "learned" and relation.alike and not relation.counts_tasks)
+        return bool(relation.form == "levels" and relation.alike and not relation.counts_tasks)
 
     def _to_saved(self, state: State) -> Any:
         return state.model.to_saved(self._bound.extent(self.relation, state))

@@ -14,7 +14,20 @@ from .failures import translated
 from .helping import Grouped
 
 #: Each is the function of its name in the module of its name.
-NAMES = ("learn", "fit", "predict", "forget", "serve", "compare", "relations", "datasets", "demo", "reproduce")
+NAMES = (
+    "learn",
+    "fit",
+    "predict",
+    "explain",
+    "forget",
+    "serve",
+    "compare",
+    "relations",
+    "datasets",
+    "demo",
+    "reproduce",
+    "precompile",
+)
 
 
 def function_of(name: str) -> Callable[..., None]:

@@ -114,6 +114,11 @@ class Columns(OptionSet):
         help="Hash words and categories into 2^N features; where there are few different ones, 12 makes smaller "
         "models.",
     )
+    no_names: bool = spec.field(
+        default=False,
+        help="Keep no names of hashed words and categories in the model, by which `explain` calls them: of up to "
+        "65,536, the first come.",
+    )
     format: str | None = spec.field(FORMAT, default=None)
     on_error: str = spec.field(ON_ERROR, default="stop")
 
@@ -122,6 +127,7 @@ class Columns(OptionSet):
         from coterie.io.readers import read
 
         shaped: dict[str, Any] = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
+        shaped["names"] = not self.no_names
         return read(files, **self._said(), **shaped, **given)
 
     def again(self, continued: bool) -> dict[str, Any]:
@@ -138,7 +144,10 @@ class Columns(OptionSet):
         from coterie.io.readers import read
 
         changing = ("features", "ignore", "text", "scale", "bits")
-        refuse({name: getattr(self, name) for name in changing}, "the model reads as it first did")
+        refuse(
+            {name: getattr(self, name) for name in changing} | {"no_names": self.no_names or None},
+            "the model reads as it first did",
+        )
         if not update:
             return read(files, encoder=encoder, update=False, **self._said() | {"label": None, "weight": None})
         # a label that is only the encoder's may be missing, which is right for prediction

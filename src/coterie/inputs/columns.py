@@ -10,13 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.numeric.core.fields import LARGEST_VALUE
-from coterie.numeric.core.hashing import as_bytes, bit_mask, feature_hash, hash_strings, prefix_state
+from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key, feature_hash, hash_strings, prefix_state
 from coterie.numeric.core.records import LARGEST_WEIGHT
+from coterie.numeric.text.names import meet_strings
 from coterie.numeric.text.words import hash_texts, token_bound
 from coterie.views import unusable
 
 from .faults import Fault
 from .keys import HashedFeatures, spell
+from .names import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -166,43 +168,51 @@ def strings(array: pa.Array) -> Strings:
     return Strings(as_bytes(data), np.array(place))
 
 
-def _hash_values(name: str, array: pa.Array, bits: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Count the values of each row (1 or 0), and hash ``name=value`` for each value."""
+def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Count the values of each row (1 or 0), and hash ``name=value`` for each value, whose names are noted."""
     if is_string(array.type) or pa.types.is_null(array.type):
         text = strings(array)
         hashed = np.empty(len(array), np.int32)
-        hash_strings(prefix_state(f"{name}="), text.data, text.offsets, bit_mask(bits), hashed)
+        prefix, mask = f"{name}=", bit_mask(names.bits)
+        hash_strings(prefix_state(prefix), text.data, text.offsets, mask, hashed)
+        if names.kept:
+            meet_strings(prefix_state(prefix), text.data, text.offsets, mask, names.table)
+            names.take(text.data, encode_key(prefix))
         there = text.offsets[1:] > text.offsets[:-1]
         return there.astype(np.int64), hashed[there]
     coded = array.dictionary_encode()
-    spelled = [feature_hash(f"{name}={spell(value)}", bits) for value in coded.dictionary.to_pylist()]
+    keys = [f"{name}={spell(value)}" for value in coded.dictionary.to_pylist()]
+    names.add(keys)
+    spelled = [feature_hash(key, names.bits) for key in keys]
     there = present(array)
     codes = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)[there]
     return there.astype(np.int64), np.array(spelled, dtype=np.int32)[codes]
 
 
-def categories(name: str, array: pa.Array, bits: int) -> HashedFeatures:
+def categories(name: str, array: pa.Array, names: Names) -> HashedFeatures:
     """One entry ``name=value`` of value 1 for each row that has a value; null and ``""`` are none."""
-    counts, indices = _hash_values(name, array, bits)
+    counts, indices = _hash_values(name, array, names)
     return HashedFeatures(counts, indices, np.ones(len(indices)))
 
 
-def items(name: str, array: pa.Array, bits: int) -> HashedFeatures:
+def items(name: str, array: pa.Array, names: Names) -> HashedFeatures:
     """One entry ``name=item`` of value 1 for each item of each row's list."""
     if pa.types.is_null(array.type):
         return HashedFeatures(np.zeros(len(array), np.int64), np.empty(0, np.int32), np.empty(0))
-    counts, indices = _hash_values(name, array.flatten(), bits)
+    counts, indices = _hash_values(name, array.flatten(), names)
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     before = np.concatenate([[0], np.cumsum(counts)])[np.concatenate([[0], np.cumsum(lengths)])]
     return HashedFeatures(np.diff(before), indices, np.ones(len(indices)))
 
 
-def texts(name: str, array: pa.Array, bits: int) -> HashedFeatures:
+def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
     """Entries ``name^token`` of value log(1 + count)."""
     text = strings(array)
     bound = token_bound(text.offsets)
     out = HashedFeatures(np.empty(len(array), np.int64), np.empty(bound, np.int32), np.empty(bound))
-    total = hash_texts(prefix_state(f"{name}^"), text.data, text.offsets, bit_mask(bits), *out)
+    prefix = f"{name}^"
+    total = hash_texts(prefix_state(prefix), text.data, text.offsets, bit_mask(names.bits), names.table, *out)
+    names.take(text.data, encode_key(prefix), bytes.lower)
     return HashedFeatures(out.counts, out.indices[:total], out.values[:total])
 
 

@@ -16,6 +16,7 @@ from coterie.numeric.text.rows import merge_repeats, place_column, standardise, 
 from .errors import FieldError, InputError
 from .faults import require_column
 from .keys import CONSTANT_KEY, HashedFeatures, keyed, missing_key
+from .names import Names
 from .preparation import CONSTANT, SCALES, are_moments, is_missing
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     source: str
     indicators: bool = False
     missing: list[str] = []
+    names: bool = True
 
 
 class Encoder:
@@ -91,6 +93,9 @@ class Encoder:
         The form of records: named columns, or rows of a format that names features itself.
     indicators : bool, default True
         False to give what is missing no feature.
+    names : bool, default True
+        True to keep names of hashed features, the first that each column has, for explanations; of 65,536 columns at
+        most. (The features of svmlight are numbers, and named columns have names anyhow.)
 
     Attributes
     ----------
@@ -100,6 +105,8 @@ class Encoder:
         Count, mean and sum of squared deviations of each, where the scale needs them.
     missing : list of str
         The columns of which a value was missing, in the order of the first such record.
+    names : Names
+        The names of hashed features that are kept.
 
     Examples
     --------
@@ -124,6 +131,7 @@ class Encoder:
         scale: str = "none",
         source: str = "columns",
         indicators: bool = True,
+        names: bool = True,
     ) -> None:
         self.columns = tuple((str(name), kind) for name, kind in columns)
         self.label, self.task, self.bits, self.constant = label, task, bits, constant
@@ -136,6 +144,9 @@ class Encoder:
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
         self.moments = np.zeros((len(self._numeric), 3))
         self._fitting: pa.Schema | None = None
+        self._keeps_names = names
+        self.names = Names(bits, self._names_hashed)
+        self._note_columns()
 
     def _validate(self) -> None:
         _require("scale", self.scale, SCALES)
@@ -179,10 +190,27 @@ class Encoder:
         """The uses of columns other than by their kind: none."""
         return {}
 
+    @property
+    def _names_hashed(self) -> bool:
+        """True where names are hashed, and to be kept."""
+        return self._keeps_names and self.kind == "hashed" and self.source != "svmlight"
+
+    def _note_columns(self) -> None:
+        """Note the names that are known before any record."""
+        self.names.add([*self._numeric, *([CONSTANT_KEY] if self.constant else [])])
+
+    def name_of(self, column: int) -> str | None:
+        """What a feature is called, as far as that is known; of several in one column the first that was met."""
+        known = self.feature_names
+        if known is not None:
+            return known[column]
+        name = self.names.of(column)
+        return CONSTANT if name == CONSTANT_KEY else name
+
     def __repr__(self) -> str:
         return (
             f"Encoder({list(self.columns)!r}, label={self.label!r}, task={self.task!r}, bits={self.bits}, "
-            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r})"
+            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r}, names={self._keeps_names})"
         )
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -195,9 +223,10 @@ class Encoder:
             "constant": self.constant,
             "scale": self.scale,
             "source": self.source,
+            "names": self._keeps_names,
         }
         gaps = {"indicators": True, "missing": self.missing.copy()} if self.indicators else {}
-        return {**spec, **gaps}, {"moments": self.moments.copy()}
+        return {**spec, **gaps}, {"moments": self.moments.copy()} | self.names.to_arrays()
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
@@ -206,7 +235,7 @@ class Encoder:
         Raises
         ------
         ValueError
-            If it described none, or the moments are none of its columns.
+            If it described none, or the moments or names are none of its columns.
         """
         held = msgspec.structs.asdict(msgspec.convert(spec, _State))
         missing = held.pop("missing")
@@ -222,20 +251,24 @@ class Encoder:
         if not are_moments(moments):
             raise ValueError("moments are not finite, or counts or squares among them negative or of nothing")
         encoder.moments = moments
+        encoder.names = Names.from_arrays(encoder.bits, encoder._names_hashed, arrays)
+        encoder._note_columns()
         return encoder
 
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
         made = copy.copy(self)  # all else never changes
         made.moments, made.missing = self.moments.copy(), self.missing.copy()
+        made.names = self.names.copy()
         return made
 
     def snapshot(self) -> Callable[[], None]:
         """A function that takes back what is learned from now on."""
-        moments, gaps = self.moments.copy(), len(self.missing)
+        moments, gaps, names = self.moments.copy(), len(self.missing), self.names.mark()
 
         def undo() -> None:
             self.moments = moments
+            self.names.restore(names)
             del self.missing[gaps:]
 
         return undo
@@ -306,6 +339,7 @@ class Encoder:
 
         gaps: dict[str, NDArray[np.bool_]] = {}
         parts = [self._entries(name, kind, plain(batch.column(name)), update, gaps) for name, kind in self.columns]
+        self.names.count(batch.num_rows if update else 0)
         if self.indicators and update:
             self._note_missing(gaps)
         return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing if name in gaps])
@@ -318,7 +352,7 @@ class Encoder:
 
         if kind != "numeric":
             hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
-            made = hashed(name, array, self.bits)
+            made = hashed(name, array, self.names if update else Names(self.bits, kept=False))
             if kind == "categorical" and made.counts.size and not made.counts.all():
                 gaps[name] = made.counts == 0
             return made
@@ -375,11 +409,11 @@ class Encoder:
         """
         gaps = {name for name, kind in self.columns if is_missing(record.get(name))}
         there = [(name, kind) for name, kind in self.columns if name not in gaps]
-        pairs = [
-            (self._column(key), self._scaled(kind, key, value, update))
-            for name, kind in there
-            for key, value in keyed(name, kind, record[name])
-        ]
+        features = [(kind, pair) for name, kind in there for pair in keyed(name, kind, record[name])]
+        if update:
+            self.names.add(key for _, (key, _) in features)
+            self.names.count(1)
+        pairs = [(self._column(key), self._scaled(kind, key, value, update)) for kind, (key, value) in features]
         named = self.kind == "named"
         if self.constant:
             pairs.append((len(self._numeric) if named else feature_hash(CONSTANT_KEY, self.bits), 1.0))

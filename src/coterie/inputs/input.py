@@ -494,6 +494,8 @@ class Input:
         known = self.feature_names
         if known is not None:
             return [known[column] for column in columns]
+        if self.encoder is not None and x is None:
+            return [self.encoder.name_of(column) or int(column) for column in columns]
         named: dict[int, list[str]] = {}
         for name in () if x is None else self._keys_of(x):
             named.setdefault(self._hashed_column(name), []).append(name or CONSTANT)

@@ -10,6 +10,7 @@ from coterie.inputs.block import Block
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import FieldError, InputError
 from coterie.inputs.faults import Fault, Faults, reading, require_column, require_distinct
+from coterie.inputs.names import Names
 from coterie.inputs.view_encoding import ViewEncoder
 from coterie.wording import listed
 
@@ -350,7 +351,13 @@ class Reader:
     def _row_encoder(self, kind: str) -> Encoder:
         options = self._options
         return Encoder(
-            [], task=options.task, bits=options.bits, constant=options.constant, scale=options.scale, source=kind
+            [],
+            task=options.task,
+            bits=options.bits,
+            constant=options.constant,
+            scale=options.scale,
+            source=kind,
+            names=options.names,
         )
 
     def _parser(self, kind: str, encoder: Encoder) -> RowParser:
@@ -358,7 +365,8 @@ class Reader:
 
         if kind == "svmlight":
             return SvmlightParser(encoder.bits)
-        return VowpalParser(encoder.bits, self._options.task or encoder.task, self._schema)
+        names = encoder.names if self._update else Names(encoder.bits, kept=False)
+        return VowpalParser(encoder.bits, self._options.task or encoder.task, self._schema, names)
 
     def _row_columns(self, kind: str, encoder: Encoder) -> dict[str, str]:
         task = QUERY if kind == "svmlight" else self._options.task or encoder.task
@@ -425,6 +433,7 @@ def read(
     encoder: Encoder | ViewEncoder | None = None,
     update: bool = True,
     skip: int = 0,
+    names: bool = True,
 ) -> Reader:
     r"""Read records from files as blocks of feature rows, in bounded memory.
 
@@ -476,10 +485,12 @@ def read(
         The encoder of an earlier reading, a copy of which goes on. The arguments that would shape a new one are not
         used. Its task column must exist; its label is read if the column exists and is not empty.
     update : bool, default True
-        Let running scales go on learning; with False they stay as the encoder has them.
+        Let running scales go on learning; with False they, and the names of features, stay as the encoder has them.
     skip : int, default 0
         Leave out so many records at the beginning, such as those that the encoder has seen: scales do not learn from
         them. Bad records are not counted among them.
+    names : bool, default True
+        As in `Encoder`.
 
     Returns
     -------
@@ -506,7 +517,7 @@ def read(
     >>> reader.encoder.feature_names, reader.columns
     (('price', 'constant'), {'click': 'label', 'user': 'task', 'price': 'numeric'})
     """
-    options = ReadOptions(label, task, features, ignore, text, bits, constant, scale, views, one_space, weight)
+    options = ReadOptions(label, task, features, ignore, text, bits, constant, scale, views, one_space, weight, names)
     Faults(on_error)
     if block_rows < 1:
         raise ValueError(f"block_rows is {block_rows!r}; expected a whole number of 1 or more")

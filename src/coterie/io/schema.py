@@ -45,6 +45,7 @@ class ReadOptions:
     views: Mapping[str, Sequence[str]] | None = None
     one_space: bool = False
     weight: str | None = None
+    names: bool = True
 
     def __post_init__(self) -> None:
         if self.label is not None and self.label == self.task:
@@ -150,6 +151,7 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
         bits=options.bits,
         constant=options.constant,
         scale=options.scale,
+        names=options.names,
     )
     return encoder, dropped
 
@@ -286,6 +288,7 @@ def _encoder(held: Mapping[str, Sequence[tuple[str, str]]], options: ReadOptions
             scale=options.scale,
             source=source,
             indicators=False,
+            names=False,
         )
         parts.append(ViewColumns(view, tuple(name for name, _ in columns), encoder, tuple(name for name, _ in called)))
     return ViewEncoder(parts, label=options.label)

@@ -59,6 +59,11 @@ def forget(path: str | PathLike[str], tasks: Sequence[str]) -> Forgot:
     return Forgot(model, [name for name, task in found.items() if task in left])
 
 
+def task_called(model: Any, name: str, path: str) -> Hashable:
+    """The task of a model by its name, as it is or as it is printed; InputError where there is none, or several."""
+    return _only(_by_name(getattr(model, "tasks_", ())), name, path)
+
+
 def _by_name(tasks: Sequence[Hashable]) -> dict[str, list[Hashable]]:
     """The tasks of each name; where a name is printed otherwise than it is, of that, too, if it is nobody's own."""
     own: dict[str, list[Hashable]] = {}
@@ -76,5 +81,5 @@ def _only(known: dict[str, list[Hashable]], name: str, path: str) -> Hashable:
         raise InputError(f"task {name!r} was never seen: the model knows {number} tasks", path)
     if len(found) > 1:
         which = " and ".join(map(repr, found))
-        raise InputError(f"{name!r} is how {which} are printed: only forget_task can tell them apart", path)
+        raise InputError(f"{name!r} is how {which} are printed: only Python can tell them apart", path)
     return found[0] if found else name

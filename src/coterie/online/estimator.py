@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.evaluation.stream_model import BlockPredictions, Margins
-from coterie.explanation import Explanation
+from coterie.explanation import Explanation, Weight
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.inputs.preparation import SCALES
@@ -425,6 +425,49 @@ class OnlineEstimator(Parameters):
         """
         self._check_fitted()
         return self._model.explain(x, task)
+
+    def largest_weights(self, task: Hashable = None, n: int = 10) -> list[Weight] | dict[Hashable, list[Weight]]:
+        """The features that say most: in what all tasks share, or in what a task has of its own.
+
+        Parameters
+        ----------
+        task : label, optional
+            One of ``tasks_``: what it does otherwise than is shared. Without, the largest weights shared.
+        n : int
+            How many.
+
+        Returns
+        -------
+        list of Weight
+            The largest first, zeros left out. For more than two classes, and for sets of labels, a dictionary with a
+            list for each.
+
+        Raises
+        ------
+        ValueError
+            For a task that was never seen.
+
+        Notes
+        -----
+        A method, and no attribute ``explain_``, since it is of a task. O(d) margins. What is shared are the weights for
+        a task that nobody has seen; where the relation says nothing of such, as a graph does, the mean over the tasks
+        (over the first ones, if they have more than 20 million weights together).
+
+        Examples
+        --------
+        >>> import coterie as ct
+        >>> model = ct.MultitaskPerceptron()
+        >>> for x, liked, user in [({"fish": 1.0}, True, "ann"), ({"fish": 1.0, "meat": 2.0}, False, "bob")]:
+        ...     model.learn_one(x, liked, task=user)
+        >>> [(each.name, each.shared, each.own) for each in model.largest_weights("bob", n=1)]
+        [('meat', -1.0, -1.0)]
+        """
+        self._check_fitted()
+        return self._model.largest_weights(task, n)
+
+    def names_of(self, columns: Sequence[int]) -> list[Any]:
+        """What features are called, as far as the model knows; else the numbers of their columns."""
+        return self._inner.input.entry_names(columns)
 
     def learn_many(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None) -> None:
         """Learn a block of records in order: :meth:`partial_fit` under River's name."""

@@ -21,7 +21,7 @@ from coterie import spec
 from coterie.evaluation.stream_model import Asking, BlockPredictions, Margins, Rounds
 from coterie.evaluation.trace import Trace
 from coterie.evaluation.view_weights import ViewWeights
-from coterie.explanation import Explanation, explanation_of
+from coterie.explanation import Explanation, Weight, explanation_of, largest
 from coterie.index import Whole, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
@@ -45,6 +45,9 @@ _UNWEIGHED = "a learner such as {} weighs no records: leave out {}"
 
 #: The array of a file that has the order in which tasks were last seen.
 RECENCY = "recency"
+
+#: The label of a task that nobody has, and how many weights of tasks are averaged at most.
+_NOBODY, MOST_WEIGHTS = "", 20_000_000
 
 #: The number of one task that nobody has seen.
 _UNSEEN = np.array([-1])
@@ -754,6 +757,42 @@ class OnlineModel:
             return explanation_of(names, values, outside, learner.beyond_features)
         columns = zip(labels.ordered, outside.T, strict=True)
         return {label: explanation_of(names, values, each, learner.beyond_features) for label, each in columns}
+
+    @exclusive
+    def largest_weights(self, task: Hashable, n: int) -> list[Weight] | dict[Hashable, list[Weight]]:
+        """The largest weights, own ones of a task, shared ones without; of several classes, those of each."""
+        if not self.learner.has_tasks:
+            raise ValueError("a model of several views has weights for each view: see coef_")
+        spec.check_positive("n", n)
+        if task is not None and task not in self.state.tasks.numbers:
+            raise ValueError(f"task {task!r} was never seen: the model knows {len(self.known_tasks)} tasks, see tasks_")
+        own = None if task is None else self._weights_of(self.state.tasks.numbers[task])
+        shared = self._shared_weights()
+        own = None if own is None else own - shared
+        if shared.ndim == 1:
+            return largest(self.input.entry_names, shared, own, n)
+        each = zip(self.label_kind.ordered, shared.T, shared.T if own is None else own.T, strict=True)
+        return {
+            label: largest(self.input.entry_names, mine, None if own is None else its, n) for label, mine, its in each
+        }
+
+    def _weights_of(self, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
+        """The weights of a task, shape (d,), or (d, classes): margins of unit records, less that of an empty one."""
+        d, labels = self.state.features, self.label_kind
+        units = Csr(
+            np.ones(d, self.settings.reading.dtype), np.arange(d, dtype=np.int32), np.append(0, np.arange(d + 1))
+        )
+        codes = np.full(d + 1, number)
+        told = self.learner.linear_part(self.state, units, codes, list(unseen) * (d + 1))
+        outside = labels.decision(labels.shift + labels.factor * told)
+        return np.asarray(outside[1:] - outside[0])
+
+    def _shared_weights(self) -> NDArray[np.float64]:
+        """The weights that a task has of which nothing is known; the mean over tasks where that is not defined."""
+        if self.learner.comes_unnoticed:
+            return self._weights_of(-1, [_NOBODY])
+        some = max(1, min(len(self.state.tasks), MOST_WEIGHTS // max(self.state.features, 1)))
+        return np.asarray(np.mean([self._weights_of(i) for i in range(some)], axis=0))
 
     def _row_of(self, x: Any, task: Hashable) -> tuple[Csr, int, Hashable, list[Hashable]]:
         """One record given in any form as entries, the width, its task, and the names of the entries."""

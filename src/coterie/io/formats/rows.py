@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie.inputs.faults import Fault, Faults, shown
 from coterie.inputs.keys import HashedFeatures
+from coterie.inputs.names import Names
 from coterie.io.lines import TextRecords, split_lines, text_records
 from coterie.numeric.core import fields
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key
@@ -110,16 +111,19 @@ class SvmlightParser:
 
 @dataclass(frozen=True)
 class VowpalParser:
-    """Vowpal Wabbit text, hashed to 2**bits columns; the task is the first feature of a namespace."""
+    """Vowpal Wabbit text, hashed to 2**bits columns; the task is the first feature of a namespace; names are noted."""
 
     bits: int
     task: str | None
     schema: RowSchema
+    names: Names
 
     def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
         """Parse; the task is a string."""
         name = as_bytes(encode_key(self.task or ""))
-        rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits))
+        rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits), None, self.names.table)
+        self.names.take(data)
+        self.names.count(len(records))
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
         weight = rows.importance if (rows.importance != 1.0).any() else None
         return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token, weight=weight)

@@ -24,10 +24,11 @@ from coterie.numeric.core.fields import (
     usable,
 )
 from coterie.numeric.core.generic import no_refcount
-from coterie.numeric.core.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, fnv1a_of, mix, prefix_state, slot
+from coterie.numeric.core.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, fnv1a_of, mix, prefix_state
 from coterie.numeric.core.records import LARGEST_WEIGHT
 
 from .eight_bytes import eight, name_in
+from .names import NO_NAMES, NameTable, looks, meet
 from .numbers import parse_number, scan_number
 
 if TYPE_CHECKING:
@@ -155,8 +156,8 @@ def _hash_name(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> 
 
 
 @no_refcount
-def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, float, int]:
-    """Read a feature: the state of its hash up to the colon, its value, and its end; NaN for no feature."""
+def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, float, int, int]:
+    """Read a feature: the state of its hash up to the colon, its value, its end and its name's; NaN for no feature."""
     begin = i
     state, i = _hash_name(data, i, stop, state)
     while i < stop:
@@ -164,20 +165,29 @@ def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) 
         if c == 58:
             value, end = scan_number(data, i + 1, stop)
             good = i > begin and (end == stop or _ends_word(byte(data, end)))
-            return state, (value if good else np.nan), end
+            return state, (value if good else np.nan), end, i
         if _ends_word(c):
             break
         state = fnv1a_of(state, np.uint64(c))
         i += 1
-    return state, 1.0, i
+    return state, 1.0, i, i
 
 
 @no_refcount
 def _read_namespace(
-    data: NDArray[np.uint8], i: int, stop: int, at: int, mask: np.uint64, wanted: Namespaces, out: VowpalRows
+    data: NDArray[np.uint8],
+    i: int,
+    stop: int,
+    at: int,
+    mask: np.uint64,
+    wanted: Namespaces,
+    names: NameTable,
+    noting: bool,
+    out: VowpalRows,
 ) -> tuple[int, int, int, int]:
     """Read features from after a bar to the next; return code, end of entries, and the word at which it stopped."""
     end, colon = _word_end(data, i, stop)
+    space, space_end = i, colon
     prefix = fnv1a(FNV_OFFSET, data, i, colon)
     prefix = fnv1a_of(prefix, _CARET) if colon > i else prefix
     some, which = len(wanted.states) > 0, -1
@@ -193,12 +203,15 @@ def _read_namespace(
     indices, values = out.indices, out.values
     i = skip_blanks(data, end, stop)
     while i < stop and byte(data, i) != 124:
-        state, value, end = _read_feature(data, i, stop, prefix)
+        state, value, end, name_end = _read_feature(data, i, stop, prefix)
         value *= scale
         if not usable(value):
             end, colon = _word_end(data, i, stop)
             return (NO_NAME if colon == i else NOT_A_NUMBER), at, i, end
-        indices[np.uint64(at)], values[np.uint64(at)] = slot(state, mask), value
+        hashed = mix(state)
+        if noting:
+            meet(names, hashed, mask, i, name_end, space, space_end)
+        indices[np.uint64(at)], values[np.uint64(at)] = np.int32(hashed & mask), value
         if some:
             out.namespace[at] = which
         at += 1
@@ -225,6 +238,7 @@ def _read_row(
     task: NDArray[np.uint8],
     mask: np.uint64,
     wanted: Namespaces,
+    names: NameTable,
     row: int,
     at: int,
     out: VowpalRows,
@@ -235,6 +249,7 @@ def _read_row(
         return BLANK, at, start, stop
     if bar == stop:
         return NO_BAR, at, start, stop
+    noting = looks(names, row)
     code, first, end = _read_header(data, start, bar, row, out)
     i = bar
     while code == GOOD and i < stop:
@@ -242,7 +257,7 @@ def _read_row(
         if len(task) > 0 and _same(data, i + 1, colon, task):
             i = _read_task(data, i + 1, stop, row, out)
         else:
-            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, wanted, out)
+            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, wanted, names, noting, out)
             i = first
     if code == GOOD and len(task) > 0 and out.task[row, 0] == out.task[row, 1]:
         return NO_TASK, at, start, stop
@@ -257,6 +272,7 @@ def _read_rows(
     task: NDArray[np.uint8],
     mask: np.uint64,
     wanted: Namespaces,
+    names: NameTable,
     out: VowpalRows,
 ) -> None:
     out.indptr[0] = 0
@@ -266,7 +282,7 @@ def _read_rows(
     for row in range(len(start)):
         first = out.indptr[row]
         code, at, out.token[row, 0], out.token[row, 1] = _read_row(
-            data, start[row], stop[row], task, mask, wanted, row, first, out
+            data, start[row], stop[row], task, mask, wanted, names, row, first, out
         )
         out.fault[row] = code
         out.indptr[row + 1] = at if code == GOOD else first
@@ -279,12 +295,13 @@ def parse_vowpal(
     task: NDArray[np.uint8],
     mask: np.uint64,
     wanted: Namespaces | None = None,
+    names: NameTable = NO_NAMES,
 ) -> VowpalRows:
     """Parse the rows ``data[start[i]:stop[i]]``; O(bytes).
 
     A feature's key is ``namespace^feature``, or ``feature`` in the namespace without a name. With `task` not empty, the
     namespace of that name holds the row's task and no features. With namespaces that are ``wanted`` the others are
-    passed over, and ``namespace`` says which of them each entry is of.
+    passed over, and ``namespace`` says which of them each entry is of. ``names`` gets those of features.
 
     Examples
     --------
@@ -310,7 +327,7 @@ def parse_vowpal(
         token=np.empty((n, 2), np.int64),
         namespace=np.empty(entries if len(chosen.states) else 0, np.int32),
     )
-    _read_rows(data, start, stop, task, mask, chosen, out)
+    _read_rows(data, start, stop, task, mask, chosen, names, out)
     return out
 
 

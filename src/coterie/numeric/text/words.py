@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coterie.numeric.core.generic import compiled, no_refcount
-from coterie.numeric.core.hashing import fnv1a_of, slot
+from coterie.numeric.core.hashing import fnv1a_of, mix
+
+from .names import NameTable, looks, meet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,6 +73,7 @@ def hash_texts(
     data: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     mask: np.uint64,
+    names: NameTable,
     counts: NDArray[np.int64],
     indices: NDArray[np.int32],
     values: NDArray[np.float64],
@@ -81,6 +84,8 @@ def hash_texts(
     ----------
     prefix : uint64
         FNV-1a state after ``name^``.
+    names : NameTable
+        Gets the tokens, in the letters of the text.
     counts : int64, shape (n,), out
         Distinct tokens of each text.
     indices, values : shape (token_bound,), out
@@ -93,21 +98,25 @@ def hash_texts(
     """
     table = np.full(_table_size(_longest(offsets) // 2 + 1), -1, dtype=np.int64)
     seen = np.empty(len(indices), dtype=np.uint64)
-    at = 0
+    at, begun = 0, 0
     for row in range(len(counts)):
-        first = at
+        first, noting = at, looks(names, row)
         size = _table_size((offsets[row + 1] - offsets[row]) // 2 + 1)
         state = prefix
         inside = False
         for i in range(offsets[row], offsets[row + 1] + 1):
             c = FOLDED[data[i]] if i < offsets[row + 1] else np.uint8(0)
             if c:
+                begun = begun if inside else i
                 state = fnv1a_of(state, np.uint64(c))
                 inside = True
             elif inside:
                 position = _count(state, table, size, first, at, seen)
                 if position == at:
-                    indices[at] = slot(state, mask)
+                    hashed = mix(state)
+                    indices[at] = np.int32(hashed & mask)
+                    if noting:
+                        meet(names, hashed, mask, begun, i, 0, 0)
                     values[at] = 0.0
                     at += 1
                 values[position] += 1.0

@@ -1,0 +1,112 @@
+"""``coterie explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import Json
+
+if TYPE_CHECKING:
+    from coterie.explanation import Explanation, Weight
+    from coterie.jobs.explaining import NamesKept
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")]
+Record = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[RECORD]",
+        help="A record to explain: a JSON object, or `FILE:PLACE` with the line or row that `predict` tells.",
+    ),
+]
+Task = Annotated[str | None, typer.Option(metavar="TASK", help="The task to explain, or whose record it is.")]
+Top = Annotated[int, typer.Option(metavar="N", min=1, help="Show the N largest.")]
+
+
+def explain(model: Model, record: Record = None, task: Task = None, top: Top = 20, json: Json = False) -> None:
+    """Show which features say most: in a model, in one of its tasks, or in a record.
+
+    Without a record, these are the largest weights that all tasks share; with --task, those in which that task differs
+    most from what is shared. Of a record it is each feature's part of the margin, and the parts add up to it.
+
+    For example:
+      coterie explain clicks.coterie
+      coterie explain clicks.coterie --task ann
+      coterie explain clicks.coterie today.csv:17
+      coterie explain clicks.coterie '{"user": "ann", "price": 2.5, "shop": "north"}'
+    """
+    from coterie import __version__, load
+    from coterie.jobs.explaining import names_kept, parts, weights
+
+    from .printing import print_json, print_lines
+
+    learned = load(model)
+    kept = names_kept(learned)
+    told: dict[str, Any] = {
+        "command": "explain",
+        "version": __version__,
+        "model": str(model),
+        "names": None if kept is None else kept._asdict(),
+    }
+    if record is None:
+        found = weights(learned, model, task, top)
+        told |= {"task": task, "weights": _by_class(found, lambda held: [each._asdict() for each in held])}
+        groups = [_weight_lines(label, held, task) for label, held in found.items()]
+    else:
+        of, made = parts(learned, model, record, task)
+        told |= {"task": of, "explanation": _by_class(made, lambda held: _as_json(held, top))}
+        groups = [_part_lines(label, held, of, top) for label, held in made.items()]
+    if json:
+        print_json(told)
+    else:
+        print_lines(*groups, _name_lines(kept))
+
+
+def _by_class(found: Any, write: Any) -> Any:
+    """What there is to tell; of many classes a list of what there is of each."""
+    if None in found:
+        return write(found[None])
+    return [{"class": label, "of_class": write(held)} for label, held in found.items()]
+
+
+def _as_json(found: Explanation, top: int) -> dict[str, Any]:
+    parts = [each._asdict() for each in found.parts[:top]]
+    more = sum(each.part for each in found.parts[top:])
+    held = {"margin": found.margin, "base": found.base, "rest": found.rest, "rest_of": found.rest_of}
+    return held | {"parts": parts, "other_parts": more}
+
+
+def _weight_lines(label: Hashable, found: list[Weight], task: str | None) -> Iterator[str]:
+    from coterie.wording import table
+
+    whose = "Largest weights that all tasks share" if task is None else f"Where {task} differs most from what is shared"
+    yield whose if label is None else f"{whose}, for {label}"
+    if not found:
+        yield "  nothing: no feature has such a weight"
+        return
+    if task is None:
+        yield from table(["feature", "weight"], [[str(each.name), f"{each.shared:+.3g}"] for each in found])
+        return
+    rows = [
+        [str(each.name), f"{each.shared:+.3g}", f"{each.own:+.3g}", f"{each.shared + each.own:+.3g}"] for each in found
+    ]
+    yield from table(["feature", "shared", "own", "together"], rows)
+
+
+def _part_lines(label: Hashable, found: Explanation, task: Hashable, top: int) -> Iterator[str]:
+    whose = "" if task is None else f" of task {task}"
+    yield f"What makes the margin{whose}" if label is None else f"What makes the margin for {label}{whose}"
+    yield from found.lines(top)
+
+
+def _name_lines(kept: NamesKept | None) -> list[str]:
+    if kept is None:
+        return []
+    from coterie.wording import counted
+
+    several = f", {counted(kept.collisions, 'column')} with other names, too" if kept.collisions else ""
+    dropped = f"; features without room for their names came {kept.dropped:,} times" if kept.dropped else ""
+    return [f"Names of hashed features: {kept.names:,}{several}{dropped}."]

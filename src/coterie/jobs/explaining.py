@@ -1,0 +1,123 @@
+"""What a saved model says of a task, or of one record."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from coterie.evaluation.stream_model import goes_on, stream_model_of
+from coterie.inputs.errors import InputError
+
+from .forgetting import task_called
+
+if TYPE_CHECKING:
+    from coterie.explanation import Explanation, Weight
+
+    #: By class, None where there are two or labels are numbers.
+    Explained = dict[Hashable, Explanation] | dict[None, Explanation]
+    Weighed = dict[Hashable, list[Weight]] | dict[None, list[Weight]]
+
+
+class NamesKept(NamedTuple):
+    """The names of hashed features in a model: how many, columns with several, and how often there was no room."""
+
+    names: int
+    collisions: int
+    dropped: int
+
+
+def names_kept(model: Any) -> NamesKept | None:
+    """The names that a model keeps of hashed features; None where features are not hashed, or no names are kept."""
+    names = getattr(getattr(model, "encoder_", None), "names", None)
+    return NamesKept(len(names), names.collisions, names.dropped) if names is not None and names.kept else None
+
+
+def weights(model: Any, path: str | PathLike[str], task: str | None, top: int) -> Weighed:
+    """The largest weights that are shared, or a task's own.
+
+    Raises
+    ------
+    InputError
+        For a model that was fitted to all its records at once, or a task that it does not know.
+    """
+    _require_online(model, path)
+    found = model.largest_weights(None if task is None else task_called(model, task, str(path)), top)
+    return found if isinstance(found, dict) else {None: found}
+
+
+def parts(model: Any, path: str | PathLike[str], said: str, task: str | None) -> tuple[Hashable, Explained]:
+    """The explanation of one record and its task: of a JSON object, or of a place in a file.
+
+    Parameters
+    ----------
+    model : online estimator
+        That learned from files.
+    path : path
+        Its file, for messages.
+    said : str
+        ``{"column": value, ...}``, or ``FILE:PLACE`` with the line or row that ``predict`` tells of a record.
+    task : str, optional
+        The name of the record's task, where the record does not tell it or another one is meant.
+
+    Raises
+    ------
+    InputError
+        For what is no record, or one that the model cannot read; for a record without a task, or a task that the model
+        refuses.
+    """
+    _require_online(model, path)
+    named = None if task is None else _task(model, task, str(path))
+    if said.lstrip().startswith("{"):
+        x, of = _from_json(model, said)
+    else:
+        x, of = _from_file(model, said)
+    of = of if named is None else named
+    if of is None and len(stream_model_of(model).known_tasks) > 1:
+        raise InputError("the record does not say whose it is: name the task")
+    found = model.explain(x, of)
+    return of, found if isinstance(found, dict) else {None: found}
+
+
+def _require_online(model: Any, path: str | PathLike[str]) -> None:
+    if not goes_on(model):
+        kind = type(model).__name__
+        raise InputError(f"holds a batch model ({kind}), of whose records no weights are kept to explain by", str(path))
+
+
+def _task(model: Any, name: str, path: str) -> Hashable:
+    """The task of that name; the name itself where the model knows none, and so says what it says of new ones."""
+    try:
+        return task_called(model, name, path)
+    except InputError:
+        numbers = all(isinstance(task, int) for task in model.tasks_)
+        return int(name) if numbers and name.lstrip("-").isdecimal() else name
+
+
+def _from_json(model: Any, said: str) -> tuple[Mapping[str, Any], Hashable]:
+    try:
+        held = msgspec.json.decode(said, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise InputError(f"the record is no JSON object: {error}") from None
+    column = stream_model_of(model).encoder.task if hasattr(model, "encoder_") else None
+    task = held.pop(column, None) if column is not None else None
+    return held, None if task is None else _task(model, str(task), "the record")
+
+
+def _from_file(model: Any, said: str) -> tuple[Any, Hashable]:
+    from coterie.io.readers import read
+
+    path, colon, place = said.rpartition(":")
+    if not (colon and place.isdecimal() and path):
+        raise InputError(f"{said!r} is no record: give a JSON object, or FILE:PLACE with the line or row of one")
+    if not hasattr(model, "encoder_"):
+        raise InputError("this model did not learn from a file, so it does not know how to read one: give JSON")
+    reader = read(path, encoder=model.encoder_, update=False)
+    for block in reader:
+        at = [row for row, each in enumerate(block.place.tolist()) if each == int(place)]
+        if at:
+            one = block.piece(at[0], at[0] + 1)
+            return one.X, None if one.task is None else one.tasks[0]
+    raise InputError(f"has no record in line or row {place}", path)

@@ -1,0 +1,95 @@
+"""Compile ahead what the default learner needs, so that no first record has to wait for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+#: What is compiled, by name.
+WHAT = ("tables", "texts", "numbers", "python")
+_ROWS = 400
+
+
+def precompile(what: tuple[str, ...] = WHAT) -> Iterator[tuple[str, float]]:
+    """Learn and predict small made-up streams of some kinds, and yield each kind with the seconds it took.
+
+    Parameters
+    ----------
+    what : tuple of str
+        ``"tables"``: files of columns; ``"texts"``: files with texts, or with names in sparse records; ``"numbers"``:
+        files of columns whose label is a number; ``"python"``: arrays, and dictionaries one at a time, in Python.
+
+    Yields
+    ------
+    str, float
+        As above.
+    """
+    with TemporaryDirectory() as folder:
+        for name in what:
+            started = time.perf_counter()
+            _MADE[name](Path(folder))
+            yield name, time.perf_counter() - started
+
+
+def _file(path: Path, label: Callable[[int], str]) -> Path:
+    """Records of four tasks with a number, a word and a text each."""
+    rng = np.random.default_rng(0)
+    lines = ["who,what,size,colour,words"]
+    for i, size in enumerate(rng.normal(size=_ROWS).tolist()):
+        words = " ".join(f"word{j}" for j in rng.integers(50, size=3))
+        lines.append(f"task{i % 4},{label(i)},{size:.3f},{'red' if i % 3 else 'blue'},{words}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _learned(path: Path, *, regression: bool = False, ignore: tuple[str, ...] = (), text: tuple[str, ...] = ()) -> None:
+    from coterie.io.readers import read
+
+    from .learner_config import LearnerConfig
+    from .learning import learn
+    from .predicting import predict_records
+
+    reader = read(path, task="who", label="what", ignore=ignore, text=text, scale="auto")
+    outcome = learn(reader, {"together": LearnerConfig.of(regression=regression)})
+    again = read(path, encoder=outcome.model.encoder_, update=False)
+    for _ in predict_records(outcome.model, again):
+        pass
+
+
+def _of_tables(folder: Path) -> None:
+    _learned(_file(folder / "tables.csv", lambda i: "yes" if i % 2 else "no"), ignore=("words",))
+
+
+def _of_texts(folder: Path) -> None:
+    _learned(_file(folder / "texts.csv", lambda i: "yes" if i % 2 else "no"), text=("words",))
+
+
+def _of_numbers(folder: Path) -> None:
+    _learned(_file(folder / "numbers.csv", lambda i: f"{i % 7}.5"), ignore=("words",), regression=True)
+
+
+def _in_python(folder: Path) -> None:
+    from coterie.online import AdaptiveSharingClassifier
+
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(_ROWS, 5)), np.arange(_ROWS) % 4
+    model = AdaptiveSharingClassifier().fit(X, X[:, 0] > 0, task)
+    model.predict_proba(X, task)
+    live = AdaptiveSharingClassifier()
+    for i, (x, who) in enumerate(zip(X[:20].tolist(), task[:20].tolist(), strict=True)):
+        record = {"size": x[0], "width": x[1], "colour": "red" if x[2] > 0 else "blue"}
+        live.learn_one(record, i % 2 == 0, who)
+        live.predict_one(record, who)
+        live.predict_proba_one(record, who)
+
+
+_MADE: dict[str, Callable[[Path], None]] = {
+    "tables": _of_tables,
+    "texts": _of_texts,
+    "numbers": _of_numbers,
+    "python": _in_python,
+}

@@ -1,0 +1,107 @@
+"""Names of hashed features: a bounded table that compiled code adds to while it hashes them.
+
+A hash forgets what a feature was called, and an explanation wants to know. The first name that a column has is kept, by
+its place in the text it was read from, until there is no room for more; another name in the same column is noted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.generic import no_refcount
+from coterie.numeric.core.hashing import FNV_OFFSET, fnv1a, mix
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: So many names are kept at most, a power of two.
+MOST = 65_536
+
+#: Texts and rows of so many records are looked through for names, then those of every 16th: a look at a table that
+#: is in no cache takes as long as reading the word, and what matters comes often.
+FIRST, STRIDE = 10_000, 16
+
+
+class NameTable(NamedTuple):
+    """The whole hashes of the names that are kept, and where these are.
+
+    ``cells`` holds them in open addressing by column, the last bits of a hash, 0 where there is none, so that a look at
+    one number tells whether a name is the one that is known; ``shared`` says of which of their columns another name was
+    met. Both have no room where no names are to be kept. ``hashes`` has them in the order in which they came, and
+    ``place`` where they were in the text just read: beginning and end, and those of what they are prefixed by.
+    ``counts`` is how many names there are, how often there was no room, and how many records came before these.
+    """
+
+    cells: Any
+    shared: Any
+    hashes: Any
+    place: Any
+    counts: Any
+
+
+def name_table(most: int) -> NameTable:
+    """Make room for so many names, a power of two; 0 for a table that keeps none. Memory is taken as it is used."""
+    return NameTable(
+        np.zeros(2 * most, np.uint64),
+        np.zeros(2 * most, np.bool_),
+        np.zeros(most, np.uint64),
+        np.zeros((most, 4), np.int64),
+        np.zeros(3, np.int64),
+    )
+
+
+#: A table that keeps no names.
+NO_NAMES = name_table(0)
+
+
+@no_refcount
+def looks(table: Any, row: Any) -> Any:
+    """Tell whether the text of a row is looked through for names."""
+    number = table.counts[2] + row
+    return table.cells.size > 0 and (number < FIRST or number % STRIDE == 0)
+
+
+@no_refcount
+def meet(table: Any, hashed: Any, mask: Any, start: Any, stop: Any, prefix: Any, prefix_stop: Any) -> None:
+    """Note that a name of this hash, which is 0 for none in practice, is at this place; its column is ``hash & mask``.
+
+    There is nothing to prefix it where the prefix is empty.
+    """
+    last = np.uint64(table.cells.size - 1)
+    cell = hashed & mask & last
+    while table.cells[cell] != 0:
+        if (table.cells[cell] ^ hashed) & mask == 0:
+            if table.cells[cell] != hashed:
+                table.shared[cell] = True
+            return
+        cell = (cell + np.uint64(1)) & last
+    n = table.counts[0]
+    if n == table.hashes.size:
+        table.counts[1] += 1
+        return
+    table.cells[cell] = table.hashes[n] = hashed
+    table.place[n, 0], table.place[n, 1] = start, stop
+    table.place[n, 2], table.place[n, 3] = prefix, prefix_stop
+    table.counts[0] = n + 1
+
+
+@no_refcount
+def meet_strings(
+    state: np.uint64, data: NDArray[np.uint8], offsets: NDArray[np.int64], mask: np.uint64, table: NameTable
+) -> None:
+    """Note the keys ``prefix + string_i`` of an Arrow array, but of empty strings; ``state`` is the prefix's."""
+    for i in range(len(offsets) - 1):
+        if offsets[i + 1] > offsets[i]:
+            hashed = mix(fnv1a(state, data, offsets[i], offsets[i + 1]))
+            meet(table, hashed, mask, offsets[i], offsets[i + 1], 0, 0)
+
+
+@no_refcount
+def meet_keys(data: NDArray[np.uint8], ends: NDArray[np.int64], mask: np.uint64, table: NameTable) -> None:
+    """Note keys, which end there in the text, one behind the other; an empty one is a key, too."""
+    begin = 0
+    for end in ends:
+        meet(table, mix(fnv1a(FNV_OFFSET, data, begin, end)), mask, begin, end, 0, 0)
+        begin = end
