@@ -18,6 +18,8 @@ K, D = 5, 6
 ONE_PASS = {
     f"check_sample_weight_equivalence_on_{form}_data": "a weight of two is one move twice as long, not two moves"
     for form in ("dense", "sparse")
+} | {
+    "check_class_weight_classifiers": "weights of 1000 and 0.0001 are no more to learners by mistakes than their order"
 }
 
 

@@ -96,7 +96,7 @@ def test_least_squares_stay_exact_whatever_the_unit_of_a_feature(scale):
     z = rng.standard_normal(400)
     kept = Regressions.empty(1, 6)
     for x, label in zip(A, z, strict=True):
-        least_squares.absorb(kept, 0, 6, 0.1, x.copy(), label)
+        least_squares.absorb(kept, 0, 6, 0.1, x.copy(), label, 1.0)
     whole = np.linalg.lstsq(np.r_[A, np.sqrt(0.1) * np.eye(6)], np.r_[z, np.zeros(6)], rcond=None)[0]
     np.testing.assert_allclose(kept.weights(6)[0], whole, rtol=1e-6)
     told = [least_squares.foresee(kept, 0, 6, x.copy()) for x in A[:20]]
@@ -110,9 +110,9 @@ def test_features_that_come_later_have_been_0():
         x, z = rng.standard_normal(5) * (np.arange(5) < 2 + t // 20), float(rng.standard_normal())
         if t % 20 == 0:
             narrow = narrow.with_room(1 + t // 20, 2 + t // 20)
-        literal.learn(x, z)
-        least_squares.absorb(narrow, 0, min(2 + t // 20, 5), 1.0, x[: 2 + t // 20].copy(), z)
-        least_squares.absorb(wide, 2, 5, 1.0, x.copy(), z)
+        literal.learn(x, z, 1.0)
+        least_squares.absorb(narrow, 0, min(2 + t // 20, 5), 1.0, x[: 2 + t // 20].copy(), z, 1.0)
+        least_squares.absorb(wide, 2, 5, 1.0, x.copy(), z, 1.0)
     np.testing.assert_allclose(narrow.weights(5)[0], literal.weights, rtol=1e-9)
     np.testing.assert_array_equal(narrow.weights(5)[0], wide.weights(5)[2])
     np.testing.assert_array_equal(wide.cut(3, 4).triangle[2], narrow.cut(1, 4).triangle[0])

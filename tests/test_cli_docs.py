@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,6 @@ def test_examples_of_help_parse(name):
     lines = re.findall(r"(?m)^ +(?:zcat \S+ \| )?coterie (.*)$", COMMANDS[name].help)
     assert lines
     for line in lines:
-        words = line.replace("'", "").split()
+        words = shlex.split(line)
         assert words[0] == name
         COMMANDS[name].make_context(name, words[1:])

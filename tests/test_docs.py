@@ -135,6 +135,17 @@ def test_every_page_is_in_the_index():
         assert path.name == "index.md" or f"({path.name})" in index, path.name
 
 
+def test_the_site_lists_every_page_beside_its_text():
+    code = "import outside; page = outside.DOCS / 'index.md'; print(outside.contents(outside.turned(page.read_text('utf-8'), page, page)))"
+    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs" / "_ext", capture_output=True, text=True)
+    listed = [line for line in printed.stdout.splitlines() if line and not line.startswith(("`", ":"))]
+    assert len(set(listed)) == len(listed)
+    assert set(listed) >= {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"} | {
+        "api/index",
+        "gallery/index",
+    }
+
+
 def test_the_page_on_choosing_has_its_figures_from_that_on_accuracy():
     rows = re.findall(r"^\|.*\|$", TEXT[ROOT / "docs" / "choosing.md"], re.MULTILINE)
     figures = re.findall(r"\b\d+\.\d\d\b(?!\))", " ".join(row for row in rows if "share=" not in row))

@@ -34,7 +34,7 @@ OF_WEIGHTS = (
     "check_sample_weights_list",
     "check_sample_weights_shape",
     "check_sample_weights_not_overwritten",
-    "check_all_zero_sample_weights_error",
+    "check_classifiers_one_label_sample_weights",
 )
 
 

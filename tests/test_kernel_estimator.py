@@ -29,9 +29,16 @@ CONFIGURATIONS = [
     ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), budget=ct.Projectron(0.1, plus=True), dtype="float32"),
 ]
 
+
+def expected(model):
+    """The checks that fail; a Forgetron shrinks what it has, so that the order of weights shows in its margins."""
+    forgets = isinstance(model.budget, ct.Forgetron)
+    return {check: why for check, why in ONE_PASS.items() if not (forgets and "class_weight" in check)}
+
+
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=lambda _: ONE_PASS)
+    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=expected)
 
 
 @of_scikit_learn

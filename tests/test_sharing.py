@@ -267,6 +267,7 @@ class Scripted:
 
     log_odds = None
     counts_features = False
+    beyond_features = ""
 
     def __init__(self, margins, log_odds=None):
         self.margins, self.log_odds = margins, log_odds

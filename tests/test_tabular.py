@@ -744,7 +744,7 @@ def test_trees_need_log_odds():
 
 
 def test_members_by_another_name_are_refused():
-    with pytest.raises(ValueError, match="members must be one of default, cheap, ensemble, signed, tabular"):
+    with pytest.raises(ValueError, match="members must be one of default, cheap, ensemble, separable, signed, tabular"):
         raw.AdaptiveSharingClassifier("table").fit([[1.0], [2.0]], [0, 1])
 
 

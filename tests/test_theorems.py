@@ -293,8 +293,8 @@ def test_bound_and_order_of_the_relations_on_landmine():
         order = np.random.default_rng(seed).permutation(len(data.y))
         X, y, task = data.X[order], data.y[order], data.task[order]
         found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=task)
-        for name, trace in found.traces.items():
-            mistakes[name] += trace.mistakes
+        for name in mistakes:
+            mistakes[name] += found.traces[name].mistakes
         assert_bound(found.traces["half"], found.models["half"], X)
     assert mistakes["half"] < 0.97 * min(mistakes["independent"], mistakes["pooled"])
 

@@ -197,7 +197,7 @@ def test_sentences():
         verdict(*side_by_side(helped, helped, helped, hurt, same))
         .sentence()
         .endswith(
-            "It helped 3 of 5 tasks and hurt 1 (3); 1 cannot be told apart yet. Of such calls 5 % at most are wrong on "
+            "It helped 3 of 5 tasks and hurt 1 (3); 1 cannot be told apart yet. Of such calls roughly 5 % are wrong on "
             "average. Use learning together, but look at that task: one model per task served better there."
         )
     )

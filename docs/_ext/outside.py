@@ -65,12 +65,15 @@ def turn_links(app: Any, docname: str, source: list[str]) -> None:
 
 
 def contents(index: str) -> str:
-    """The tree of the site's pages: the links of the index, in its order, under its bold headings."""
-    blocks = []
-    for part in re.split(r"^\*\*(?=.*\*\*$)", index, flags=re.MULTILINE)[1:]:
-        caption, _, listed = part.partition("**")
-        pages = ["api/index"] if "Reading" in caption else []
-        pages += re.findall(r"^\* \[[^]]*\]\(([^)#]+?)(?:\.md|\.rst)\)", listed, re.MULTILINE)
+    """The tree of the site's pages: those that the index links to, each once, in its order, under its headings."""
+    blocks: list[str] = []
+    seen: set[str] = set()
+    for part in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
+        caption, _, listed = part.partition("\n")
+        linked = re.findall(r"\]\(([^)#]+)\.(?:md|rst)[)#]", listed)
+        pages = [page for page in dict.fromkeys(linked) if page not in seen]
+        pages += ["api/index"] if caption == "Reference" else []
+        seen.update(pages)
         blocks.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```"]))
     return "\n\n".join(blocks)
 

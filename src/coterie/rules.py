@@ -94,7 +94,7 @@ class Perceptron:
 @spec.choice("rule", "pa", variant="0")
 @spec.part
 class PassiveAggressive:
-    """The shortest move that gives the record a margin of one (FOR09 §2.2; Crammer et al. 2006).
+    """The shortest move that gives the record a margin of one (FOR09 §2.1.1; Crammer et al. 2006).
 
     With loss = max(0, 1 - y·margin) and the squared norm of the multitask instance, M_ii ‖x‖²:
 

@@ -144,7 +144,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
     """The same table as HTML, names as they are.
 
-    >>> html_table(["learner", "error"], [["<b>", "9.1 %"]])[-69:]
+    >>> html_table(["learner", "error"], [["<b>", "9.1 %"]])[-74:]
     '<tr><th>&lt;b&gt;</th><td style="text-align:right">9.1 %</td></tr></table>'
     """
     from html import escape

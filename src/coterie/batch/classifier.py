@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 @persistence.register
 class MultitaskKernelClassifier(BatchEstimator):
-    """Kernel ridge regression on the codes of classes: the class is predicted whose code is nearest (ROS11 §4.3).
+    """Kernel ridge regression on the codes of classes: the class is predicted whose code is nearest (ROS11 §6.2).
 
     Every class has a code, +1 and -1 for two classes and by default a unit vector for each of more, and the codes of
     the rows are regressed as by :class:`MultitaskKernelRidge`. Unit vectors with independent outputs are one-vs-all.

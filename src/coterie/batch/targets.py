@@ -1,4 +1,4 @@
-"""The meaning of outputs: numbers, or classes that each have a code, the nearest of which is predicted (ROS11 §4.3).
+"""The meaning of outputs: numbers, or classes that each have a code, the nearest of which is predicted (ROS11 §6.2).
 
 Scores of classes become probabilities by one slope, fitted on rows whose scores come from a model that did not learn
 from them. There is no offset: regression on codes puts the score of even odds at zero, and so the class of the largest

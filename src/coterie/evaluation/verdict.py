@@ -9,7 +9,7 @@ what a task is said to gain is the posterior of its gain, given its own rounds a
   of the difference (``paired.paired_interval``, of numbers Student's).
 * A task is ``"helped"`` (``"hurt"``) where the posterior has its gain above (below) zero with the certainty asked for,
   0.95 by default, which is where its interval, 0.05 left out on either side, lies above (below) zero. Of such calls
-  one in twenty at most has the wrong sign on average, however many tasks there are. All others are ``"unclear"``.
+  about one in twenty has the wrong sign on average, however many tasks there are. All others are ``"unclear"``.
 * The learner is also compared with the **constant** (:mod:`coterie.evaluation.constant`). Where that does as well, or
   where every task has a single record, nothing speaks for learning together: no task is called, and nothing advised.
 
@@ -417,7 +417,7 @@ def _tasks(verdict: Verdict) -> str:
     none = "hurt none that can be told" if unclear else "hurt none"
     whom = f"hurt {len(hurt):,} ({listed(hurt)})" if hurt else none
     rest = f"; {unclear:,} cannot be told apart yet" if unclear else ""
-    wrong = f"Of such calls {100 * (1 - verdict.confidence):.3g} % at most are wrong on average."
+    wrong = f"Of such calls roughly {100 * (1 - verdict.confidence):.3g} % are wrong on average."
     return f"It helped {len(helped):,} of {total:,} tasks and {whom}{rest}. {alike or wrong}"
 
 

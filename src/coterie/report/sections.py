@@ -222,7 +222,7 @@ _RULE = """<details><summary>How a task comes to be called helped or hurt</summa
 <p>Both learners predicted the same examples. A task's mean gain over its own examples is noisy, so it is drawn towards
 the mean of all tasks as far as its noise asks for. What is shown is this shrunken gain, with an interval
 that leaves out 5&nbsp;% on either side. A task is called helped or hurt if the interval leaves out zero: then its sign
-is 95&nbsp;% sure, given its own examples and those of all tasks. Of the tasks called, at most one in twenty has the
+is 95&nbsp;% sure, given its own examples and those of all tasks. Of the tasks called, about one in twenty has the
 wrong sign on average, however many are looked at. All others are unclear: they may gain or lose, but their examples so
 far do not show it.</p></details>"""
 
