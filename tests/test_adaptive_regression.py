@@ -242,7 +242,10 @@ def test_what_is_said_of_members_and_sharing():
         "pooled",
         "constant",
     }
-    assert repr(model.with_relation(ct.Pooled())) == "MultitaskRegressor(relation=Pooled())"
+    assert (
+        repr(model.with_relation(ct.Pooled()))
+        == "MultitaskRegressor(relation=Pooled(), fit_intercept=False, scale='none')"
+    )
 
 
 def test_it_is_below_the_simplest_where_tasks_have_intercepts():
@@ -270,7 +273,7 @@ def test_features_in_which_tasks_differ_are_those_of_their_weights(model):
     assert {0, 1}.isdisjoint(feature for feature, _, _ in found[:1])
     weights = {feature: (a, b) for feature, a, b in differing_features(model, 0, 1, n=4)}
     for feature, (a, b) in weights.items():
-        kept_back = feature == 3 and isinstance(model, MODEL)  # by the range of the labels
+        kept_back = feature == 3 and isinstance(model, ct.AdaptiveSharingRegressor)  # by the range of the labels
         assert kept_back or [a, b] == pytest.approx(
             model.coef_[[model.tasks_.index(i) for i in (0, 1)], feature], rel=1e-6
         )
@@ -559,12 +562,12 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
 @pytest.mark.parametrize(
     ("options", "model"),
     [
-        ("", MODEL()),
-        ("--step 0.5 --max-tasks 3", MODEL(0.5, max_tasks=3)),
-        ("--relation adaptive --rule squared --dtype float32", MODEL(dtype="float32")),
-        ("--rule squared", raw.MultitaskRegressor(ct.HalfUpdate(), ct.Squared())),
-        ("--half-life 50", raw.MultitaskRegressor(ct.HalfUpdate(), ct.Squared(), half_life=50.0)),
-        ("--share 0.3", raw.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.Squared())),
+        ("", ct.AdaptiveSharingRegressor()),
+        ("--step 0.5 --max-tasks 3", ct.AdaptiveSharingRegressor(0.5, max_tasks=3)),
+        ("--relation adaptive --rule squared --dtype float32", ct.AdaptiveSharingRegressor(dtype="float32")),
+        ("--rule squared", ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared())),
+        ("--half-life 50", ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared(), half_life=50.0)),
+        ("--share 0.3", ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.Squared())),
     ],
 )
 def test_the_default_for_numbers(houses, options, model):  # noqa: F811 - the fixture

@@ -257,7 +257,7 @@ def test_river_scikit_learn_and_parameters():
         error_score="raise",
     )
     assert search.fit(numbered, Y).best_score_ > 0.4
-    assert repr(ct.OneVsRest(raw.MultitaskLogistic(step=0.3))) == "OneVsRest(model=MultitaskLogistic(step=0.3))"
+    assert repr(ct.OneVsRest(ct.MultitaskLogistic(step=0.3))) == "OneVsRest(model=MultitaskLogistic(step=0.3))"
     assert raw.OneVsRest().set_params(model__step=0.1).model.step == 0.1
 
 

@@ -244,10 +244,11 @@ def test_strings_are_read_by_quick_rounds_as_a_block_reads_them(name):
     xs, _, tasks = (list(each) for each in zip(*tests, strict=True))
     np.testing.assert_array_equal(told, block.decision_function(xs, task=tasks))
     fast, rounds = single.__stream_model__().fast, single.state_.rounds
-    for x, y, task in tests:
+    plain = [(x, y, task) for x, y, task in tests if x["colour"]]  # nothing is missing
+    for x, y, task in plain:
         assert fast.score(x, task) == fast.score(x, task)  # not NaN: read by compiled code
         assert fast.learn(x, y, task, single.__stream_model__().labels) is not None
-    assert single.state_.rounds == rounds + len(tests)
+    assert single.state_.rounds == rounds + len(plain) > rounds
 
 
 class Odd(dict):

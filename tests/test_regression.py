@@ -121,7 +121,7 @@ def test_labels_as_they_are():
     M = CASES["half"].M
     literal = regression.passive_aggressive(X, Y, TASK, M, 0.5, 0.2, "II", standardised=False)
     assert_close(rounds.margin, literal.predictions)
-    assert model.intercept_ == 0.0
+    assert (model.intercept_ == 0.0).all()
 
 
 @pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)

@@ -242,7 +242,7 @@ REFUSALS = {
         TypeError,
         "FullCovariance cannot learn under LogDet",
     ),
-    "no relation": (lambda: ct.SecondOrderMultitaskPerceptron("half"), TypeError, "relation must be a part"),
+    "no relation": (lambda: ct.SecondOrderMultitaskPerceptron("halves"), ValueError, "relation is 'halves'; expected"),
     "solver": (
         lambda: ct.SecondOrderMultitaskPerceptron(solver="prima"),
         ValueError,

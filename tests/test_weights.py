@@ -190,7 +190,7 @@ def test_members_side_by_side_weigh_as_they_do_apart(monkeypatch, form, tmp_path
 )
 def test_records_one_by_one_are_the_block(model, tmp_path):
     X, y, task = stream(7, n=120)
-    labels = y.tolist() if isinstance(model(), raw.AdaptiveSharingRegressor) else (y > 0).tolist()
+    labels = y.tolist() if isinstance(model(), ct.AdaptiveSharingRegressor) else (y > 0).tolist()
     records, w = as_records(X), drawn(len(y)).tolist()
     records = [{f"x{j}": value for j, value in record.items()} for record in records]
     whole, apart, pieces = model(), model(), model()

@@ -256,6 +256,15 @@ class Preparation:
 
     # -- refused records, and files -------------------------------------------------------------------------------
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but what the last records may still have to take back: copies are made between records."""
+        return self.__dict__ | {"_undo": _nothing}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Undo :meth:`__getstate__`; what was read from a file may not be written to."""
+        self.__dict__.update(state)
+        self._hold(np.array(self._compiled.moments))
+
     def _restoring(self) -> Callable[[], None]:
         """A function that makes scales and columns with gaps what they are now."""
         moments, gaps = self.moments.copy(), len(self.missing)
