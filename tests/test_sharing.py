@@ -538,6 +538,11 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
         ({"members": "all"}, ValueError, "one of default, cheap, ensemble, separable, signed, tabular, shares or"),
         ({"members": []}, ValueError, "one or more models"),
         ({"members": [AdaptiveGradient()]}, TypeError, "Member"),
+        (
+            {"members": [raw.MultitaskLogistic(), raw.MultitaskAROW(), raw.MultitaskLogistic()]},
+            ValueError,
+            r"\[2\] is .*\[0\] again",
+        ),
         ({"local": -1.0}, ValueError, "local"),
         ({"step": 0.0}, ValueError, "step"),
         ({"members": [ct.Member(AdaptiveGradient(), ct.Pooled(), ct.AROW())]}, TypeError, "AdaptiveGradient"),

@@ -227,6 +227,10 @@ class AdaptiveSharingClassifier(OnlineEstimator):
                 raise TypeError(f"members must be online classifiers or coterie.mixture.Member, got {member!r}")
             if getattr(member, "class_weight", None) is not None:
                 raise ValueError(f"class_weight of a member is not used: give it to the mixture, and not to {member!r}")
+        described = [spec.to_json(member) for member in self.members]
+        for n, each in enumerate(described):
+            if each in described[:n]:
+                raise ValueError(f"members[{n}] is members[{described.index(each)}] again: {self.members[n]!r}")
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}
 
     @property
