@@ -269,10 +269,11 @@ def test_intervals_keep_their_level():
     rng = np.random.default_rng(1)
     inside = []
     for _ in range(2000):
-        low, high = student_interval(rng.standard_normal(20) + 0.3)
+        drawn = rng.standard_normal(20) + 0.3
+        low, high = student_interval(20, drawn.sum(), (drawn**2).sum())
         inside.append(low <= 0.3 <= high)
     assert abs(np.mean(inside) - 0.95) < 0.015
-    assert np.isnan(student_interval(np.ones(1))).all()
+    assert np.isnan(student_interval(1, 1.0, 1.0)).all()
 
 
 def test_a_task_of_few_rounds_is_not_called():

@@ -21,9 +21,7 @@ import numpy as np
 from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, settled
 from .costs import AMOUNTS, SQUARES, Words, costs, loss_words, losses, words_of
 from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
-from .paired import student_interval
 from .trace import Trace, mean_of
-from .verdict import Gain, error_gain, mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,14 +93,6 @@ def _(trace: AmountTrace) -> Floats:
 @loss_words.register(AmountTrace)
 def _(trace: AmountTrace) -> Words:
     return SQUARES
-
-
-@error_gain.register(AmountTrace)
-def _(trace: AmountTrace, against: Trace, confidence: float) -> Gain:
-    ours, theirs = costs(trace), costs(against)
-    gains = theirs - ours
-    low, high = student_interval(gains, confidence)
-    return Gain(len(gains), mean(ours), mean(theirs), mean(gains), low, high)
 
 
 @base_rate.register(AmountTrace)

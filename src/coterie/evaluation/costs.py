@@ -16,6 +16,8 @@ import numpy as np
 
 from coterie.wording import NONE, percent, points
 
+from .paired import proportion_interval, student_interval
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -40,6 +42,9 @@ class Words:
         The factor of costs in figures, and the text behind them.
     measures : tuple of (str, str, str)
         Head, name and format of the other measures.
+    interval : callable
+        The interval of the mean difference of two learners' costs, from how many there are, their sum and that of their
+        squares, and its level.
     """
 
     error: str
@@ -49,6 +54,7 @@ class Words:
     factor: float
     suffix: str
     measures: tuple[Measure, ...]
+    interval: Callable[[int, float, float, float], tuple[float, float]] = proportion_interval
 
     @property
     def gain(self) -> str:
@@ -87,7 +93,8 @@ RATES = Words(
 )
 LOG_LOSS = Words("log loss", decimals, decimals, "", 1.0, "", ())
 SQUARES = Words("squared error", number, number, "", 1.0, "", ())
-AMOUNTS = Words("mean absolute error", number, number, "", 1.0, "", (("RMSE", "rmse", ".4g"), ("R²", "r2", ".3f")))
+_OF_AMOUNTS = (("RMSE", "rmse", ".4g"), ("R²", "r2", ".3f"))
+AMOUNTS = Words("mean absolute error", number, number, "", 1.0, "", _OF_AMOUNTS, student_interval)
 
 
 @singledispatch

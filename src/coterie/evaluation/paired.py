@@ -56,26 +56,45 @@ def paired_interval(n: ArrayLike, won: ArrayLike, lost: ArrayLike, confidence: f
     return np.maximum(low, -1.0), np.minimum(high, 1.0)
 
 
-def student_interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
+def student_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
     """Student's interval for the mean of some values; nan of fewer than two.
 
     Parameters
     ----------
-    values : ndarray, shape (n,)
-        Independent values.
+    n : int
+        How many independent values there are.
+    total, squares : float
+        Their sum, and that of their squares.
     confidence : float
         The level of the interval.
 
     Examples
     --------
-    >>> low, high = student_interval(np.array([1.0, 2.0, 3.0]))
+    >>> low, high = student_interval(3, 6.0, 14.0)
     >>> round(low, 2), round(high, 2)
     (-0.48, 4.48)
     """
     from scipy.special import stdtrit
 
-    n = len(values)
     if n < 2:
         return float("nan"), float("nan")
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * float(values.std(ddof=1)) / n**0.5
-    return float(values.mean()) - half, float(values.mean()) + half
+    mean = total / n
+    deviation = (max(squares - n * mean**2, 0.0) / (n - 1)) ** 0.5
+    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * deviation / n**0.5
+    return mean - half, mean + half
+
+
+def proportion_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
+    """:func:`paired_interval` from differences that are 1 where a round was won, -1 where it was lost, else 0.
+
+    Parameters
+    ----------
+    n : int
+        Rounds.
+    total, squares : float
+        The sum of the differences, and that of their squares.
+    confidence : float
+        The level of the interval.
+    """
+    low, high = paired_interval(n, (squares + total) / 2, (squares - total) / 2, confidence)
+    return float(low), float(high)

@@ -56,6 +56,57 @@ class Means(NamedTuple):
     error: Floats
 
 
+class Moments(NamedTuple):
+    """The number of each group's values, their sum and that of their squares: all that means and errors need.
+
+    Sums of some values and of others add up, so that a stream of any length needs no more than these.
+
+    Attributes
+    ----------
+    n : ndarray of int64, shape (K,)
+    total, squares : ndarray, shape (K,)
+    """
+
+    n: Ints
+    total: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Moments:
+        """Those of some values, nan left out; without ``group`` all are of one; O(n + groups) time."""
+        if group is None:
+            group = np.zeros(len(values), np.int64)
+        known = ~np.isnan(values)
+        values, group = values[known], group[known]
+        with np.errstate(over="ignore"):  # squares are infinite then, and means are still to be had
+            sums = (np.bincount(group, each, groups).astype(np.float64) for each in (values, values**2))
+            return cls(np.bincount(group, minlength=groups), *sums)
+
+    def plus(self, other: Moments) -> Moments:
+        """Those of the values of both."""
+        return Moments(self.n + other.n, self.total + other.total, self.squares + other.squares)
+
+    @property
+    def whole(self) -> tuple[int, float, float]:
+        """Those of all groups together."""
+        return int(self.n.sum()), float(self.total.sum()), float(self.squares.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of all values; nan without any."""
+        n, total, _ = self.whole
+        return total / n if n else float("nan")
+
+    def means(self, common: float = COMMON) -> Means:
+        """The means and their standard errors, see :func:`group_means`."""
+        some = np.maximum(self.n, 1)
+        mean = np.where(self.n > 0, self.total / some, np.nan)
+        apart = np.maximum(self.squares - self.total**2 / some, 0.0)
+        shared = float(self.squares.sum()) / max(int(self.n.sum()), 1)
+        variance = (apart + common * shared) / (some - 1 + common)
+        return Means(self.n, mean, np.where(self.n > 0, np.sqrt(variance / some), np.nan))
+
+
 class Shrunken(NamedTuple):
     """The values behind K noisy means.
 
@@ -122,15 +173,7 @@ def group_means(values: Floats, group: Ints, groups: int, common: float = COMMON
     >>> found.mean, found.error.round(2)
     (array([2., 2.]), array([1.49, 2.16]))
     """
-    known = ~np.isnan(values)
-    values, group = values[known], group[known]
-    n = np.bincount(group, minlength=groups)
-    some = np.maximum(n, 1)
-    mean = np.where(n > 0, np.bincount(group, values, groups) / some, np.nan)
-    squares = np.bincount(group, (values - mean[group]) ** 2, groups)
-    shared = float(np.mean(values**2)) if len(values) else 0.0
-    variance = (squares + common * shared) / (some - 1 + common)
-    return Means(n, mean, np.where(n > 0, np.sqrt(variance / some), np.nan))
+    return Moments.of(values, group, groups).means(common)
 
 
 def shrink(mean: Floats, error: Floats) -> Shrunken:

@@ -6,7 +6,7 @@ mean gain is noise as long as its rounds are few, so gains are **shrunken**, see
 what a task is said to gain is the posterior of its gain, given its own rounds and those of all tasks.
 
 * The headline is the mean gain of a task, with its interval, and beside it the error over all rounds, with the interval
-  of the difference (``paired.paired_interval``, of numbers Student's).
+  of the difference (see :mod:`coterie.evaluation.paired`).
 * A task is ``"helped"`` (``"hurt"``) where the posterior has its gain above (below) zero with the certainty asked for,
   0.95 by default, which is where its interval, 0.05 left out on either side, lies above (below) zero. Of such calls
   about one in twenty has the wrong sign on average, however many tasks there are. All others are ``"unclear"``.
@@ -19,7 +19,6 @@ Rounds are taken as independent, which predictions of a learner that goes on lea
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,8 +30,7 @@ from coterie.wording import counted, digits_of, html_table, listed
 from .constant import BaseRate, Constant, base_rate
 from .costs import RATES, Words, costs, loss_words, losses, words_of
 from .metrics import ratio
-from .paired import paired_interval
-from .shrunken import group_means, quantile, shrink
+from .shrunken import Moments, quantile, shrink
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -299,50 +297,112 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
         raise ValueError(f"confidence={confidence!r}: expected a number between 0.5 and 1")
     if constant is None:
         constant = Constant().beside(trace)
-    words, ours, theirs = _losses(trace, against)
-    n_tasks, scale = len(trace.tasks), _scale(ours, theirs)
-    found = group_means((theirs - ours) / scale, trace.task, n_tasks)
+    n_tasks = len(trace.tasks)
+    ours, guessed = (Beside.of(trace, other, trace.task, n_tasks) for other in (against, constant))
+    return judge(tuple(trace.tasks), ours, guessed, base_rate(trace), confidence)
+
+
+class Beside(NamedTuple):
+    """A learner beside another over the same rounds, by sums over the rounds of K tasks.
+
+    Attributes
+    ----------
+    words, loss : Words
+        How costs and losses are called and written.
+    scale : float
+        What differences of losses were divided by.
+    gains : Moments, shape (K,)
+        Of the other's losses less the learner's, divided by ``scale``.
+    apart : Moments, shape (1,)
+        Of the other's costs less the learner's.
+    cost, lost : tuple of two Moments, shapes (K,) and (1,)
+        Of the costs and the losses of the learner, and of the other.
+    """
+
+    words: Words
+    loss: Words
+    scale: float
+    gains: Moments
+    apart: Moments
+    cost: tuple[Moments, Moments]
+    lost: tuple[Moments, Moments]
+
+    @classmethod
+    def of(cls, trace: Trace, against: Trace, task: Ints, tasks: int, scale: float | None = None) -> Beside:
+        """The sums of two traces; ``task`` has the number of each round's task; O(n + K) time.
+
+        Without ``scale`` it is the largest difference, so that no square is infinite.
+        """
+        words, ours, theirs = _losses(trace, against)
+        scale = _scale(ours, theirs) if scale is None else scale
+        cost = tuple(costs(each).astype(np.float64) for each in (trace, against))
+        return cls(
+            words_of(trace),
+            words,
+            scale,
+            Moments.of((theirs - ours) / scale, task, tasks),
+            Moments.of(cost[1] - cost[0]),
+            (Moments.of(cost[0], task, tasks), Moments.of(cost[1], task, tasks)),
+            (Moments.of(ours), Moments.of(theirs)),
+        )
+
+
+def judge(
+    tasks: tuple[Hashable, ...], ours: Beside, constant: Beside, base_rate: BaseRate, confidence: float = 0.95
+) -> Verdict:
+    """The verdict from sums: of the learner beside the other, and beside the constant.
+
+    Parameters
+    ----------
+    tasks : tuple of K labels
+        Entry i of every sum belongs to ``tasks[i]``.
+    ours, constant : Beside
+        The learner's sums, beside the other's and beside the constant's.
+    base_rate : BaseRate
+        Of all labels.
+    confidence : float
+        As for :func:`verdict`.
+    """
+    found = ours.gains.means()
     shrunken = shrink(found.mean, found.error)
+    scale = ours.scale
     low, high = (scale * each for each in shrunken.intervals(confidence))
     average = (scale * each for each in (shrunken.mu, *shrunken.interval(confidence)))
-    n = np.bincount(trace.task, minlength=n_tasks)
+    n = ours.cost[0].n
     made: dict[str, Any] = {
         "n": n,
-        "error": ratio(np.bincount(trace.task, costs(trace), n_tasks), n),
-        "error_against": ratio(np.bincount(trace.task, costs(against), n_tasks), n),
+        "error": ratio(ours.cost[0].total, n),
+        "error_against": ratio(ours.cost[1].total, n),
         "measured": scale * found.mean,
         "deviation": scale * found.error,
         "gain": scale * shrunken.value,
         "low": low,
         "high": high,
         "outcome": np.where(low > 0, "helped", np.where(high < 0, "hurt", "unclear")),
-        "average": Gain(len(ours), mean(ours), mean(theirs), *average),
+        "average": Gain(int(n.sum()), ours.lost[0].mean, ours.lost[1].mean, *average),
         "spread": scale * shrunken.tau,
-        "overall": error_gain(trace, against, confidence),
-        "constant": _loss_gain(trace, constant, confidence),
-        "constant_error": error_gain(trace, constant, confidence),
-        "base_rate": base_rate(trace),
+        "overall": _error_gain(ours, confidence),
+        "constant": _loss_gain(constant, confidence),
+        "constant_error": _error_gain(constant, confidence),
+        "base_rate": base_rate,
     }
-    told = Verdict(tuple(trace.tasks), confidence, **made, words=words_of(trace), loss=words)
-    return told if told.says_something else replace(told, outcome=np.full(n_tasks, "unclear"))
+    told = Verdict(tasks, confidence, **made, words=ours.words, loss=ours.loss)
+    return told if told.says_something else replace(told, outcome=np.full(len(tasks), "unclear"))
 
 
-@singledispatch
-def error_gain(trace: Trace, against: Trace, confidence: float) -> Gain:
-    """The gain in errors over all rounds; for numbers see :mod:`coterie.evaluation.amounts`."""
-    n, won, lost = len(trace.task), against.wrong & ~trace.wrong, trace.wrong & ~against.wrong
-    low, high = paired_interval(n, won.sum(), lost.sum(), confidence)
-    gain = mean(won) - mean(lost)
-    return Gain(n, mean(trace.wrong), mean(against.wrong), gain, float(low), float(high))
+def _error_gain(sums: Beside, confidence: float) -> Gain:
+    """The gain in errors over all rounds."""
+    ours, theirs = (each.mean for each in sums.cost)
+    interval = sums.words.interval(*sums.apart.whole, confidence)
+    return Gain(sums.apart.whole[0], ours, theirs, sums.apart.mean, *interval)
 
 
-def _loss_gain(trace: Trace, against: Trace, confidence: float) -> Gain:
+def _loss_gain(sums: Beside, confidence: float) -> Gain:
     """The gain in loss over all rounds, with a normal interval."""
-    _, ours, theirs = _losses(trace, against)
-    scale = _scale(ours, theirs)
-    found = group_means((theirs - ours) / scale, np.zeros(len(ours), np.int64), 1)
-    gain, half = scale * float(found.mean[0]), scale * quantile((1 + confidence) / 2) * float(found.error[0])
-    return Gain(len(ours), mean(ours), mean(theirs), gain, gain - half, gain + half)
+    ours, theirs = (each.mean for each in sums.lost)
+    found = Moments(*(np.array([each]) for each in sums.gains.whole)).means()
+    gain, half = sums.scale * found.mean[0].item(), sums.scale * quantile((1 + confidence) / 2) * found.error[0].item()
+    return Gain(sums.cost[0].whole[0], ours, theirs, gain, gain - half, gain + half)
 
 
 def _losses(trace: Trace, against: Trace) -> tuple[Words, Floats, Floats]:
@@ -354,15 +414,9 @@ def _losses(trace: Trace, against: Trace) -> tuple[Words, Floats, Floats]:
 
 
 def _scale(ours: Floats, theirs: Floats) -> float:
-    """The largest difference, by which differences are divided so that no square of one is infinite; 1 if all are 0."""
+    """The largest difference; 1 if all are 0."""
     apart = np.abs(theirs - ours)
     return float(np.max(apart, initial=0.0, where=~np.isnan(apart))) or 1.0
-
-
-def mean(rounds: NDArray[Any]) -> float:
-    """The mean of the rounds that have a value, nan where none has."""
-    known = rounds[~np.isnan(rounds)]
-    return float(known.mean()) if len(known) else float("nan")
 
 
 def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:
