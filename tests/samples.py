@@ -71,6 +71,7 @@ class SampleReading:
     skipped_examples: tuple[str, ...]
     columns: dict[str, list[str]]
     dropped: dict[str, str]
+    unlabelled: int = 0
 
 
 def trace(margin, positive, task, tasks, classes=("no", "yes"), probability=None):

@@ -315,6 +315,18 @@ def test_bad_records_can_be_skipped_and_are_shown(tmp_path):
     assert run_json("learn", path, *WHO, "--on-error", "skip", "-q")["reading"]["skipped"] == 7
 
 
+def test_records_without_a_label_are_left_out_and_said(tmp_path):
+    path, known = write_csv(tmp_path / "c.csv", rows(40)), tmp_path / "known.csv"
+    known.write_text(path.read_text())
+    path.write_text(path.read_text() + "u1,1,2,\n" * 3)  # of the columns user, price, age, click
+    said = run("learn", path, *WHO).stdout
+    assert "3 of 43 records have no label: left out\n" in said
+    assert said.splitlines()[0] == run("learn", known, *WHO).stdout.splitlines()[0]
+    assert run_json("learn", path, *WHO, "-q")["reading"]["unlabelled"] == 3
+    path.write_text("user,price,age,click\nu1,1,2,\nu2,1,3, \n")
+    assert "none of its 2 records has a label" in refused("learn", path, *WHO)
+
+
 def test_columns_not_used_are_shown(stories, tmp_path):
     said = run("learn", stories, *WHO, "--ignore", "id").stdout
     assert "Not used: id (it was to be ignored)" in said

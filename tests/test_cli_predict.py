@@ -58,6 +58,14 @@ def test_labels_are_not_needed(model, later, tmp_path):
     assert run("predict", bare, "--model", model).stdout == run("predict", later, "--model", model).stdout
 
 
+def test_some_labels_may_be_missing(model, later, tmp_path):
+    lines = later.read_text().splitlines()
+    lines[2:] = [line.rpartition(",")[0] + "," for line in lines[2:]]
+    bare = tmp_path / "bare.csv"
+    bare.write_text("\n".join(lines) + "\n")
+    assert run("predict", bare, "--model", model).stdout == run("predict", later, "--model", model).stdout
+
+
 def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
     out = tmp_path / "out.csv"
     said = run("predict", "-", "--format", "csv", "--model", model, "--output", out, stdin=later.read_text())

@@ -354,8 +354,8 @@ def test_labels_that_are_all_missing_are_none(tmp_path: Path) -> None:
     blank = text_file(tmp_path, "b.csv", "y,x\n,1\n,2\n")
     (block,) = read(blank, encoder=reader.encoder)
     assert block.y is None
-    with pytest.raises(InputError, match=r"b.csv:2: column 'y': the label is missing"):
-        list(read(blank, label="y", encoder=reader.encoder))
+    reader = read(blank, label="y", encoder=reader.encoder)
+    assert (list(reader), reader.unlabelled, reader.rows) == ([], 2, 0)
 
 
 def test_rows_without_labels(tmp_path: Path) -> None:
@@ -364,6 +364,56 @@ def test_rows_without_labels(tmp_path: Path) -> None:
     assert block.task is None
     (block,) = read(text_file(tmp_path, "a.vw", "|f a\n|f b\n"))
     assert block.y is None
+
+
+UNLABELLED = {
+    "a.csv": "y,u,x\na,p,1\n ,q,many\nb,,2\n,q,1e300\na,q,3\n",
+    "a.jsonl": "".join(
+        f'{{"y":{y},"u":"{u}","x":{x}}}\n' for y, u, x in [('"a"', "p", 1), ("null", "q", 7), ('"a"', "q", 3)]
+    ),
+    "a.svm": "1 qid:1 1:1\nqid:1 1:1\n1:1\n1 qid:2 1:3\n",
+    "a.vw": "1 |u p |f x\n|u q |f x\n1 |u q |f x:3\n",
+}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.svm", "a.vw"])
+def test_records_without_a_label_are_left_out_and_counted(tmp_path: Path, name: str) -> None:
+    path = text_file(tmp_path, name, UNLABELLED[name])
+    rows = path.suffix in (".svm", ".vw")
+    said: dict[str, Any] = {"task": None if name == "a.svm" else "u", "label": None if rows else "y"}
+    lines = UNLABELLED[name].splitlines(keepends=True)
+    alone = text_file(tmp_path, f"alone{path.suffix}", lines[0] + lines[-1])
+    for block_rows in (1, 9):
+        reader = read(path, **said, bits=4, scale="auto", block_rows=block_rows)
+        (X, y, task, place), (Z, *wanted, _) = whole(reader), whole(read(alone, **said, bits=4, scale="auto"))
+        np.testing.assert_array_equal(X, Z)
+        assert [y.tolist(), task.tolist()] == [held.tolist() for held in wanted]
+        assert (place.tolist(), reader.unlabelled, reader.skipped) == ([1, len(lines)], len(lines) - 2, 0)
+    learned = read(path, **said, bits=4)
+    list(learned)
+    told = read(path, encoder=learned.encoder, task=said["task"], update=False)
+    if name != "a.svm":  # a row without a task is one that cannot be predicted either
+        assert [block.y[1] is None or np.isnan(block.y[1]) for block in told] == [True]
+        assert (told.rows, told.unlabelled) == (3, 0)
+
+
+def test_records_without_a_label_have_no_faults(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "a.csv", UNLABELLED["a.csv"].replace("many", "2"))
+    with pytest.raises(InputError, match=r"a.csv:4: column 'u': the task is missing"):
+        list(read(path, label="y", task="u"))
+    reader = read(path, label="y", task="u", on_error="skip")
+    (block,) = reader
+    assert (block.place.tolist(), reader.unlabelled, reader.skipped) == ([2, 6], 2, 1)
+
+
+def test_labels_may_begin_after_the_first_row_where_they_are_required(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "a.vw", "|f a\n1 |f b\n-1 |f c\n")
+    with pytest.raises(InputError, match=r"a.vw:2: the row has a label, which earlier rows do not"):
+        list(read(path))
+    reader = read(path)
+    reader.require_labels()
+    (block,) = reader
+    assert (block.y.tolist(), reader.unlabelled) == ([1.0, -1.0], 1)
 
 
 def test_importances_are_weights(tmp_path: Path) -> None:
@@ -446,7 +496,6 @@ CASES: dict[str, tuple[str, bytes, str, str]] = {
         "5",
     ),
     "hex": ("a.csv", BAD_CSV.format("0x10").encode(), "a.csv:5: column 'x': '0x10' is not a number", "5"),
-    "label": ("a.csv", b"y,u,x\na,p,1\n ,q,2\na,r,3\n", "a.csv:3: column 'y': the label is missing", "3"),
     "task": ("a.csv", b"y,u,x\na,p,1\nb,,2\na,r,3\n", "a.csv:3: column 'u': the task is missing", "3"),
     "quote": ("a.csv", b'y,u,x\na,p,1\na,r,3\nb,"q,2\n', "a.csv:4: a quoted field is not closed", "4"),
     "multiline": (
@@ -481,17 +530,10 @@ CASES: dict[str, tuple[str, bytes, str, str]] = {
         "a.jsonl:2: column 'x': 1e+300 is beyond",
         "2",
     ),
-    "json label": (
-        "a.jsonl",
-        b'{"y":1,"u":2,"x":1}\n{"u":2,"x":1}\n',
-        "a.jsonl:2: column 'y': the label is missing",
-        "2",
-    ),
     "svm": ("a.svm", b"1 1:1\n1 x:1\n", "a.svm:2: 'x:1' does not begin with a whole number as its index", "2"),
     "svm bits": ("a.svm", b"1 1:1\n1 16:1\n", "a.svm:2: the index in '16:1' is beyond the 16 columns of bits=4", "2"),
     "svm nan": ("a.svm", b"1 1:1\n1 1:nan\n", "a.svm:2: '1:nan' does not hold a finite number", "2"),
     "svm label": ("a.svm", b"1 1:1\nyes 1:1\n", "a.svm:2: the label 'yes' is not a number", "2"),
-    "svm unlabelled": ("a.svm", b"1 1:1\n1:1\n", "a.svm:2: the label is missing, which earlier rows have", "2"),
     "svm labelled": ("a.svm", b"1:1\n1 1:1\n", "a.svm:2: the row has a label, which earlier rows do not", "2"),
     "svm qid": ("a.svm", b"1 qid:1 1:1\n1 1:1\n", "a.svm:2: the row has no qid:, which earlier rows have", "2"),
     "vw": ("a.vw", b"1 |a b\n1 a b\n", "a.vw:2: the line has no '|' before its features", "2"),
@@ -536,12 +578,11 @@ def test_skipping_gives_the_good_rows(tmp_path: Path) -> None:
 
 def test_parquet_nan_and_nulls(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"y": [1, 0, None], "x": [1.0, float("nan"), 2.0]}), tmp_path / "a.parquet")
-    reader = read(tmp_path / "a.parquet", label="y", on_error="skip")
+    reader = read(tmp_path / "a.parquet", label="y")
     (block,) = reader
     assert (block.place.tolist(), block.X.tolist(), block.indicators) == ([1, 2], [[1, 1, 0], [0, 1, 1]], 1)
     assert reader.encoder.feature_names == ("x", "constant", "x=")
-    assert reader.skipped == 1
-    assert "column 'y': the label is missing" in reader.skipped_examples[0]
+    assert (reader.unlabelled, reader.skipped) == (1, 0)
 
 
 def test_nan_and_nothing_are_missing_in_every_format(tmp_path: Path) -> None:

@@ -83,9 +83,12 @@ def learner_table(summary: Summary) -> Iterator[str]:
 
 
 def reading_lines(reading: Reading) -> Iterator[str]:
-    """Yield what was skipped and which columns were not used."""
+    """Yield what was left out and which columns were not used."""
+    if reading.unlabelled:
+        told = reading.unlabelled + reading.skipped + reading.rows
+        yield f"{reading.unlabelled:,} of {told:,} records have no label: left out"
     if reading.skipped:
-        yield f"Skipped {reading.skipped:,} of {reading.skipped + reading.rows:,} records:"
+        yield f"Skipped {reading.skipped:,} of {reading.unlabelled + reading.skipped + reading.rows:,} records:"
         yield from (f"  {example}" for example in reading.skipped_examples)
         if reading.skipped > len(reading.skipped_examples):
             yield "  ..."

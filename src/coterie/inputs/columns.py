@@ -217,11 +217,14 @@ def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
 
 
 def label_values(array: pa.Array) -> NDArray[Any]:
-    """The labels as NumPy has them: strings as objects (equal ones are one), numbers and truth values as they are."""
+    """The labels as NumPy has them: strings as objects (equal ones are one), numbers and truth values as they are.
+
+    What stands where a label is missing is not said.
+    """
     if is_string(array.type):
         coded = array.dictionary_encode()
-        words = np.array(coded.dictionary.to_pylist(), dtype=object)
-        labels: NDArray[Any] = words[coded.indices.to_numpy(zero_copy_only=False)]
+        words = np.array(coded.dictionary.to_pylist() or [None], dtype=object)
+        labels: NDArray[Any] = words[pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)]
         return labels
     if is_number(array.type) or pa.types.is_boolean(array.type):
         values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
@@ -246,16 +249,21 @@ def refused_as_label(kind: pa.DataType, what: str) -> str | None:
     return None
 
 
-def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row whose label or task is missing (null, blank or NaN), or a time of nanoseconds."""
+def missing_labels(array: pa.Array) -> NDArray[np.bool_]:
+    """Flags of the rows whose label or task is missing: null, blank or NaN."""
     missing = ~present(array)
     if is_string(array.type):
         blank = pc.equal(pc.utf8_trim_whitespace(array), "")
         missing |= pc.fill_null(blank, True).to_numpy(zero_copy_only=False)
     elif pa.types.is_floating(array.type):
         missing |= np.isnan(array.to_numpy(zero_copy_only=False))
-    for row in np.flatnonzero(missing):
-        yield Fault(int(row), name, f"the {what} is missing")
+    return missing
+
+
+def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
+    """Yield a fault for each row whose label or task is a time of nanoseconds, or that has no task."""
+    for row in np.flatnonzero(missing_labels(array)) if what == "task" else ():
+        yield Fault(int(row), name, "the task is missing")
     if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
         fine = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) % 1000 != 0
         for row in np.flatnonzero(fine):

@@ -45,6 +45,8 @@ class Faults:
     ----------
     skipped : int
         Records left out.
+    unlabelled : int
+        Records left out because they have no label, which is no fault.
     examples : list of str
         The first five messages.
     """
@@ -53,7 +55,7 @@ class Faults:
         if on_error not in ON_ERROR:
             raise FieldError("{} is {value!r}; expected 'stop' or 'skip'", "on_error", value=on_error)
         self.stop = on_error == "stop"
-        self.skipped = 0
+        self.skipped = self.unlabelled = 0
         self.examples: list[str] = []
 
     def report(self, message: str, path: str, line: int, column: str | None = None) -> None:

@@ -258,6 +258,8 @@ def validated(
         if len(labels.array(y)) != length(rows):
             raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
         return rows, width, y
+    if labels is not None:
+        _require_labels(y)
     numeric = labels is not None and labels.numeric
     check = _validated_table if hasattr(X, "column_names") else _validated_data
     checked = check(owner, form, X, y, numeric, reset)
@@ -266,6 +268,15 @@ def validated(
         labels.check(y)
     require_usable(checked, "X", form.names, dtype, gaps=gaps and not hasattr(checked, "indptr"))
     return as_rows(checked, "float64" if gaps else dtype), checked.shape[1], y
+
+
+def _require_labels(y: Any) -> None:
+    """Refuse None and NaN among labels that are no plain numbers, which scikit-learn would take for text, or sort."""
+    if y is None or getattr(getattr(y, "dtype", None), "kind", "O") in "biufSU":
+        return
+    for t, label in enumerate(y if isinstance(y, (list, tuple)) else np.asarray(y, object).ravel()):
+        if label is None or (isinstance(label, float) and label != label):
+            raise ValueError(f"label of record {t} (from 0) is missing: {label!r}")
 
 
 def _validated_data(owner: str, form: Form, X: Any, y: Any, numeric: bool, reset: bool) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from coterie.inputs.block import Block
 from coterie.inputs.encoding import Encoder
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from .formats.rows import RowParser, RowSchema
@@ -116,6 +116,8 @@ class Reader:
         Records left out (``on_error="skip"``).
     skipped_examples : list of str
         The first five reasons.
+    unlabelled : int
+        Records left out because they have no label, where one is to be read.
     bytes_read : int
         Bytes of the files behind what was delivered, before decompression.
     bytes_total : int or None
@@ -141,7 +143,7 @@ class Reader:
         self._on_error, self._block_rows = on_error, block_rows
         self._given = encoder.copy() if encoder is not None else None
         self._update, self._skip = update, skip
-        self._stdin_read = False
+        self._stdin_read = self._labelled = False
         self._asked: Callable[[], bool] = lambda: False
         self.bytes_total = total_size(paths)
         self._restart()
@@ -152,7 +154,9 @@ class Reader:
         self.encoder: Encoder | ViewEncoder | None = self._given.copy() if self._given is not None else None
         self.rows = self.passed = 0
         self._faults = Faults(self._on_error)
-        self._schema: RowSchema = RowSchema()
+        self._schema: RowSchema = RowSchema(
+            label=True if self._labelled else None, kept=not (self._update or self._labelled)
+        )
         self._bytes_before = 0
         self._source: Source | None = None
         self.columns: dict[str, str] = {}
@@ -177,6 +181,15 @@ class Reader:
     def skipped_examples(self) -> list[str]:
         """The first reasons why records were left out."""
         return list(self._faults.examples)
+
+    @property
+    def unlabelled(self) -> int:
+        """Records left out because they have no label."""
+        return self._faults.unlabelled
+
+    def require_labels(self) -> None:
+        """Leave out records without a label, also where the first one has none; before the iteration begins."""
+        self._labelled = True
 
     @property
     def bytes_read(self) -> int:
@@ -210,7 +223,7 @@ class Reader:
                     if len(block):
                         yield block
                 self._bytes_before, self._source = self.bytes_read, None
-        if not self.rows and not self.skipped and not self.passed:
+        if not (self.rows or self.skipped or self.unlabelled or self.passed):
             raise InputError("there is no record in it", self.paths[-1])
 
     def _opened(self, path: str, kind: str) -> Source:
@@ -267,6 +280,7 @@ class Reader:
         from coterie.inputs.columns import (
             label_faults,
             label_values,
+            missing_labels,
             numbers,
             plain,
             refused_as_label,
@@ -279,24 +293,31 @@ class Reader:
             reason = refused_as_label(batch.columns.schema.field(name).type, role)
             if reason is not None:
                 raise InputError(reason, path, column=name)
-        missing = {
-            role: list(label_faults(name, role, plain(batch.columns.column(name)))) for role, name in roles.items()
-        }
-        if self._options.label is None and len(missing.get("label", ())) == len(batch.place):
-            roles.pop("label", None), missing.pop("label", None)
-        found: list[Fault] = [*encoder.faults(batch.columns, path), *chain(*missing.values())]
+        named = {role: plain(batch.columns.column(name)) for role, name in roles.items()}
+        unlabelled = missing_labels(named["label"]) if "label" in roles else np.zeros(len(batch.place), bool)
+        kept = self._options.label is None  # a label that only the encoder names is not needed
+        if kept and unlabelled.all():
+            roles.pop("label", None)
+        found: list[Fault] = [*encoder.faults(batch.columns, path)]
+        for role, name in roles.items():
+            found += label_faults(name, role, named[role])
         weight = self._options.weight
         if weight is not None:
             reason = refused_as_weight(batch.columns.schema.field(weight).type)
             if reason is not None:
                 raise InputError(reason, path, column=weight)
             found += weight_faults(weight, plain(batch.columns.column(weight)))
-        good = self._faults.reject(found, path, batch.place)
+        left_out = np.zeros_like(unlabelled) if kept else unlabelled
+        self._faults.unlabelled += int(left_out.sum())
+        found = [fault for fault in found if not left_out[fault.row]]
+        good = self._faults.reject(found, path, batch.place) & ~left_out
         columns = batch.columns if good.all() else batch.columns.filter(pa.array(good))
         passed = self._pass(columns.num_rows)
         columns = columns.slice(passed)
         if columns.num_rows:
             values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
+            if kept and "label" in values:
+                values["label"] = _none_where(unlabelled[good][passed:], values["label"])
             X = encoder.encode_sound(columns, self._update)
             weights = None if weight is None else numbers(plain(columns.column(weight))).copy()
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
@@ -374,6 +395,15 @@ class Reader:
         return used | ({str(task): "task"} if self._schema.task else {})
 
 
+def _none_where(missing: NDArray[np.bool_], labels: NDArray[Any]) -> NDArray[Any]:
+    """The labels, None where they are missing."""
+    if not missing.any():
+        return labels
+    made = labels.astype(object)
+    made[missing] = None
+    return made
+
+
 @dataclass(frozen=True)
 class Reading:
     """A summary of what a reader read and left out.
@@ -386,6 +416,8 @@ class Reading:
         Records delivered, and records left out.
     skipped_examples : tuple of str
         Reasons for the first of them.
+    unlabelled : int
+        Records left out because they have no label.
     columns : dict of str to list of str
         By role (``"label"``, ``"task"``, or a kind of feature), the columns used.
     dropped : dict of str to str
@@ -396,6 +428,7 @@ class Reading:
     rows: int
     skipped: int
     skipped_examples: tuple[str, ...]
+    unlabelled: int
     columns: dict[str, list[str]]
     dropped: dict[str, str]
 
@@ -406,7 +439,7 @@ class Reading:
         for name, role in reader.columns.items():
             columns.setdefault(role, []).append(name)
         source, examples = listed(reader.paths, 3), tuple(reader.skipped_examples)
-        return cls(source, reader.rows, reader.skipped, examples, columns, dict(reader.dropped))
+        return cls(source, reader.rows, reader.skipped, examples, reader.unlabelled, columns, dict(reader.dropped))
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as data with a JSON form."""
@@ -459,7 +492,8 @@ def read(
     source : path, glob, "-" or list of them
         Files to read one after the other; ``"-"`` is standard input.
     label, task : str, optional
-        Columns of the label and the task; see the table. No label need be named if none is to be read.
+        Columns of the label and the task; see the table. No label need be named if none is to be read; records that
+        have none where one is named are left out and counted.
     weight : str, optional
         A column of numbers from 0 to a million: how much each record counts.
     format : str, optional
@@ -483,7 +517,8 @@ def read(
         Most records of a block; blocks of text are about four mebibytes at most, more where these are few records.
     encoder : Encoder or ViewEncoder, optional
         The encoder of an earlier reading, a copy of which goes on. The arguments that would shape a new one are not
-        used. Its task column must exist; its label is read if the column exists and is not empty.
+        used. Its task column must exist; its label, unless it is named, is read if the column exists, and is None where
+        it is missing.
     update : bool, default True
         Let running scales go on learning; with False they, and the names of features, stay as the encoder has them.
     skip : int, default 0

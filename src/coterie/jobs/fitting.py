@@ -367,9 +367,11 @@ def _tried(relation: Any) -> tuple[list[Any], dict[str, int]]:
 def _records(read: Callable[..., Reader]) -> tuple[Any, Array, Array, Reader]:
     """Read all records, and once more where the first pass has moved the scales."""
     reader = read()
+    reader.require_labels()
     block = _joined(reader)
     if isinstance(reader.encoder, Encoder) and reader.encoder.scale in ("standard", "auto"):
         reader = read(encoder=reader.encoder, update=False)
+        reader.require_labels()
         block = _joined(reader)
     if block.y is None:
         raise InputError("has no labels to learn from: name their column as the label", reader.path)
@@ -379,7 +381,8 @@ def _records(read: Callable[..., Reader]) -> tuple[Any, Array, Array, Reader]:
 def _joined(reader: Reader) -> Any:
     blocks = list(reader)
     if not blocks:
-        raise InputError("no record could be used", reader.path)
+        why = f": none of {reader.unlabelled:,} has a label" if reader.unlabelled and not reader.skipped else ""
+        raise InputError(f"no record could be used{why}", reader.path)
     whole = blocks[0]
     for block in blocks[1:]:
         whole = whole.joined(block)

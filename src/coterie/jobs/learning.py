@@ -236,6 +236,7 @@ class _Stream:
     def __init__(self, reader: Reader, stop: Stop | None = None) -> None:
         self.reader = reader
         self._stop, self._may_stop = stop or Stop(), stop is not None
+        reader.require_labels()
         reader.end_when(lambda: self._stop.asked is not None)
         self._stop.holding = lambda: reader.holding
         self._blocks: Any = iter(reader)
@@ -287,12 +288,14 @@ class _Stream:
         if block is None and self._stop.asked is not None:  # of a pipe no record is whole yet
             raise Stopped(self._stop.asked)
         if block is None:
-            raise InputError(self._why_none(), self.reader.path if not self.reader.skipped else None)
+            raise InputError(self._why_none(), None if self.reader.skipped else self.reader.path)
         return block
 
     def _why_none(self) -> str:
         if self.reader.passed:
             return f"all of its {self.reader.passed:,} records were to be left out at the start"
+        if self.reader.unlabelled and not self.reader.skipped:
+            return f"none of its {self.reader.unlabelled:,} records has a label"
         first = next(iter(self.reader.skipped_examples), "")
         return f"no record could be used, {self.reader.skipped:,} were skipped; the first: {first}"
 

@@ -47,8 +47,8 @@ def write_report(
     title : str, optional
         The page's heading, where it is not the question that the page answers.
     reading : object, optional
-        The rows and columns read and dropped: ``source``, ``rows``, ``skipped``, ``skipped_examples``, ``columns``
-        (role to names), ``dropped`` (column to reason).
+        The rows and columns read and dropped: ``source``, ``rows``, ``skipped``, ``skipped_examples``, ``unlabelled``,
+        ``columns`` (role to names), ``dropped`` (column to reason).
     relation : object, optional
         The relation among tasks: ``matrix``, (K, K), the inverse interaction matrix M, and ``tasks``, its K rows.
     learner : str, optional

@@ -56,6 +56,10 @@ class Reading(Protocol):
         """The number of rows that were left out."""
 
     @property
+    def unlabelled(self) -> int:
+        """The number of rows that were left out because they have no label."""
+
+    @property
     def skipped_examples(self) -> Sequence[object]:
         """Reasons for leaving out the first of these rows."""
 
@@ -382,6 +386,7 @@ def read(reading: Reading | None) -> Part:
     if reading is None:
         return Part("", {})
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
+    pairs += [("rows without a label", f"{reading.unlabelled:,}")] if reading.unlabelled else []
     pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in reading.columns.items() if names]
     examples = [(str(example),) for example in reading.skipped_examples]
     dropped = [(str(name), str(reason)) for name, reason in reading.dropped.items()]

@@ -41,7 +41,6 @@ _MESSAGES = {
     fields.NOT_AN_IMPORTANCE: "the importance {word} is not a number from 0 to 1,000,000",
     fields.HEADER_TOO_LONG: "{word} is one word too many before '|'; expected label, importance, base and tag",
     fields.NO_TASK: "the namespace {task!r}, which holds the task, is empty or missing",
-    fields.NO_LABEL: "the label is missing, which earlier rows have",
 }
 _UNEXPECTED_LABEL = "the row has a label, which earlier rows do not"
 _UNEXPECTED_TASK = "the row has a task, which earlier rows do not"
@@ -61,10 +60,14 @@ class Rows(NamedTuple):
 
 @dataclass
 class RowSchema:
-    """Facts that the first record of a stream fixes for all: labels and tasks are there, or not."""
+    """Facts that the first record of a stream fixes for all: labels and tasks are there, or not.
+
+    Where there are labels, rows without one are left out, unless all are ``kept``, as those to be predicted are.
+    """
 
     label: bool | None = None
     task: bool | None = None
+    kept: bool = False
     notes: dict[str, str] = field(default_factory=dict)
 
 
@@ -181,8 +184,10 @@ def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser,
     for records in chain.from_iterable(piece.parts(block_rows) for piece in pieces):
         parsed = parse(as_bytes(records.data), records)
         _fix_schema(schema, parsed)
-        found = [*_parser_faults(parsed, records, parse), *_schema_faults(schema, parsed)]
-        good = faults.reject(found, source.name, records.line) & (parsed.fault == fields.GOOD)
+        unlabelled = _left_out(schema, parsed)
+        faults.unlabelled += int(unlabelled.sum())
+        found = [*_parser_faults(parsed, records, parse), *_schema_faults(schema, parsed, ~unlabelled)]
+        good = faults.reject(found, source.name, records.line) & (parsed.fault == fields.GOOD) & ~unlabelled
         if good.any():
             yield _good_rows(parsed, records, good, schema)
 
@@ -190,9 +195,15 @@ def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser,
 def _fix_schema(schema: RowSchema, parsed: _Parsed) -> None:
     """Fix by the first good row whether there are labels and tasks."""
     good = np.flatnonzero(parsed.fault == fields.GOOD)
-    if schema.label is None and len(good):
-        schema.label = not np.isnan(parsed.label[good[0]])
+    if schema.task is None and len(good):
+        schema.label = bool(schema.label or not np.isnan(parsed.label[good[0]]))
         schema.task = bool(_has_task(parsed)[good[0]])
+
+
+def _left_out(schema: RowSchema, parsed: _Parsed) -> NDArray[np.bool_]:
+    """Flags of the good rows that lack the label that others have."""
+    good: NDArray[np.bool_] = parsed.fault == fields.GOOD
+    return good & np.isnan(parsed.label) & (bool(schema.label) and not schema.kept)
 
 
 def _has_task(parsed: _Parsed) -> NDArray[np.bool_]:
@@ -213,12 +224,12 @@ def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> I
         yield Fault(int(row), None, message)
 
 
-def _schema_faults(schema: RowSchema, parsed: _Parsed) -> Iterator[Fault]:
-    """Yield a fault for good rows that have a label or a task and the first had none, or the other way round."""
-    good = parsed.fault == fields.GOOD
+def _schema_faults(schema: RowSchema, parsed: _Parsed, used: NDArray[np.bool_]) -> Iterator[Fault]:
+    """Yield a fault for good rows that have a label or a task and the first had none, or that lack such a task."""
+    good = (parsed.fault == fields.GOOD) & used
     labelled, tasked = ~np.isnan(parsed.label), _has_task(parsed)
-    for row in np.flatnonzero(good & (labelled != bool(schema.label))):
-        yield Fault(int(row), None, _MESSAGES[fields.NO_LABEL] if schema.label else _UNEXPECTED_LABEL)
+    for row in np.flatnonzero(good & labelled) if not (schema.label or schema.kept) else ():
+        yield Fault(int(row), None, _UNEXPECTED_LABEL)
     for row in np.flatnonzero(good & (tasked != bool(schema.task))):
         yield Fault(int(row), None, _MISSING_TASK if schema.task else _UNEXPECTED_TASK)
 
