@@ -290,6 +290,7 @@ SCHEMA_ALL = pa.schema(
         ("c", pa.dictionary(pa.int8(), pa.string())),
         ("l", pa.list_(pa.string())),
         ("day", pa.date32()),
+        ("time", pa.time32("s")),
         ("vector", pa.list_(pa.float64())),
         ("nothing", pa.null()),
     ]
@@ -298,11 +299,17 @@ SCHEMA_ALL = pa.schema(
 
 def test_kinds_by_type() -> None:
     encoder, dropped = decide(schema_kinds(SCHEMA_ALL), wishes(label="y", task="user"))
-    assert encoder.columns == (("a", "numeric"), ("b", "categorical"), ("c", "categorical"), ("l", "items"))
+    assert encoder.columns == (
+        ("a", "numeric"),
+        ("b", "categorical"),
+        ("c", "categorical"),
+        ("l", "items"),
+        ("day", "date"),
+    )
     assert (encoder.label, encoder.task) == ("y", "user")
     assert dropped == {
-        "day": "it holds date32[day], which is no number, string or list of strings",
-        "vector": "it holds list<item: double>, which is no number, string or list of strings",
+        "time": "it holds time32[s], which is no number, string, date or list of strings",
+        "vector": "it holds list<item: double>, which is no number, string, date or list of strings",
         "nothing": "it is empty in the first rows",
     }
 
@@ -334,6 +341,6 @@ def test_wishes_that_contradict(given_: dict[str, Any], message: str) -> None:
 
 
 def test_no_column_left() -> None:
-    kinds = schema_kinds(pa.schema([("y", pa.int64()), ("day", pa.date32())]))
-    with pytest.raises(InputError, match=r"x.csv: no column is left for features \('day': it holds date32"):
+    kinds = schema_kinds(pa.schema([("y", pa.int64()), ("day", pa.time32("s"))]))
+    with pytest.raises(InputError, match=r"x.csv: no column is left for features \('day': it holds time32"):
         decide(kinds, wishes(label="y"), "x.csv")

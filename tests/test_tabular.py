@@ -492,7 +492,9 @@ def test_columns_that_vanish_are_refused_and_nothing_changes(early):
     before = model.decision_function(frame, task=task)
     with pytest.raises(ValueError, match="The feature names should match those that were passed during fit"):
         model.partial_fit(frame.drop(columns="c2"), y, task=task)
-    with pytest.raises(ValueError, match="X has strings in column 'c0', and the model learned from numbers alone"):
+    with pytest.raises(
+        ValueError, match="X has strings or dates in column 'c0', and the model learned from numbers alone"
+    ):
         model.partial_fit(frame.assign(c0="many"), y, task=task)
     np.testing.assert_array_equal(model.decision_function(frame, task=task), before)
     assert model.state_.learned == 100

@@ -16,7 +16,9 @@ from coterie.numeric.text.names import meet_strings
 from coterie.numeric.text.words import hash_texts, token_bound
 from coterie.views import unusable
 
-from .faults import Fault
+from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, PARTS, PATTERN, Moment, moment, part_keys, parts
+from .errors import InputError
+from .faults import Fault, shown
 from .keys import HashedFeatures, spell
 from .names import Names
 
@@ -46,6 +48,11 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
+def is_date(kind: pa.DataType) -> bool:
+    """True for dates, and for times of a date."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
 def is_list(kind: pa.DataType) -> bool:
     """True for lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
@@ -62,8 +69,8 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
     --------
     >>> kind_of(pa.int32()), kind_of(pa.dictionary(pa.int8(), pa.string())), kind_of(pa.list_(pa.string()))
     (('numeric', ''), ('categorical', ''), ('items', ''))
-    >>> kind_of(pa.date32())
-    (None, 'it holds date32[day], which is no number, string or list of strings')
+    >>> kind_of(pa.date32()), kind_of(pa.time32("s"))
+    (('date', ''), (None, 'it holds time32[s], which is no number, string, date or list of strings'))
     """
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_null(inner):
@@ -72,9 +79,11 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
         return "numeric", ""
     if is_string(inner) or pa.types.is_boolean(inner) or is_number(inner):
         return "categorical", ""
+    if is_date(inner):
+        return "date", ""
     if is_list(inner) and (_is_label(inner.value_type) or pa.types.is_null(inner.value_type)):
         return "items", ""
-    return None, f"it holds {kind}, which is no number, string or list of strings"
+    return None, f"it holds {kind}, which is no number, string, date or list of strings"
 
 
 def fits(kind: pa.DataType, use: str) -> bool:
@@ -86,9 +95,11 @@ def fits(kind: pa.DataType, use: str) -> bool:
         return is_number(inner) or bool(pa.types.is_boolean(inner))
     if use == "text":
         return is_string(inner)
+    if use == "date":
+        return is_string(inner) or is_date(inner)
     if use == "items":
         return kind_of(kind)[0] == "items"
-    return kind_of(kind)[0] in ("numeric", "categorical")
+    return kind_of(kind)[0] in ("numeric", "categorical", "date")
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -214,6 +225,91 @@ def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
     total = hash_texts(prefix_state(prefix), text.data, text.offsets, bit_mask(names.bits), names.table, *out)
     names.take(text.data, encode_key(prefix), bytes.lower)
     return HashedFeatures(out.counts, out.indices[:total], out.values[:total])
+
+
+def mostly_dates(words: pa.Array | pa.ChunkedArray, of: int | None = None) -> bool:
+    """True for text of which more than half, of what is neither null nor empty or of so many, has the form of dates."""
+    if not is_string(words.type):
+        return False
+    held = pc.sum(pc.greater(pc.binary_length(words), 0)).as_py() if of is None else of
+    return bool(2 * (pc.sum(pc.match_substring_regex(words, PATTERN)).as_py() or 0) > (held or 0))
+
+
+class Dates(NamedTuple):
+    """The moments of some rows, which of the rows have one, and which of them should have."""
+
+    moments: Moment
+    there: NDArray[np.bool_]
+    wrong: NDArray[np.bool_]
+
+
+#: Days, or units of time in a day, by type; microseconds in one of them, or how many of them are in a microsecond.
+_UNITS = {"s": (86_400, 1_000_000, 1), "ms": (86_400_000, 1000, 1), "us": (DAY, 1, 1), "ns": (1000 * DAY, 1, 1000)}
+
+
+def dates(array: pa.Array) -> Dates:
+    """The dates of a column of dates, of times of a date, or of text in ISO 8601.
+
+    Raises
+    ------
+    InputError
+        For a time zone that is not known here.
+    """
+    if is_string(array.type) or pa.types.is_null(array.type):
+        return _dates_of_text(array)
+    there = present(array)
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.timestamp("s" if pa.types.is_date32(array.type) else "ms"))
+    in_day, times, over = _UNITS[array.type.unit]
+    instant = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    wrong = there & ((instant < FIRST_DAY * in_day) | (instant >= (LAST_DAY + 1) * in_day))
+    wall = instant
+    if array.type.tz is not None:
+        try:
+            local = pc.local_timestamp(pc.if_else(pa.array(wrong), None, array))
+        except pa.ArrowInvalid:
+            raise InputError(f"the time zone {array.type.tz!r} is not known here") from None
+        wall = pc.fill_null(local.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    held = (np.where(there & ~wrong, each, 0) * times // over for each in (wall, instant))
+    return Dates(Moment(*held), there, wrong)
+
+
+def _dates_of_text(array: pa.Array) -> Dates:
+    coded = array.cast(pa.string()).dictionary_encode()
+    made, sound = np.zeros((2, len(coded.dictionary) + 1), np.int64), np.ones(len(coded.dictionary) + 1, bool)
+    for k, word in enumerate(coded.dictionary.to_pylist()):
+        try:
+            made[:, k] = moment(word)
+        except InputError:
+            sound[k] = False
+    codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
+    there = filled(array.cast(pa.string()))
+    return Dates(Moment(*made[:, codes]), there, there & ~sound[codes])
+
+
+def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
+    """Yield a fault for each row whose date is none, or a day that calendars do not have."""
+    try:
+        wrong = dates(array).wrong
+    except InputError as error:
+        raise InputError(error.said, column=name) from None
+    for row in np.flatnonzero(wrong):
+        held = array[int(row)]
+        said = shown(held.as_py()) if is_string(array.type) else str(held.cast(pa.string()))
+        yield Fault(int(row), name, f"{said} is not {EXPECTED}")
+
+
+def date_features(name: str, found: Dates, values: NDArray[np.float64], names: Names) -> HashedFeatures:
+    """Entries of each date: the values given, by its name, and a category ``name.part=value`` for each of its parts."""
+    numbered = parts(found.moments.wall[found.there])
+    keys = [f"{part}={value}" for part, value in part_keys(name)]
+    names.add([name, *(keys[k] for k in np.unique(numbered))])
+    hashed = np.array([feature_hash(key, names.bits) for key in keys], np.int32)
+    indices = np.empty((len(numbered), 1 + PARTS), np.int32)
+    indices[:, 0], indices[:, 1:] = feature_hash(name, names.bits), hashed[numbered]
+    made = np.ones(indices.shape)
+    made[:, 0] = values[found.there]
+    return HashedFeatures(found.there * (1 + PARTS), indices.ravel(), made.ravel())
 
 
 def label_values(array: pa.Array) -> NDArray[Any]:

@@ -13,11 +13,12 @@ from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.primal.preparation import prepare_columns
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
 
+from .dates import check_first, moment, part_keys, parts, years
 from .errors import FieldError, InputError
 from .faults import require_column
-from .keys import CONSTANT_KEY, HashedFeatures, keyed, missing_key
+from .keys import CONSTANT_KEY, HashedFeatures, is_missing, keyed, missing_key
 from .names import Names
-from .preparation import CONSTANT, SCALES, are_moments, is_missing
+from .preparation import CONSTANT, SCALES, are_moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from .columns import Dates
     from .faults import Fault
 
-KINDS = ("numeric", "categorical", "text", "items")
+KINDS = ("numeric", "categorical", "date", "text", "items")
+#: Those of which it is told where a value is missing.
+_MARKED = ("numeric", "categorical", "date")
 SOURCES = ("columns", "svmlight", "vw")
 _MOST_BITS = 30
 
@@ -51,6 +55,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     indicators: bool = False
     missing: list[str] = []
     names: bool = True
+    first: dict[str, int] = {}
 
 
 class Encoder:
@@ -65,14 +70,19 @@ class Encoder:
     ===========  ===================  ==================================================
     numeric      ``name``             the number; 0 where it is missing
     categorical  ``name=value``       1
+    date         ``name``             years since the first date
+    \            ``name.part=value``  1 for each of hour, weekday, month, yearday
     text         ``name^token``       log(1 + count of the token)
     items        ``name=item``        1 for each item of the list
     constant     ``""``               1; the column ``constant`` behind those of a named encoder
-    missing      ``name=``            1 where a number or a category is missing
+    missing      ``name=``            1 where a number, a category or a date is missing
     ===========  ===================  ==================================================
 
     Null, NaN and the empty string are missing. Indicators come behind the constant, in the order in which values were
     first missing: a named encoder grows by a column then.
+
+    A date is a date or datetime, or text in ISO 8601. Its parts are those of the clock on the spot: where it has a time
+    zone, the one that shows there; the time since the first date is that between the instants.
 
     Scaling ``"standard"`` replaces a number by its z-score over the records seen so far, this one included (0 while all
     were equal, and for null); ``"unit"`` divides every row by its Euclidean norm, the constant included; ``"auto"``
@@ -105,6 +115,8 @@ class Encoder:
         Count, mean and sum of squared deviations of each, where the scale needs them.
     missing : list of str
         The columns of which a value was missing, in the order of the first such record.
+    first : dict of str to int
+        The first date of each column of dates, in microseconds since 1970, UTC.
     names : Names
         The names of hashed features that are kept.
 
@@ -137,11 +149,12 @@ class Encoder:
         self.label, self.task, self.bits, self.constant = label, task, bits, constant
         self.scale, self.source, self.indicators = scale, source, indicators
         self.missing: list[str] = []
+        self.first: dict[str, int] = {}
         self._validate()
         self.standardised = scale in ("standard", "auto")
         self.unit = scale in ("unit", "auto")
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
-        self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
+        self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k in ("numeric", "date"))}
         self.moments = np.zeros((len(self._numeric), 3))
         self._fitting: pa.Schema | None = None
         self._keeps_names = names
@@ -226,7 +239,8 @@ class Encoder:
             "names": self._keeps_names,
         }
         gaps = {"indicators": True, "missing": self.missing.copy()} if self.indicators else {}
-        return {**spec, **gaps}, {"moments": self.moments.copy()} | self.names.to_arrays()
+        dates = {"first": dict(self.first)} if self.first else {}
+        return {**spec, **gaps, **dates}, {"moments": self.moments.copy()} | self.names.to_arrays()
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
@@ -238,10 +252,12 @@ class Encoder:
             If it described none, or the moments or names are none of its columns.
         """
         held = msgspec.structs.asdict(msgspec.convert(spec, _State))
-        missing = held.pop("missing")
+        missing, first = held.pop("missing"), held.pop("first")
         encoder = cls(**held)
         kinds = dict(encoder.columns)
-        fits = all(kinds.get(name) in ("numeric", "categorical") for name in missing) and encoder.indicators
+        check_first([name for name, kind in kinds.items() if kind == "date"], first)
+        encoder.first = first
+        fits = all(kinds.get(name) in _MARKED for name in missing) and encoder.indicators
         if missing and not (fits and len(set(missing)) == len(missing)):
             raise ValueError("columns of which values are missing are none of the encoder's")
         encoder.missing = missing
@@ -258,29 +274,33 @@ class Encoder:
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
         made = copy.copy(self)  # all else never changes
-        made.moments, made.missing = self.moments.copy(), self.missing.copy()
+        made.moments, made.missing, made.first = self.moments.copy(), self.missing.copy(), self.first.copy()
         made.names = self.names.copy()
         return made
 
     def snapshot(self) -> Callable[[], None]:
         """A function that takes back what is learned from now on."""
         moments, gaps, names = self.moments.copy(), len(self.missing), self.names.mark()
+        first = self.first.copy()
 
         def undo() -> None:
-            self.moments = moments
+            self.moments, self.first = moments, first
             self.names.restore(names)
             del self.missing[gaps:]
 
         return undo
 
     def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
-        """Yield the faults of rows that cannot be encoded: numbers that are not finite or too large to square."""
-        from .columns import number_faults
+        """Yield the faults of rows that cannot be encoded: numbers not finite or too large, dates that are none."""
+        from .columns import date_faults, number_faults, plain
 
         if self._fitting is None or not batch.schema.equals(self._fitting):  # the same from batch to batch
             require_columns(self.columns, batch.schema, path)
             self._fitting = batch.schema
-        yield from number_faults(batch, list(self._numeric))
+        yield from number_faults(batch, [name for name, kind in self.columns if kind == "numeric"])
+        for name, kind in self.columns:
+            if kind == "date":
+                yield from date_faults(name, plain(batch.column(name)))
 
     def encode(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
         """Encode the rows of an Arrow batch or table.
@@ -350,6 +370,8 @@ class Encoder:
         """The entries of a column; where it lacks a value is noted."""
         from . import columns
 
+        if kind == "date":
+            return self._dates(name, columns.dates(array), update, gaps)
         if kind != "numeric":
             hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
             made = hashed(name, array, self.names if update else Names(self.bits, kept=False))
@@ -361,12 +383,32 @@ class Encoder:
             there = there & ~np.isnan(values)
         if not there.all():
             gaps[name] = ~there
-        if self.standardised:
-            scaled = np.empty(len(values))
-            standardise(np.array(values), np.array(there), self.moments[self._numeric[name]], update, scaled)
-            values = scaled
+        values = self._standardised(name, values, there, update)
         indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
         return HashedFeatures(there.astype(np.int64), indices, values[there])
+
+    def _dates(self, name: str, found: Dates, update: bool, gaps: dict[str, NDArray[np.bool_]]) -> HashedFeatures:
+        """The entries of a column of dates."""
+        from .columns import date_features
+
+        there, instant = found.there, found.moments.instant
+        if not there.all():
+            gaps[name] = ~there
+        first = self.first.get(name, int(instant[there.argmax()])) if there.any() else 0
+        if update and there.any():
+            self.first.setdefault(name, first)
+        values = self._standardised(name, years(instant, first), there, update)
+        return date_features(name, found, values, self.names if update else Names(self.bits, kept=False))
+
+    def _standardised(
+        self, name: str, values: NDArray[np.float64], there: NDArray[np.bool_], update: bool
+    ) -> NDArray[np.float64]:
+        """The numbers of a column, as z-scores where the scale asks for it."""
+        if not self.standardised:
+            return values
+        scaled = np.empty(len(values))
+        standardise(np.array(values), np.array(there), self.moments[self._numeric[name]], update, scaled)
+        return scaled
 
     def assemble(
         self, parts: Sequence[HashedFeatures], n: int, gaps: Sequence[tuple[str, NDArray[np.bool_]]] = ()
@@ -409,8 +451,10 @@ class Encoder:
         """
         gaps = {name for name, kind in self.columns if is_missing(record.get(name))}
         there = [(name, kind) for name, kind in self.columns if name not in gaps]
-        features = [(kind, pair) for name, kind in there for pair in keyed(name, kind, record[name])]
+        dates = self.first.copy()
+        features = [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, record[name], dates)]
         if update:
+            self.first = dates
             self.names.add(key for _, (key, _) in features)
             self.names.count(1)
         pairs = [(self._column(key), self._scaled(kind, key, value, update)) for kind, (key, value) in features]
@@ -419,7 +463,7 @@ class Encoder:
             pairs.append((len(self._numeric) if named else feature_hash(CONSTANT_KEY, self.bits), 1.0))
         if self.indicators and gaps:
             if update:
-                marked = [name for name, kind in self.columns if kind in ("numeric", "categorical")]
+                marked = [name for name, kind in self.columns if kind in _MARKED]
                 self.missing += [name for name in marked if name in gaps and name not in self.missing]
             first = len(self._numeric) + self.constant
             for n, name in enumerate(self.missing):
@@ -438,15 +482,26 @@ class Encoder:
         """The keys of a record's features, that of the constant behind them and before those of what is missing."""
         gaps = [name for name, _ in self.columns if is_missing(record.get(name))]
         there = [(name, kind) for name, kind in self.columns if name not in gaps]
-        found = [key for name, kind in there for key, _ in keyed(name, kind, record[name])]
+        first = self.first.copy()
+        found = [key for name, kind in there for key, _ in self._keyed(name, kind, record[name], first)]
         return [*found, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
+
+    @staticmethod
+    def _keyed(name: str, kind: str, value: Any, first: dict[str, int]) -> list[tuple[str, float]]:
+        """The keys and values of a value's features; ``first`` gets the first date of a column that had none."""
+        if kind != "date":
+            return keyed(name, kind, value)
+        at, keys = moment(value, name), part_keys(name)
+        passed = years(at.instant, first.setdefault(name, at.instant))
+        own = (keys[k] for k in parts(np.array([at.wall]))[0])
+        return [(name, passed), *((f"{part}={held}", 1.0) for part, held in own)]
 
     def _column(self, key: str) -> int:
         return feature_hash(key, self.bits) if self.kind == "hashed" else self._numeric[key]
 
     def _scaled(self, kind: str, key: str, value: float, update: bool) -> float:
         """Replace a number by its z-score, if the scale asks for it."""
-        if kind != "numeric" or not self.standardised:
+        if key not in self._numeric or kind not in ("numeric", "date") or not self.standardised:
             return value
         return _z_score(self.moments[self._numeric[key]], value, update)
 

@@ -421,7 +421,9 @@ class Input:
             return None
         vocabulary = cast(Vocabulary, self.vocabulary)
         prepared = self.preparation
-        return PlainRecords(vocabulary.numbers) if prepared is None else prepared.plain_records(vocabulary)
+        if prepared is None:
+            return PlainRecords(vocabulary.numbers)
+        return prepared.plain_records(vocabulary) if prepared.reads_plainly else None
 
     # -- states ---------------------------------------------------------------------------------------------------
 

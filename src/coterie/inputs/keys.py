@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import encode_key
 from coterie.views import unusable
@@ -17,7 +19,6 @@ from .faults import clipped, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
 CONSTANT_KEY = ""
@@ -30,6 +31,19 @@ class HashedFeatures(NamedTuple):
     counts: NDArray[np.int64]
     indices: NDArray[np.int32]
     values: NDArray[np.float64]
+
+
+def is_missing(held: Any) -> bool:
+    """True for None, NaN in any of its forms and the empty string."""
+    if held is None or (isinstance(held, str) and not held):
+        return True
+    if isinstance(held, (float, np.floating, np.datetime64)):
+        return bool(held != held)
+    return type(held).__name__ in _MISSING
+
+
+#: The types of what stands for nothing: pandas' ``NA`` and ``NaT``.
+_MISSING = frozenset({"NAType", "NaTType"})
 
 
 def missing_key(name: object) -> str:

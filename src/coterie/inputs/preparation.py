@@ -15,6 +15,7 @@ import numpy as np
 from numba import typeof
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import AT_NUMBERS, AT_PLAIN, read
@@ -25,7 +26,8 @@ from coterie.numeric.text.rows import unit_rows
 from coterie.views import HashedVocabulary, View, Vocabulary
 from coterie.views.vocabularies import concatenated, feature_keys, usable_number
 
-from .keys import CONSTANT_KEY, missing_key, spell
+from .dates import check_first, is_date, spread
+from .keys import CONSTANT_KEY, is_missing, missing_key, spell
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -38,6 +40,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     standardised: bool
     unit: bool
     missing: list[int] = []
+    dates: list[Any] = []
 
 
 class Preparation:
@@ -58,11 +61,14 @@ class Preparation:
         a feature that is no number.
     missing : list of int
         The columns that had gaps.
+    first : dict
+        Of dictionaries, the first date by name, in microseconds since 1970, UTC.
     """
 
     def __init__(self, constant: bool, standardised: bool, unit: bool, width: int | None = None) -> None:
         self.constant, self.standardised, self.unit, self.width = constant, standardised, unit, width
         self.missing: list[int] = []
+        self.first: dict[Any, int] = {}
         self._noted = width or 0 if standardised else 0
         self._hold(np.zeros((max(self._noted, 16), 3)))
         self._undo: Callable[[], None] = _nothing
@@ -103,6 +109,11 @@ class Preparation:
     def plain_records(self, vocabulary: Vocabulary) -> PlainRecords:
         """How compiled code reads dictionaries."""
         return PlainRecords(vocabulary.numbers, self._plain, self._compiled)
+
+    @property
+    def reads_plainly(self) -> bool:
+        """True where compiled code may read dictionaries: no name has had dates."""
+        return not self.first
 
     @property
     def _plain(self) -> int:
@@ -159,6 +170,8 @@ class Preparation:
 
     def record(self, record: Mapping[Any, Any], vocabulary: View, grow: bool, update: bool) -> Csr:
         """Prepare one dictionary as a block of one; names that are new are added if it may grow, else left out."""
+        if self.first or any(map(is_date, record.values())):
+            record = self._spread(record, vocabulary, update)
         if isinstance(vocabulary, HashedVocabulary):
             return self._hashed(record, vocabulary)
         found = self._read_plain(record, vocabulary, grow) if type(record) is dict else None
@@ -169,6 +182,13 @@ class Preparation:
         if update:
             self._undo = partial(_compiled(take_back), self._compiled, features, n)
         return Csr(values[:m], features[:m], np.array([0, m]))
+
+    def _spread(self, record: Mapping[Any, Any], vocabulary: View, update: bool) -> dict[Any, Any]:
+        """A record with numbers and categories in place of dates."""
+        for name, held in record.items():
+            if is_date(held) and name not in self.first and name in (vocabulary.numbers or ()):
+                raise ValueError(f"feature {name!r} was a number so far, and is {held!r} now")
+        return spread(record, self.first, update)
 
     def _read_plain(
         self, record: dict[Any, Any], vocabulary: Vocabulary, grow: bool
@@ -237,7 +257,8 @@ class Preparation:
 
     def keys_of(self, record: Mapping[Any, Any]) -> list[str]:
         """The keys of a record's features where no name is kept: those there, the constant, what is missing."""
-        there = feature_keys({name: held for name, held in record.items() if not is_missing(held)})
+        spelled = spread(record, self.first.copy(), False)
+        there = feature_keys({name: held for name, held in spelled.items() if not is_missing(held)})
         gaps = [missing_key(name) for name, held in record.items() if is_missing(held)]
         return [*there, *[CONSTANT_KEY] * self.constant, *gaps]
 
@@ -267,9 +288,10 @@ class Preparation:
 
     def _restoring(self) -> Callable[[], None]:
         """A function that makes scales and columns with gaps what they are now."""
-        moments, gaps = self.moments.copy(), len(self.missing)
+        moments, gaps, first = self.moments.copy(), len(self.missing), self.first.copy()
 
         def restore() -> None:
+            self.first = first
             self._compiled.moments[: len(moments)] = moments
             del self.missing[gaps:]
 
@@ -277,11 +299,12 @@ class Preparation:
 
     def snapshot(self) -> Callable[[], None]:
         """A function that takes back what the records read since have changed: one block, or one record."""
-        noted = self._noted
+        noted, first = self._noted, self.first.copy()
         self._undo = _nothing
 
         def undo() -> None:
             self._undo()
+            self.first = first
             self._compiled.moments[noted : self._noted] = 0.0
             self._noted = noted
 
@@ -289,8 +312,12 @@ class Preparation:
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything as data with a JSON form, and named arrays."""
-        data = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
-        return data | {"missing": self.missing}, {"moments": self.moments.copy()} if self.standardised else {}
+        data: dict[str, Any] = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
+        arrays = {"moments": self.moments.copy()} if self.standardised else {}
+        if self.first:
+            data["dates"] = list(self.first)
+            arrays |= {"first": np.array(list(self.first.values()), np.int64)}
+        return data | {"missing": self.missing}, arrays
 
     @classmethod
     def from_saved(cls, data: Any, arrays: Mapping[str, NDArray[Any]], width: int | None, names: int) -> Preparation:
@@ -306,6 +333,12 @@ class Preparation:
         made.missing = held.missing
         fits = all(0 <= j < (width or 0) for j in held.missing) and len(set(held.missing)) == len(held.missing)
         require(fits, "the columns with gaps are not among the columns")
+        if held.dates:
+            names_of, at = spec.labels_of(held.dates), np.asarray(arrays["first"])
+            require(at.dtype == np.int64 and at.shape == (len(names_of),), "the first dates are not one a name")
+            made.first = dict(zip(names_of, at.tolist(), strict=True))
+            check_first(names_of, made.first)
+            require(width is None and len(made.first) == len(names_of), "the names of dates are there twice")
         if held.standardised:
             moments = np.array(arrays["moments"], np.float64)
             require(moments.shape == (names, 3) and are_moments(moments), "the scales of features are none")
@@ -343,14 +376,3 @@ def are_moments(moments: NDArray[np.float64]) -> bool:
     count, _, squares = moments.T
     none = (count <= 0.0) & (squares != 0.0)
     return bool(np.isfinite(moments).all() and (count >= -1.0).all() and (squares >= 0.0).all() and not none.any())
-
-
-def is_missing(held: Any) -> bool:
-    """True for None, NaN in any of its forms and the empty string."""
-    if held is None or (isinstance(held, str) and not held):
-        return True
-    return bool(held != held) if isinstance(held, (float, np.floating)) else type(held).__name__ in _MISSING
-
-
-#: The types of what stands for nothing: pandas' ``NA`` and ``NaT``.
-_MISSING = frozenset({"NAType", "NaTType"})

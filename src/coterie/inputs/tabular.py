@@ -15,9 +15,10 @@ from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
 from coterie.views.vocabularies import usable_number
 
+from .dates import is_date
 from .encoding import Encoder
 from .errors import InputError
-from .preparation import is_missing
+from .keys import is_missing, spell
 
 Rows = Dense | Csr
 
@@ -60,27 +61,41 @@ def is_records(X: Any) -> bool:
 def named(X: Any, by_name: bool, numbers_only: bool, gaps: bool = False) -> Any:
     """Give a frame that is to be read as dictionaries are as a list of them; anything else as it is.
 
-    So are frames with strings, and all frames if the model reads ``by_name`` since it learned from a file or from
-    dictionaries. What is missing is left out, or with ``gaps`` is None. ``numbers_only`` says that the model learned
-    from frames of numbers, and strings are refused.
+    So are frames with strings, categories or dates, and all frames if the model reads ``by_name`` since it learned from
+    a file or from dictionaries. What is missing is left out, or with ``gaps`` is None. ``numbers_only`` says that the
+    model learned from frames of numbers, and strings and dates are refused.
     """
     if by_name:
         return _frame_records(X, gaps)
     text = _text_column(X)
     if text is None:
-        return X
+        categories = not numbers_only and any(map(_is_category, _columns(X).values()))
+        return _frame_records(X, gaps) if categories else X
     if numbers_only:
-        raise ValueError(f"X has strings in column {text!r}, and the model learned from numbers alone")
+        raise ValueError(f"X has strings or dates in column {text!r}, and the model learned from numbers alone")
     return _frame_records(X, gaps)
 
 
 def _text_column(X: Any) -> Hashable | None:
-    """The first column of a frame that has strings."""
-    for name in getattr(X, "column_names", X.columns):
-        values = np.asarray(X[name])
-        if values.dtype.kind in "OUT" and any(isinstance(each, str) for each in values.ravel()):
-            return name  # type: ignore[no-any-return]
+    """The first column of a frame that has strings or dates."""
+    for name, column in _columns(X).items():
+        values = np.asarray(column)
+        if values.dtype.kind == "M":
+            return name
+        if values.dtype.kind in "OUT" and any(isinstance(each, str) or is_date(each) for each in values.ravel()):
+            return name
     return None
+
+
+def _columns(X: Any) -> dict[Hashable, Any]:
+    """The columns of a frame or an Arrow table by name."""
+    return {name: X[name] for name in getattr(X, "column_names", X.columns)}
+
+
+def _is_category(column: Any) -> bool:
+    """True for a column that pandas, Polars or Arrow keeps as categories."""
+    kind = getattr(column, "dtype", None) or column.type
+    return type(kind).__name__ in ("CategoricalDtype", "Categorical", "Enum", "DictionaryType")
 
 
 def _frame_records(X: Any, gaps: bool) -> list[dict[Hashable, Any]]:
@@ -89,6 +104,9 @@ def _frame_records(X: Any, gaps: bool) -> list[dict[Hashable, Any]]:
         found = X.astype(object).where(X.notna(), None).to_dict("records")
     else:
         found = X.to_pylist() if hasattr(X, "to_pylist") else X.to_dicts()
+    for name in [name for name, column in _columns(X).items() if _is_category(column)]:
+        for record in found:
+            record[name] = None if is_missing(record[name]) else spell(record[name])
     return [{name: held for name, held in record.items() if gaps or held is not None} for record in found]
 
 
@@ -125,9 +143,11 @@ def encoder_of(table: Any, constant: bool, scale: str) -> Encoder:
     ValueError
         If no column can be used.
     """
-    from .columns import kind_of
+    from .columns import kind_of, mostly_dates
 
     kinds = {field.name: kind_of(field.type) for field in table.schema}
+    texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
+    kinds |= dict.fromkeys(texts, ("date", ""))
     columns = [(name, kind) for name, (kind, _) in kinds.items() if kind is not None]
     for name, (kind, reason) in kinds.items():
         if kind is None:

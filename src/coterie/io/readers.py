@@ -482,10 +482,10 @@ def read(
     ==========  ========================  ==============================================================
 
     Any of them may be compressed as a whole (gz, bz2, zst, lz4). Columns of text are typed by the first four mebibytes:
-    numbers are numeric features, strings and truth values categorical, lists of strings items (`Encoder` tells how each
-    becomes features); in CSV a column is numeric if more than half of its values are, and dates are strings. Keys of
-    JSON that first appear later are not read. The indices of svmlight are the columns themselves; features of
-    Vowpal Wabbit text are hashed by ``namespace^feature``, and its importances are the weights of records.
+    numbers are numeric features, text in ISO 8601 dates, other strings and truth values categorical, lists of strings
+    items (`Encoder` tells how each becomes features); in CSV a column is numeric, or of dates, if more than half of its
+    values are. Keys of JSON that first appear later are not read. The indices of svmlight are the columns themselves;
+    features of Vowpal Wabbit text are hashed by ``namespace^feature``, and its importances are the weights of records.
 
     Parameters
     ----------
@@ -500,7 +500,8 @@ def read(
         Required if the extension does not tell.
     features : sequence of names, or mapping of name to kind, optional
         Columns to use as features, all others being dropped; a mapping also gives the kind: ``"numeric"``,
-        ``"categorical"``, ``"text"`` or ``"items"``. By default all columns are used but label, task and `ignore`.
+        ``"categorical"``, ``"date"``, ``"text"`` or ``"items"``. By default all columns are used but label, task and
+        `ignore`.
     ignore, text : name or sequence of names
         Columns to leave out; columns of text, to be split into words.
     bits, constant, scale

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from coterie.inputs.columns import mostly_dates
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, require_distinct, shown
 from coterie.io.lines import TextRecords, text_records
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from coterie.io.sources import Source
 
 DELIMITERS = ",\t;|"
-# What stands for no value in a column of numbers; "nan" does not: it is refused as a number.
+# What stands for no value in a column of numbers or dates; "nan" does not: it is refused as a number.
 NULLS = ("", "NA", "N/A", "#N/A", "n/a", "null", "NULL", "None")
 _NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))[ \t]*$"
 
@@ -130,7 +131,7 @@ class CsvTable:
         return batch
 
     def kinds(self) -> Kinds:
-        """The kinds of columns: numeric if more than half of the values are numbers, else categorical."""
+        """The kinds of columns: numeric or date if more than half of the values are such, else categorical."""
         if self._first is None:
             return {}
         batch = self._parse(self._first, self._types(dict.fromkeys(self.names, pa.string())))
@@ -139,24 +140,27 @@ class CsvTable:
         there = ~pc.is_in(words, pa.array(NULLS)).to_numpy(zero_copy_only=False).reshape(shape)
         numbers = pc.match_substring_regex(words, _NUMBER).to_numpy(zero_copy_only=False).reshape(shape) & there
         held, numeric = there.sum(1).tolist(), numbers.sum(1).tolist()
-        return {name: self._kind(*each) for name, *each in zip(self.names, held, numeric, strict=True)}
+        return {name: self._kind(*each) for name, *each in zip(self.names, batch.columns, held, numeric, strict=True)}
 
     @staticmethod
-    def _kind(held: int, numeric: int) -> tuple[str | None, str]:
+    def _kind(words: pa.Array, held: int, numeric: int) -> tuple[str | None, str]:
         if not held:
             return None, "it is empty in the first rows"
-        return ("numeric" if 2 * numeric > held else "categorical"), ""
+        if 2 * numeric > held:
+            return "numeric", ""
+        return ("date" if mostly_dates(words, held) else "categorical"), ""
 
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
         """Parse piece after piece; numbers as numbers, all else as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
-        options = self._types(types)
+        options, dates = self._types(types), [name for name, use in wanted.items() if use == "date"]
         pieces = chain([self._first] if self._first is not None else [], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
             try:
-                yield Batch(self._parse(records, options), records.line)
+                batch = Batch(self._parse(records, options), records.line)
             except pa.ArrowInvalid:
-                yield self._parse_doubtful(records, types)
+                batch = self._parse_doubtful(records, types)
+            yield batch._replace(columns=_without_nulls(batch.columns, dates))
 
     def _parse_doubtful(self, records: TextRecords, types: Mapping[str, pa.DataType]) -> Batch:
         """Parse numbers one by one, to find and report those that are none."""
@@ -171,6 +175,16 @@ class CsvTable:
         good = self._faults.reject(found, self._path, records.line)
         whole = pa.RecordBatch.from_arrays(columns, names=list(types))
         return Batch(whole.filter(pa.array(good)), records.line[good])
+
+
+def _without_nulls(columns: pa.RecordBatch, dates: list[str]) -> pa.RecordBatch:
+    """The columns with nothing where the words in those of dates say that there is no value."""
+    for name in dates:
+        place = columns.schema.get_field_index(name)
+        words = columns.column(place)
+        sound = pc.if_else(pc.is_in(words, pa.array(NULLS)), None, words)
+        columns = columns.set_column(place, name, sound)
+    return columns
 
 
 def _numbers(name: str, words: pa.Array) -> tuple[pa.Array, list[Fault]]:

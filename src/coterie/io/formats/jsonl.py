@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import pyarrow as pa
 
+from coterie.inputs.dates import is_date_text
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, clipped, shown
 from coterie.io.lines import TextRecords, split_lines, text_records
@@ -32,7 +33,14 @@ _TYPES = {
     "str": pa.string(),
     "list": pa.list_(pa.string()),
 }
-_KINDS = {"bool": "categorical", "int": "numeric", "float": "numeric", "str": "categorical", "list": "items"}
+_KINDS = {
+    "bool": "categorical",
+    "int": "numeric",
+    "float": "numeric",
+    "str": "categorical",
+    "date": "date",
+    "list": "items",
+}
 _WORDS = {
     "bool": "true or false",
     "int": "a whole number",
@@ -90,7 +98,10 @@ class JsonTable:
 
     @staticmethod
     def _types(records: TextRecords) -> dict[str, str]:
-        """The most frequent type of each key's values in some records; float if not all numbers are whole."""
+        """The most frequent type of each key's values in some records; float if not all numbers are whole.
+
+        It is that of dates where more than half of the strings are dates.
+        """
         seen: dict[str, Counter[str]] = {}
         for row in range(len(records)):
             decoded = _decode(records.record(row))
@@ -98,13 +109,18 @@ class JsonTable:
                 counts = seen.setdefault(key, Counter())
                 if value is not None and value != []:
                     counts[_type_of(value)] += 1
+                    counts["date"] += isinstance(value, str) and is_date_text(value)
         for counts in seen.values():
             if counts["float"]:
                 counts["float"] += counts.pop("int", 0)
+            if 2 * counts["date"] <= counts["str"]:
+                del counts["date"]
+            else:
+                counts["date"] = counts.pop("str")
         return {key: max(counts, key=lambda name: counts[name], default="null") for key, counts in seen.items()}
 
     def kinds(self) -> Kinds:
-        """The kinds of columns: numbers are numeric, strings and truth values categorical, lists of strings items."""
+        """The kinds of columns: numbers are numeric, dates dates, other strings categorical, lists of strings items."""
         return {name: self._kind(found) for name, found in self._seen.items()}
 
     @staticmethod
@@ -117,8 +133,8 @@ class JsonTable:
     def _wanted_type(self, name: str, use: str) -> str:
         """The type to read a column as: that of its use, or else the one it had in the first rows."""
         found = self._seen.get(name, "null")
-        if use in ("numeric", "items", "text"):
-            return {"numeric": "float", "items": "list", "text": "str"}[use]
+        if use in ("numeric", "items", "text", "date"):
+            return {"numeric": "float", "items": "list", "text": "str", "date": "str"}[use]
         return found if found in _TYPES and found != "list" else "str"
 
     def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:

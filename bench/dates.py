@@ -1,0 +1,98 @@
+"""What dates are best turned into: sines and cosines, or categories; with the default learner.
+
+    python -m bench.dates [--quick]
+
+*Flights*: those that left New York, a task a destination; the date is put together of the day, which is counted by changes of
+the weekday, and the scheduled time. Beside it are the numbers of the weather, and the carrier and the airport. *Made*: visits
+of 60 shops over two years, more at two hours of the day, at weekends and in summer, and fewer as years pass; each shop has
+habits of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import coterie as ct
+from coterie.datasets.packaged import FLIGHTS_PATH
+
+WEATHER = ["distance", "temperature", "humidity", "wind", "precipitation", "pressure", "visibility"]
+CYCLES = {"hour": 24.0, "weekday": 7.0, "month": 12.0, "yearday": 365.25}
+
+
+def parts(when: Any) -> dict[str, Any]:
+    """Hour, weekday, month and day of the year, each from 0."""
+    return {
+        "hour": when.dt.hour,
+        "weekday": when.dt.day_of_week,
+        "month": when.dt.month - 1,
+        "yearday": when.dt.day_of_year - 1,
+    }
+
+
+def forms(when: Any) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Names of ways to see a date, and the columns that they make of it."""
+    passed, found = (when - when.iloc[0]) / pd.Timedelta("365.25D"), parts(when)
+    angles = {name: 2 * np.pi * held / CYCLES[name] for name, held in found.items()}
+    waves = {
+        f"{f.__name__} {k} {name}": f(k * a) for name, a in angles.items() for k in (1, 2) for f in (np.sin, np.cos)
+    }
+    once = {name: wave for name, wave in waves.items() if " 1 " in name}
+    few = {name: held.astype(str) for name, held in found.items() if name != "yearday"}
+    yield "nothing", pd.DataFrame(index=when.index)
+    yield "time passed", pd.DataFrame({"passed": passed})
+    yield "and a sine and a cosine each", pd.DataFrame({"passed": passed, **once})
+    yield "and two of them each", pd.DataFrame({"passed": passed, **waves})
+    yield "and categories, no day of the year", pd.DataFrame({"passed": passed, **few})
+    yield "and categories, as dates are read", pd.DataFrame({"when": when})
+
+
+def flights(every: int) -> tuple[pd.DataFrame, Any, Any]:
+    """Records with a date, labels and tasks; of all records one of so many."""
+    held = pd.read_parquet(FLIGHTS_PATH)
+    weekday = held["weekday"].astype(str).to_numpy()
+    day = np.r_[0, np.cumsum(weekday[1:] != weekday[:-1])]
+    when = pd.Timestamp("2013-01-01") + pd.to_timedelta(1440 * day + (1440 * held["scheduled"]).round(), unit="min")
+    X = held[[*WEATHER, "carrier", "origin"]].assign(when=when).iloc[::every].reset_index(drop=True)
+    return X, held["late"].to_numpy()[::every], held["dest"].astype(str).to_numpy()[::every]
+
+
+def made(n: int, tasks: int = 60) -> tuple[pd.DataFrame, Any, Any]:
+    """As `flights`, drawn."""
+    rng = np.random.default_rng(0)
+    seconds = np.sort(rng.random(n)) * 2 * 365.25 * 86400
+    when = pd.Series(pd.Timestamp("2022-01-01") + pd.to_timedelta(seconds.round(), unit="s"))
+    shop, x, found = rng.integers(tasks, size=n), rng.normal(size=n), parts(when)
+    hour = found["hour"].to_numpy()
+    logit = 2 * (np.exp(-((hour - 8) ** 2) / 6) + np.exp(-((hour - 18) ** 2) / 8)) + 1.0 * (found["weekday"] >= 5) - 1
+    logit += 0.8 * np.cos(2 * np.pi * found["yearday"] / 365.25) - 0.7 * np.arange(n) / n + x
+    logit += 0.4 * rng.normal(size=(tasks, 24))[shop, hour] + rng.normal(size=tasks)[shop]
+    return pd.DataFrame({"x": x, "when": when}), rng.random(n) < 1 / (1 + np.exp(-logit)), shop
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="on a tenth of the records")
+    less = 10 if parser.parse_args().quick else 1
+    X, y, task = flights(4 * less)
+    streams = [
+        ("flights", X, y, task),
+        ("flights, numbers", X[[*WEATHER, "when"]], y, task),
+        ("made", *made(40_000 // less)),
+    ]
+    for name, X, y, task in streams:
+        print(f"\n{name}: {len(X):,} records\n{'date':36s} error  log loss")
+        for form, columns in forms(X["when"]):
+            table = pd.concat([X.drop(columns="when"), columns], axis=1)
+            trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), table, y, task=task)
+            p = np.clip(np.where(y, trace.probability, 1 - trace.probability), 1e-12, 1)
+            print(f"{form:36s} {100 * trace.error:5.2f}  {-np.log(p).mean():.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

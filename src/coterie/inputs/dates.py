@@ -1,0 +1,176 @@
+"""Dates and times as features: the years since the first one, and the hour, weekday, month and day of the year."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Hashable, Mapping, MutableMapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.checks import require
+
+from .errors import InputError
+from .faults import clipped
+from .keys import is_missing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Text that is a date or a time, as ISO 8601 and RFC 3339 write it; so that RE2 reads it, too.
+PATTERN = (
+    r"^[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?[ \t]*$"
+)
+EXPECTED = "a date such as 2024-02-29 or 2024-02-29T18:30:00+01:00"
+DAY = 86_400_000_000
+_YEAR = 365.25 * DAY
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+#: The first and the last day that there is in Python, counted from 1970.
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+
+_PARTS = (
+    ("hour", range(24)),
+    ("weekday", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")),
+    ("month", range(1, 13)),
+    ("yearday", range(1, 367)),
+)
+#: How many categories a date has.
+PARTS = len(_PARTS)
+
+
+class Moment(NamedTuple):
+    """A date in microseconds since 1970: what a clock on the spot shows, and the instant, as the clock in UTC shows it.
+
+    Both are arrays for several dates. Where nothing tells the zone, they are the same.
+    """
+
+    wall: Any
+    instant: Any
+
+
+def is_date_text(word: str) -> bool:
+    """True for text that has the form of a date.
+
+    Examples
+    --------
+    >>> [is_date_text(word) for word in ("2024-02-29", "2024-02-29 18:30Z", "2024", "18:30", "20240229")]
+    [True, True, False, False, False]
+    """
+    return re.match(PATTERN, word) is not None
+
+
+def moment(value: Any, name: Hashable = None) -> Moment:
+    """The moment of a date, a datetime, a `numpy.datetime64` or text in ISO 8601.
+
+    Raises
+    ------
+    InputError
+        If it is none, or there is no such day; with ``name`` as its column.
+
+    Examples
+    --------
+    >>> one, other = moment("2024-02-29T18:30:00+01:00"), moment("2024-02-29 17:30")
+    >>> one.instant == other.instant, (one.wall - other.wall) / 3.6e9
+    (True, 1.0)
+    """
+    try:
+        if isinstance(value, str):
+            return _of_text(value)
+        if isinstance(value, np.datetime64):
+            value = value.astype("M8[us]").item()
+        if isinstance(value, datetime.date):
+            return _of_date(value)
+    except (ValueError, OverflowError):
+        pass
+    shown = repr(clipped(value)) if isinstance(value, str) else clipped(repr(value))
+    raise InputError(f"{shown} is not {EXPECTED}", column=None if name is None else str(name))
+
+
+@lru_cache(1 << 15)
+def _of_text(word: str) -> Moment:
+    if not is_date_text(word):
+        raise ValueError
+    return _of_date(datetime.datetime.fromisoformat(word.strip()))
+
+
+def _of_date(value: datetime.date) -> Moment:
+    time = value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
+    away = time.utcoffset() or datetime.timedelta()
+    wall = (time.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
+    return Moment(wall, wall - away // _MICROSECOND)
+
+
+def years(instant: Any, first: int) -> Any:
+    """The time since the first date, in years of 365.25 days."""
+    return (instant - first) / _YEAR
+
+
+@lru_cache(256)
+def part_keys(name: Hashable) -> tuple[tuple[str, str], ...]:
+    """The names and values of all categories that a date may have, to be numbered by `parts`."""
+    return tuple((f"{name}.{part}", str(value)) for part, values in _PARTS for value in values)
+
+
+def parts(wall: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers, in `part_keys`, of the categories of n dates, shape (n, 4).
+
+    Examples
+    --------
+    >>> keys = part_keys("t")
+    >>> [keys[k] for k in parts(np.array([moment("2024-02-29T18:30:00").wall]))[0]]
+    [('t.hour', '18'), ('t.weekday', 'Thu'), ('t.month', '2'), ('t.yearday', '60')]
+    """
+    days = wall // DAY
+    date = days.astype("M8[D]")
+    months = date.astype("M8[M]").astype(np.int64)
+    yearday = days - date.astype("M8[Y]").astype("M8[D]").astype(np.int64)
+    numbers = (wall - days * DAY) // (DAY // 24), (days + 3) % 7, months % 12, yearday
+    before = np.cumsum([0, *(len(values) for _, values in _PARTS[:-1])])
+    made: NDArray[np.int64] = np.stack(numbers, axis=1) + before
+    return made
+
+
+def is_date(held: Any) -> bool:
+    """True for dates and datetimes of Python, NumPy and pandas."""
+    return isinstance(held, (datetime.date, np.datetime64))
+
+
+def spread(record: Mapping[Any, Any], first: MutableMapping[Any, int], update: bool) -> dict[Any, Any]:
+    """A record with the years since the first date, and categories as text, in place of each date.
+
+    ``first`` has the first instant of each name that was a date so far, and learns from the record if it is to
+    ``update``. Text is a date where there was one before.
+
+    Raises
+    ------
+    InputError
+        For what is none where dates were so far.
+    """
+    found = {
+        name: moment(held, name)
+        for name, held in record.items()
+        if not is_missing(held) and (name in first or is_date(held))
+    }
+    made: dict[Any, Any] = {}
+    for name, held in record.items():
+        if name not in found:
+            made[name] = held
+            continue
+        made[name] = years(found[name].instant, first.get(name, found[name].instant))
+        keys = part_keys(name)
+        made |= dict(keys[k] for k in parts(np.array([found[name].wall]))[0])
+    if update:
+        for name, each in found.items():
+            first.setdefault(name, each.instant)
+    return made
+
+
+def check_first(names: Sequence[Hashable], first: Mapping[Any, Any]) -> None:
+    """Refuse first instants, as from a file, of what are no dates, or that no date has."""
+    known, low, high = set(names), FIRST_DAY * DAY - DAY, (LAST_DAY + 2) * DAY
+    fits = all(name in known and type(at) is int and low <= at <= high for name, at in first.items())
+    require(fits, "the first dates are none of such columns")

@@ -1,0 +1,283 @@
+"""Dates as features: by a slow definition, the same from every form of a table, saved, refused where they are none."""
+
+from __future__ import annotations
+
+import copy
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import coterie as ct
+from coterie.inputs.dates import moment
+from coterie.inputs.encoding import Encoder
+from coterie.inputs.errors import InputError
+from coterie.io.readers import read
+from coterie.numeric.core.hashing import feature_hash
+from reference import text as reference
+
+DATES = [
+    datetime(2024, 2, 29, 18, 30),
+    datetime(2023, 12, 31, 23, 59, 59, 999_999),
+    datetime(2024, 12, 31),
+    datetime(1969, 7, 20, 20, 17),
+    datetime(1, 1, 1),
+    datetime(9999, 12, 31, 23),
+]
+
+
+def expected(dates: list[datetime | None], bits: int) -> np.ndarray:
+    """Rows of features by the calendar of the standard library."""
+    X = np.zeros((len(dates), 2**bits))
+    first = next(each for each in dates if each is not None)
+    for row, at in zip(X, dates, strict=True):
+        held = (
+            {}
+            if at is None
+            else {"t": (at - first) / timedelta(days=365.25)}
+            | dict.fromkeys(
+                [
+                    f"t.hour={at.hour}",
+                    f"t.weekday={at:%a}",
+                    f"t.month={at.month}",
+                    f"t.yearday={at.timetuple().tm_yday}",
+                ],
+                1.0,
+            )
+        )
+        for key, value in (held or {"t=": 1.0}).items():
+            row[reference.column(key, bits)] += value
+    return X
+
+
+def encoded(array: pa.Array, encoder: Encoder | None = None, bits: int = 20) -> np.ndarray:
+    made = Encoder([("t", "date")], bits=bits, constant=False) if encoder is None else encoder
+    return made.encode(pa.record_batch({"t": array})).toarray()
+
+
+@pytest.mark.parametrize("kind", ["s", "us", "ms", "text", "parts"])
+def test_dates_become_what_the_calendar_says(kind: str) -> None:
+    dates: list[datetime | None] = [None, *DATES, None]
+    held = [None if at is None else at.isoformat(" ") for at in dates] if kind == "text" else dates
+    if kind in ("s", "ms"):
+        dates = [None if at is None else at.replace(microsecond=0) for at in dates]
+    array = pa.array(held) if kind in ("text", "parts") else pa.array(dates, pa.timestamp(kind))
+    np.testing.assert_allclose(encoded(array), expected(dates, 20), rtol=1e-15)
+    one = Encoder([("t", "date")], bits=20, constant=False)
+    rows = [one.encode_one({"t": at}) for at in array.to_pylist()]
+    for row, (columns, values) in zip(encoded(array), rows, strict=True):
+        np.testing.assert_array_equal(row[columns], values)
+        assert np.count_nonzero(row) == len(columns)
+
+
+def test_days_and_times_of_nanoseconds() -> None:
+    days = pa.array([date(2024, 2, 29), None, date(1969, 12, 31)])
+    wanted = expected([datetime(2024, 2, 29), None, datetime(1969, 12, 31)], 20)
+    for array in (days, days.cast(pa.date64()), days.cast(pa.timestamp("ns"))):
+        np.testing.assert_allclose(encoded(array), wanted, rtol=1e-15)
+    fine = pa.array([-1], pa.timestamp("ns"))  # the day before 1970
+    assert encoded(fine)[0, feature_hash("t.hour=23", 20)] == 1.0
+
+
+def test_parts_are_those_of_the_clock_on_the_spot_and_time_passes_alike_everywhere() -> None:
+    zone = timezone(timedelta(hours=-5))
+    utc = [datetime(2024, 1, 1, 2, tzinfo=UTC), datetime(2024, 1, 1, 3, tzinfo=UTC)]
+    there = [at.astimezone(zone) for at in utc]
+    forms = [pa.array([at.isoformat() for at in there]), pa.array(there, pa.timestamp("us", "America/New_York"))]
+    for array in forms:
+        X = encoded(array)
+        assert X[0, feature_hash("t.hour=21", 20)] == X[0, feature_hash("t.yearday=365", 20)] == 1.0
+        np.testing.assert_allclose(X[1, feature_hash("t", 20)], 1 / 24 / 365.25)
+    X = encoded(pa.array([there[0].isoformat(), "2024-01-01T03:00Z"]))  # zones may differ in a column
+    assert X[1, feature_hash("t.hour=3", 20)] == 1.0
+    np.testing.assert_allclose(X[1, feature_hash("t", 20)], 1 / 24 / 365.25)
+    assert moment(np.datetime64("2024-01-01T02:00")).instant == moment(pd.Timestamp(utc[0])).instant
+
+
+# -- the same table in every form
+
+N = 90
+RNG = np.random.default_rng(3)
+WHEN: list[datetime | None] = [
+    datetime(2023, 11, 1, 7) + timedelta(minutes=int(m)) for m in np.cumsum(RNG.integers(400, size=N))
+]
+WHEN[4] = WHEN[30] = None
+TABLE: dict[str, Any] = {
+    "amount": RNG.normal(size=N).tolist(),
+    "when": WHEN,
+    "shop": RNG.choice(["north", "south"], N).tolist(),
+}
+USER = RNG.choice(["ann", "bob"], N).tolist()
+Y = np.where([at is not None and at.hour < 12 for at in WHEN], "yes", "no")
+
+
+def records(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def text(columns: dict[str, Any]) -> dict[str, Any]:
+    return columns | {"when": [None if at is None else at.isoformat() for at in columns["when"]]}
+
+
+FORMS: dict[str, Any] = {
+    "pandas": pd.DataFrame,
+    "pandas in a zone": lambda held: pd.DataFrame(held).assign(when=lambda X: X.when.dt.tz_localize("UTC")),
+    "pandas text": lambda held: pd.DataFrame(text(held)),
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+    "dictionaries": records,
+}
+
+
+def files(folder: Any) -> list[Any]:
+    """The table as files of named columns."""
+    held = TABLE | {"user": USER, "label": Y}
+    pd.DataFrame(held).to_csv(folder / "t.csv", index=False)
+    (folder / "t.jsonl").write_text("".join(json.dumps(each, default=str) + "\n" for each in records(held)))
+    parquet.write_table(pa.table(held), folder / "t.parquet")
+    return [folder / "t.csv", folder / "t.jsonl", folder / "t.parquet"]
+
+
+def test_a_table_with_dates_is_the_same_in_every_form(tmp_path: Any) -> None:
+    model = ct.AdaptiveSharingClassifier()
+    wanted = ct.progressive_validation(model, pd.DataFrame(TABLE), Y, task=USER).margin
+    told = model.decision_function(records(TABLE), task=USER)
+    for form in FORMS.values():
+        each, X = ct.AdaptiveSharingClassifier(), form(TABLE)
+        np.testing.assert_array_equal(ct.progressive_validation(each, X, Y, task=USER).margin, wanted)
+        np.testing.assert_array_equal(each.decision_function(X, task=USER), told)
+    for path in files(tmp_path):
+        for rows in (1, 50):
+            each = ct.AdaptiveSharingClassifier()
+            reader = read(path, label="label", task="user", scale="auto", block_rows=rows)
+            np.testing.assert_array_equal(ct.progressive_validation(each, reader).margin, wanted)
+            assert reader.columns["when"] == "date"
+            each.encoder_ = reader.encoder
+            np.testing.assert_array_equal(each.decision_function(records(text(TABLE)), task=USER), told)
+
+
+@pytest.mark.parametrize("name", ["pandas", "dictionaries"])
+def test_dates_are_saved_cut_and_taken_back(name: str, tmp_path: Any) -> None:
+    X = FORMS[name](TABLE)
+    parts = X.iloc if name == "pandas" else X
+    whole = ct.AdaptiveSharingClassifier().partial_fit(X, Y, task=USER)
+    some = ct.AdaptiveSharingClassifier().partial_fit(parts[:40], Y[:40], task=USER[:40])
+    before = copy.deepcopy(some)
+    wrong = records(TABLE)[40]
+    with pytest.raises(ValueError, match="maybe"):
+        some.learn_one(wrong | {"when": datetime(1999, 1, 1), "late": datetime(1999, 1, 1)}, "maybe", "ann")
+    with pytest.raises(ValueError, match="'soon' is not a date such as 2024-02-29"):
+        some.learn_one(wrong | {"when": "soon"}, "yes", "ann")
+    some.save(tmp_path / "some")
+    for each in (some, before, ct.load(tmp_path / "some")):
+        each.partial_fit(parts[40:], Y[40:], task=USER[40:])
+        np.testing.assert_array_equal(each.decision_function(X, USER), whole.decision_function(X, USER))
+    one = ct.AdaptiveSharingClassifier()
+    for x, label, user in zip(records(TABLE), Y.tolist(), USER, strict=True):
+        one.learn_one(x, label, user)
+    if name == "dictionaries":
+        np.testing.assert_array_equal(one.decision_function(X, USER), whole.decision_function(X, USER))
+
+
+def test_estimators_that_do_not_scale_read_dates_and_categories_by_name() -> None:
+    frame = pd.DataFrame({"when": WHEN, "zip": pd.Categorical(RNG.integers(8000, 8004, N))})
+    dictionaries = [
+        {"when": at, "zip": str(code)} for at, code in zip(WHEN, frame["zip"].astype(int).tolist(), strict=True)
+    ]
+    polars = pl.DataFrame(dictionaries).with_columns(pl.col("zip").cast(pl.Categorical))
+    learned = [ct.MultitaskLogistic().partial_fit(X, Y, task=USER) for X in (frame, polars, dictionaries)]
+    for each in learned:
+        np.testing.assert_array_equal(
+            each.decision_function(dictionaries, USER), learned[0].decision_function(frame, USER)
+        )
+    assert {"when", "when.hour=7", "zip=8001"} <= set(learned[0].feature_names)
+    codes = ct.MultitaskLogistic().partial_fit(frame[["zip"]], Y)
+    assert "zip=8001" in codes.feature_names
+    with pytest.raises(ValueError, match=r"feature 'when' must be a finite number or a string, got .*2023"):
+        ct.MultitaskPerceptron().partial_fit([{"when": WHEN[0]}], ["yes"], classes=["no", "yes"])
+    numbers = ct.MultitaskLogistic().partial_fit(pd.DataFrame({"when": np.arange(float(N))}), Y)
+    with pytest.raises(ValueError, match="X has strings or dates in column 'when'"):
+        numbers.partial_fit(frame[["when"]], Y)
+    with pytest.raises(ValueError, match="feature 'x' was a number so far, and is datetime"):
+        ct.AdaptiveSharingClassifier().partial_fit([{"x": 1.0}, {"x": WHEN[0]}], ["no", "yes"])
+
+
+# -- what is no date
+
+BAD = [
+    ("n.a.", "'n.a.' is not a date such as 2024-02-29 or 2024-02-29T18:30:00"),
+    ("2023-02-29", "'2023-02-29' is not a date such as"),
+    ("2024-01-01T25:00", "'2024-01-01T25:00' is not a date such as"),
+    ("20240101", "'20240101' is not a date such as"),
+]
+
+
+@pytest.mark.parametrize(("word", "message"), BAD)
+def test_what_is_no_date_is_a_fault(word: str, message: str, tmp_path: Any) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"y,t,x\na,2024-01-01,1\nb,{word},2\na,NA,3\nb,2024-01-02 10:00,4\na,2024-01-03,5\n")
+    with pytest.raises(InputError, match=f"a.csv:3: column 't': {message}"):
+        list(read(path, label="y"))
+    reader = read(path, label="y", on_error="skip")
+    (block,) = reader
+    assert (block.place.tolist(), reader.skipped, reader.encoder.missing) == ([2, 4, 5, 6], 1, ["t"])
+    with pytest.raises(InputError, match=f"column 't': {message}"):
+        reader.encoder.encode_one({"t": word, "x": 1.0})
+
+
+def test_days_beyond_the_calendar_and_zones_that_are_none() -> None:
+    encoder = Encoder([("t", "date")])
+    with pytest.raises(InputError, match=r"column 't': .* is not a date such as"):
+        encoder.encode(pa.record_batch({"t": pa.array([2**60], pa.timestamp("s"))}))
+    with pytest.raises(InputError, match="column 't': the time zone 'Mars/Base' is not known here"):
+        encoder.encode(pa.record_batch({"t": pa.array([0], pa.timestamp("s", "Mars/Base"))}))
+    with pytest.raises(InputError, match="it holds int64; expected what fits a date feature"):
+        encoder.encode(pa.record_batch({"t": [1]}))
+    with pytest.raises(InputError, match="column 't': 3 is not a date"):
+        encoder.encode_one({"t": 3})
+    assert encoder.first == {}
+
+
+def test_words_are_dates_only_where_most_are(tmp_path: Any) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("y,t,x\na,2024-01-01,1\nb,soon,2\n")
+    reader = read(path, label="y")
+    list(reader)
+    assert dict(reader.encoder.columns) == {"t": "categorical", "x": "numeric"}
+    reader = read(path, label="y", features={"t": "date"}, on_error="skip")
+    list(reader)
+    assert (reader.rows, reader.skipped) == (1, 1)
+
+
+@pytest.mark.parametrize("first", [{"x": 0}, {"t": 2**62}, {"t": "now"}, {"u": 0}])
+def test_first_dates_of_a_file_that_are_none_are_refused(first: dict[str, Any]) -> None:
+    encoder = Encoder([("t", "date"), ("x", "numeric")])
+    encoder.encode_one({"t": "2024-01-01", "x": 1.0})
+    spec, arrays = encoder.to_state()
+    assert Encoder.from_state(spec, arrays).first == {"t": moment("2024-01-01").instant}
+    with pytest.raises(ValueError, match=r"the first dates are none of such columns|Expected"):
+        Encoder.from_state(spec | {"first": first}, arrays)
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda data, arrays: data["preparation"].update(dates=["when", "when"]),
+        lambda data, arrays: data["preparation"].update(dates=3),
+        lambda data, arrays: arrays.update({"preparation.first": np.array([0.5])}),
+        lambda data, arrays: arrays.update({"preparation.first": np.array([2**62])}),
+        lambda data, arrays: arrays.pop("preparation.first"),
+    ],
+)
+def test_first_dates_of_dictionaries_in_a_file_are_checked(alter: Any) -> None:
+    model = ct.AdaptiveSharingClassifier().partial_fit(records(TABLE), Y, task=USER)
+    data, arrays = model.__dump__()
+    alter(data, arrays)
+    with pytest.raises((ValueError, KeyError)):
+        ct.AdaptiveSharingClassifier().__restore__(data, arrays)
