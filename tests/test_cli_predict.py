@@ -5,7 +5,9 @@ import io
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import coterie as ct
 from coterie.io.readers import read
@@ -51,6 +53,63 @@ def test_json_lines_say_the_same(model, later):
         "probability": found[0]["probability"]
     }
     assert [each["prediction"] for each in found] == labels.tolist()
+
+
+def test_columns_of_the_records_stand_behind_the_predictions(model, later):
+    found = list(csv.DictReader(io.StringIO(run("predict", later, "--model", model, "--keep", "price").stdout)))
+    assert list(found[0]) == ["place", "task", "prediction", "margin", "probability", "price"]
+    held = list(csv.DictReader(io.StringIO(later.read_text())))
+    assert [each["price"] for each in found] == [each["price"] for each in held]
+    first = run("predict", later, "--model", model, "--keep", "price", "--keep", "user", "--json").stdout.splitlines()[
+        0
+    ]
+    assert list(json.loads(first))[-2:] == ["price", "user"]
+
+
+def test_what_is_no_number_is_kept_as_json_has_it(model, tmp_path):
+    values = [1.5, float("inf"), None]
+    records = pa.table({"user": ["u1"] * 3, "price": [1.0] * 3, "age": [2.0] * 3, "held": [[each] for each in values]})
+    parquet.write_table(records, tmp_path / "a.parquet")
+    predict = ("predict", tmp_path / "a.parquet", "--model", model, "--keep", "held")
+    lines = run(*predict, "--json").stdout.splitlines()
+    assert [json.loads(line)["held"] for line in lines] == [[1.5], [None], [None]]
+    assert run(*predict).stdout.splitlines()[1].endswith(",[1.5]")
+
+
+def test_columns_that_cannot_be_kept(model, later, tmp_path):
+    assert "there is no column 'prize' among" in refused("predict", later, "--model", model, "--keep", "prize")
+    named = tmp_path / "named.csv"
+    named.write_text("user,price,age,task\nu1,1,2,3\n")
+    for form in ((), ("--json",)):
+        message = refused("predict", named, "--model", model, "--keep", "task", *form)
+        assert "--keep task: the predictions have a column of this name" in message
+
+
+def test_the_probability_of_each_label(tmp_path, later):
+    model = tmp_path / "shops.coterie"
+    table = write_csv(tmp_path / "s.csv", rows(), ("user", "price", "age", "shop"))
+    learn = ("--task", "user", "--label", "shop", "--many-classes", "--alone", "--rule", "logistic", "-q", "--model")
+    run("learn", table, *learn, model)
+    found = list(csv.DictReader(io.StringIO(run("predict", later, "--model", model, "--probabilities").stdout)))
+    loaded = ct.load(model)
+    (block,) = read(later, encoder=loaded.encoder_, update=False)
+    wanted = loaded.predict_proba(block)
+    columns = [f"probability_{label}" for label in ("north", "south", "west")]
+    assert [name for name in found[0] if name.startswith("probability_")] == columns
+    np.testing.assert_array_equal([[float(each[name]) for name in columns] for each in found], wanted)
+    np.testing.assert_array_equal([float(each["probability"]) for each in found], wanted.max(axis=1))
+    line = run("predict", later, "--model", model, "--probabilities", "--json").stdout.splitlines()[0]
+    assert json.loads(line)["probabilities"] == dict(zip(("north", "south", "west"), wanted[0].tolist(), strict=True))
+
+
+def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
+    first = next(csv.DictReader(io.StringIO(run("predict", later, "--model", model, "--probabilities").stdout)))
+    assert first["probability_yes"] == first["probability"]
+    assert float(first["probability_no"]) == pytest.approx(1 - float(first["probability_yes"]))
+    plain = tmp_path / "plain.coterie"
+    run("learn", later, *WHO, "-q", "--alone", "--rule", "pa1", "--model", plain)
+    message = refused("predict", later, "--model", plain, "--probabilities")
+    assert "--probabilities cannot be given: AdaptiveSharingClassifier has no probabilities" in message
 
 
 def test_labels_are_not_needed(model, later, tmp_path):

@@ -253,18 +253,20 @@ class BatchEstimator(Parameters):
 
     # -- records read from files, and model files
 
-    def __predict_block__(self, block: Block, level: float = 0.9) -> BlockPredictions:
+    def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """Predict a block of records that was read from a file: numbers, or labels and scores."""
         self._check_fitted()
         scores = self._scores(block.X, block.tasks)
         labels, strength = self.labels_.labels(scores), self.labels_.strength(scores)
-        return BlockPredictions(block.tasks, labels, strength, self._probability(scores))
+        found = self._probabilities_of(scores)
+        one = None if found is None else found[:, 1] if scores.ndim == 1 else found.max(axis=1)
+        return BlockPredictions(block.tasks, labels, strength, one, probabilities=found if all_labels else None)
 
     def _scores(self, X: Records, task: Tasks | None) -> Array:
         return self.labels_.scores(self._outputs(X, task))
 
-    def _probability(self, scores: Array) -> Array | None:
-        """The probability of the second of two classes, where the model has one."""
+    def _probabilities_of(self, scores: Array) -> Array | None:
+        """The probability of each class, shape (m, n_classes), where the model has them."""
         return None
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:

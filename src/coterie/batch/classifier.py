@@ -129,9 +129,9 @@ class MultitaskKernelClassifier(BatchEstimator):
         scores = self.decision_function(X, task)
         return self.labels_.probabilities(scores, self.calibrated_)
 
-    def _probability(self, scores: Array) -> Array | None:
-        calibrated = self.calibration is not None and "calibrated_" in self.__dict__ and self.labels_.binary
-        return self.labels_.probabilities(scores, self.calibrated_)[:, 1] if calibrated else None
+    def _probabilities_of(self, scores: Array) -> Array | None:
+        calibrated = self.calibration is not None and "calibrated_" in self.__dict__
+        return self.labels_.probabilities(scores, self.calibrated_) if calibrated else None
 
     @property
     def classes_(self) -> Array:

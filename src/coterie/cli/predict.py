@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json as jsonlib
+import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from .failures import tell
+from .failures import UsageError, tell
 from .options import FORMAT, ON_ERROR
 from .places import PREDICTIONS, Place, naming, paths_read, require_places
 
@@ -45,8 +46,6 @@ Level = Annotated[
         help="The probability with which a number is to lie in its interval, 0.9 without; for models that have such.",
     ),
 ]
-
-
 Threshold = Annotated[
     float | None,
     typer.Option(
@@ -54,6 +53,16 @@ Threshold = Annotated[
         help="The probability from which on the larger of two labels is predicted, 0.5 without: a lower one finds more "
         "of its records, and more that are none.",
     ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Write this column of the records behind the predictions, as it stands there; may be repeated.",
+    ),
+]
+Probabilities = Annotated[
+    bool, typer.Option("--probabilities", help="Write the probability of each label, a column for each.")
 ]
 
 
@@ -64,6 +73,8 @@ def predict(
     task: Task = None,
     level: Level = None,
     threshold: Threshold = None,
+    probabilities: Probabilities = False,
+    keep: Keep = None,
     format_: Format = None,
     on_error: OnError = "stop",
     json: AsJson = False,
@@ -77,6 +88,7 @@ def predict(
 
     For example:
       coterie predict today.csv --model clicks.coterie --output predicted.csv
+      coterie predict today.csv --model clicks.coterie --keep order --keep price
       zcat today.csv.gz | coterie predict - --format csv --model clicks.coterie --json
     """
     from coterie.io.readers import read
@@ -88,8 +100,9 @@ def predict(
     require_places(place, [*paths_read([file]), model])
     learned = load_model(model)
     encoder = learned.encoder_
-    reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False)
-    with closing(predict_records(learned, reader, level, threshold)) as predictions, _opened(output) as out:
+    reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False, keep=keep or ())
+    made = predict_records(learned, reader, level, threshold, probabilities)
+    with closing(made) as predictions, _opened(output) as out:
         (_write_json if json else _write_csv)(predictions, out)
     if reader.skipped:
         tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
@@ -100,6 +113,9 @@ def _write_csv(predictions: Iterable[Predictions], out: Writable) -> None:
     head: list[str] = []
     for block in predictions:
         columns = _columns(block)
+        by_label = columns.pop("probabilities", {})
+        columns |= {f"probability_{label}": column.tolist() for label, column in by_label.items()}
+        columns |= {name: list(map(_cell, values)) for name, values in _kept(block, columns).items()}
         if not head:
             head = list(columns)
             writer.writerow(head)
@@ -111,14 +127,42 @@ def _write_json(predictions: Iterable[Predictions], out: Writable) -> None:
 
     for block in predictions:
         columns = _columns(block)
+        by_label = columns.pop("probabilities", None)
+        if by_label is not None:
+            labels = [label if isinstance(label, str | int | float) else str(label) for label in by_label]
+            rows = zip(*(column.tolist() for column in by_label.values()), strict=True)
+            columns["probabilities"] = [dict(zip(labels, row, strict=True)) for row in rows]
+        columns |= {name: list(map(_finite, values)) for name, values in _kept(block, columns).items()}
         for row in zip(*columns.values(), strict=True):
             line = jsonlib.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=str)
             out.write(harmless(line) + "\n")
 
 
-def _columns(block: Predictions) -> dict[str, list[Any]]:
-    """Return the columns that there are, as lists of plain values."""
-    return {name: column.tolist() for name, column in block._asdict().items() if column is not None}
+def _columns(block: Predictions) -> dict[str, Any]:
+    """Return the columns of predictions that there are, as lists of plain values; those of labels as they are."""
+    held = {name: column for name, column in block._asdict().items() if column is not None and name != "kept"}
+    return {name: column if name == "probabilities" else column.tolist() for name, column in held.items()}
+
+
+def _kept(block: Predictions, columns: Iterable[str]) -> Mapping[str, list[Any]]:
+    """Return the columns of the records, whose names are to be none of those of the predictions."""
+    for name in columns:
+        if name in block.kept:
+            raise UsageError(f"--keep {name}: the predictions have a column of this name")
+    return {name: values.tolist() for name, values in block.kept.items()}
+
+
+def _cell(value: Any) -> Any:
+    return jsonlib.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else value
+
+
+def _finite(value: Any) -> Any:
+    """The value as JSON has it: null for what is no finite number."""
+    if isinstance(value, list):
+        return list(map(_finite, value))
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager

@@ -43,7 +43,8 @@ class BlockPredictions(NamedTuple):
 
     ``task`` is None where records have no tasks, ``margin`` (positive for the second class) where numbers are
     predicted, ``probability`` (of the second class, or of the class predicted among many) where the model has none,
-    ``low`` and ``high``, the ends of an interval of numbers, where it has no intervals.
+    ``low`` and ``high``, the ends of an interval of numbers, where it has no intervals; ``probabilities``, of all
+    labels, columns as ``classes_``, where they were not asked for.
     """
 
     task: NDArray[Any] | None
@@ -52,6 +53,7 @@ class BlockPredictions(NamedTuple):
     probability: Margins | None
     low: Margins | None = None
     high: Margins | None = None
+    probabilities: Margins | None = None
 
 
 class LabelKind(Protocol):
@@ -117,8 +119,11 @@ class StreamModel(Protocol):
     def decide_block(self, block: Block) -> Margins:
         """The margin of each record of a block; nothing is learned."""
 
-    def predict_block(self, block: Block, level: float = 0.9) -> BlockPredictions:
-        """The prediction for each record of a block, with intervals of that level; nothing is learned."""
+    def predict_block(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
+        """The prediction for each record of a block, with intervals of that level; nothing is learned.
+
+        With ``all_labels``, which needs a model that has ``predict_proba``, also the probability of each label.
+        """
 
     def skip_unlabelled(self, rounds: int = 1) -> None:
         """End rounds whose labels will not come: means and clocks go on, nothing is learned."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -33,6 +33,8 @@ class Block:
         How much each record counts, 1 without.
     indicators : int
         How many of the last columns say what is missing; later blocks may have more of them.
+    kept : mapping of name to ndarray, shape (n,)
+        Columns of the source as they stand there, whatever they are used for.
     """
 
     X: Any
@@ -42,6 +44,7 @@ class Block:
     asked: NDArray[np.bool_] | None = None
     weight: NDArray[np.float64] | None = None
     indicators: int = 0
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.place)
@@ -54,7 +57,8 @@ class Block:
     def piece(self, first: int, last: int) -> Block:
         """The records from ``first`` to before ``last``."""
         y, task, weight = (None if held is None else held[first:last] for held in (self.y, self.task, self.weight))
-        return Block(self.X[first:last], y, task, self.place[first:last], weight=weight, indicators=self.indicators)
+        place, kept = self.place[first:last], {name: held[first:last] for name, held in self.kept.items()}
+        return Block(self.X[first:last], y, task, place, weight=weight, indicators=self.indicators, kept=kept)
 
     def pieces(self, size: int) -> Iterator[Block]:
         """The records in blocks of at most ``size``; one empty block if there are none."""
@@ -70,6 +74,7 @@ class Block:
             np.concatenate([self.place, other.place]),
             weight=_joined_weights(self, other),
             indicators=max(self.indicators, other.indicators),
+            kept={name: np.concatenate([held, other.kept[name]]) for name, held in self.kept.items()},
         )
 
 

@@ -330,6 +330,21 @@ def label_values(array: pa.Array) -> NDArray[Any]:
     return objects
 
 
+def kept_values(array: pa.Array) -> NDArray[Any]:
+    """Values to be written as they stand: text, numbers, truth values and lists of them; times and decimals as text.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> kept_values(pa.array([date(2024, 2, 29), None])), kept_values(pa.array([[1, 2], [3, 4]]))
+    (array(['2024-02-29', None], dtype=object), array([list([1, 2]), list([3, 4])], dtype=object))
+    """
+    whole = plain(array)
+    if pa.types.is_temporal(whole.type) or pa.types.is_decimal(whole.type):
+        whole = whole.cast(pa.string())
+    return np.fromiter(whole.to_pylist(), object, len(whole))
+
+
 def refused_as_label(kind: pa.DataType, what: str) -> str | None:
     """The reason why a column of this type names no labels or tasks; None where it may.
 

@@ -256,7 +256,9 @@ class Reader:
         self.columns = wanted | self.encoder.roles
         if self._options.weight is not None:
             self.columns |= {self._options.weight: "weight"}
-        for batch in table.batches(wanted):
+        for name in self._options.kept:
+            require_column(name, table.names, source.name)
+        for batch in table.batches(wanted, self._options.kept):
             yield from self._encode(self.encoder, batch, wanted, source.name)
 
     def _wanted(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str) -> dict[str, str]:
@@ -321,7 +323,8 @@ class Reader:
             X = encoder.encode_sound(columns, self._update)
             weights = None if weight is None else numbers(plain(columns.column(weight))).copy()
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
-            yield Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps)
+            kept = {name: held[good][passed:] for name, held in batch.kept.items()}
+            yield Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=kept)
 
     def _pass(self, n: int) -> int:
         """How many of the next n records are to be left out, being among the first of all."""
@@ -467,6 +470,7 @@ def read(
     update: bool = True,
     skip: int = 0,
     names: bool = True,
+    keep: str | Sequence[str] = (),
 ) -> Reader:
     r"""Read records from files as blocks of feature rows, in bounded memory.
 
@@ -527,6 +531,8 @@ def read(
         them. Bad records are not counted among them.
     names : bool, default True
         As in `Encoder`.
+    keep : name or sequence of names
+        Columns to hand on as they stand in the file, in `Block.kept`, whatever else they are used for.
 
     Returns
     -------
@@ -553,7 +559,9 @@ def read(
     >>> reader.encoder.feature_names, reader.columns
     (('price', 'constant'), {'click': 'label', 'user': 'task', 'price': 'numeric'})
     """
-    options = ReadOptions(label, task, features, ignore, text, bits, constant, scale, views, one_space, weight, names)
+    options = ReadOptions(
+        label, task, features, ignore, text, bits, constant, scale, views, one_space, weight, names, keep
+    )
     Faults(on_error)
     if block_rows < 1:
         raise ValueError(f"block_rows is {block_rows!r}; expected a whole number of 1 or more")

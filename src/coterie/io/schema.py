@@ -46,6 +46,7 @@ class ReadOptions:
     one_space: bool = False
     weight: str | None = None
     names: bool = True
+    keep: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.label is not None and self.label == self.task:
@@ -79,6 +80,11 @@ class ReadOptions:
         """The kinds that the caller gave."""
         given = dict(self.features) if isinstance(self.features, Mapping) else {}
         return {**given, **dict.fromkeys(_names(self.text), "text")}
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names of the columns that are handed on as they stand, each once."""
+        return tuple(dict.fromkeys(_names(self.keep)))
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -169,6 +175,8 @@ def require_row_options(kind: str, options: ReadOptions) -> None:
     for name, value in given.items():
         if value:
             raise FieldError("{} does not apply to {kind}, whose rows name their label and features", name, kind=kind)
+    if options.keep:
+        raise FieldError("{} does not apply to {kind}, whose rows have no columns", "keep", kind=kind)
     if options.weight is not None:
         rows = "have no weights" if kind == "svmlight" else "name their importances"
         raise FieldError("{} does not apply to {kind}, whose rows {rows}", "weight", kind=kind, rows=rows)

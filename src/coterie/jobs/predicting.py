@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Hashable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,6 +32,10 @@ class Predictions(NamedTuple):
         Of the second class, where the model has one.
     low, high : ndarray of float64, shape (n,), or None
         The ends of an interval in which a number lies, where the model has intervals.
+    probabilities : mapping of label to ndarray of float64, shape (n,), or None
+        Of each label, where they were asked for.
+    kept : mapping of name to ndarray, shape (n,)
+        The columns that the reader kept.
     """
 
     place: NDArray[np.int64]
@@ -41,6 +45,8 @@ class Predictions(NamedTuple):
     probability: NDArray[np.float64] | None = None
     low: NDArray[np.float64] | None = None
     high: NDArray[np.float64] | None = None
+    probabilities: Mapping[Hashable, NDArray[np.float64]] | None = None
+    kept: Mapping[str, NDArray[Any]] = {}
 
 
 #: The probability with which numbers lie in their intervals, where nothing else is said.
@@ -48,7 +54,7 @@ LEVEL = 0.9
 
 
 def predict_records(
-    model: Any, reader: Reader, level: float | None = None, threshold: float | None = None
+    model: Any, reader: Reader, level: float | None = None, threshold: float | None = None, all_labels: bool = False
 ) -> Generator[Predictions]:
     """Predict the records of files with a model that learned from files; nothing is learned.
 
@@ -62,6 +68,8 @@ def predict_records(
         The probability with which numbers are to lie in their intervals, 0.9 without; for models that have such.
     threshold : float, optional
         The probability from which on the larger of two labels is predicted, a half without.
+    all_labels : bool, default False
+        Tell the probability of each label.
 
     Yields
     ------
@@ -74,7 +82,7 @@ def predict_records(
         With file and line, for a record that cannot be read, or a task that the model refuses.
     FieldError
         For a level that is not between 0 and 1, or given to a model without intervals; for a threshold beyond 0 and 1,
-        or given to a model without probabilities of two labels.
+        or given to a model without probabilities of two labels; for ``all_labels`` of a model without probabilities.
     """
     from coterie.inputs.errors import FieldError
 
@@ -82,10 +90,12 @@ def predict_records(
         raise FieldError("{} must lie between 0 and 1, got {level!r}", "level", level=level)
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise FieldError("{} must be from 0 to 1, got {threshold!r}", "threshold", threshold=threshold)
+    if all_labels and not hasattr(model, "predict_proba"):
+        raise FieldError("{} cannot be given: {kind} has no probabilities", "probabilities", kind=type(model).__name__)
     blocks: Any = iter(reader)
     with closing(blocks):
         for block in blocks:
-            made = _predicted(model, block, reader, level)
+            made = _predicted(model, block, reader, level, all_labels)
             if level is not None and made.low is None:
                 raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
             yield made if threshold is None else _decided(model, made, threshold)
@@ -101,12 +111,15 @@ def _decided(model: Any, made: Predictions, threshold: float) -> Predictions:
     return made._replace(prediction=model.classes_[(made.probability >= threshold).astype(int)])
 
 
-def _predicted(model: Any, block: Block, reader: Reader, level: float | None) -> Predictions:
+def _predicted(model: Any, block: Block, reader: Reader, level: float | None, all_labels: bool) -> Predictions:
     try:
-        made = model.__predict_block__(block, LEVEL if level is None else level)
+        made = model.__predict_block__(block, LEVEL if level is None else level, all_labels)
     except ValueError as error:
         raise placed(model.__predict_block__, block, reader, error) from None
-    return Predictions(block.place, *made)
+    found = made.probabilities
+    by_label = None if found is None else dict(zip(model.classes_.tolist(), found.T, strict=True))
+    told = Predictions(block.place, made.task, made.prediction, made.margin, made.probability, made.low, made.high)
+    return told._replace(probabilities=by_label, kept=block.kept)
 
 
 def placed(decide: Callable[[Block], Any], block: Block, reader: Reader, error: ValueError) -> ValueError:

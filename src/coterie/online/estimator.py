@@ -201,10 +201,10 @@ class OnlineEstimator(Parameters):
         """The inner model, for progressive validation, comparisons and commands."""
         return self._model
 
-    def __predict_block__(self, block: Block, level: float = 0.9) -> BlockPredictions:
+    def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """The prediction for each record of a block that was read from a file, with intervals of that level."""
         self._check_fitted()
-        return self._model.predict_block(block, level)
+        return self._model.predict_block(block, level, all_labels)
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""

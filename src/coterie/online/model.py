@@ -615,7 +615,7 @@ class OnlineModel:
         return self._margins(self.input.read_block(block, first=False))
 
     @exclusive
-    def predict_block(self, block: Block, level: float = 0.9) -> BlockPredictions:
+    def predict_block(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """The prediction for each record of a validated block, with intervals of that level; nothing is learned."""
         records, labels = self.input.read_block(block, first=False), self.label_kind
         if self.learner.has_intervals:
@@ -627,7 +627,8 @@ class OnlineModel:
         if self.learner.has_variances and probability is not None:
             probability = _normal(margins / np.sqrt(LABELS_VARIANCE + self._variances(records)))
         task = block.tasks if self.learner.has_tasks else None
-        return BlockPredictions(task, labels.labels(margins), labels.strength(margins), probability)
+        told = BlockPredictions(task, labels.labels(margins), labels.strength(margins), probability)
+        return told._replace(probabilities=self._probabilities(records)) if all_labels else told
 
     def empty_trace(self, n: int) -> NDArray[Any]:
         """Room for what is kept of n predictions until they are judged."""

@@ -281,9 +281,9 @@ class SelectiveSampling(Parameters):
         self.check()
         return _AskingModel(self)
 
-    def __predict_block__(self, block: Block, level: float = 0.9) -> BlockPredictions:
+    def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """The prediction for each record of a block that was read from a file."""
-        return self.model.__predict_block__(block, level)  # type: ignore[no-any-return]
+        return self.model.__predict_block__(block, level, all_labels)  # type: ignore[no-any-return]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write model and questions to one file, completely or not at all; see :func:`coterie.load`."""

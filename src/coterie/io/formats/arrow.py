@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie.inputs.columns import is_string
+from coterie.inputs.columns import is_string, kept_values
 from coterie.inputs.errors import InputError
 from coterie.io.schema import schema_kinds
 
 from .table import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from coterie.inputs.faults import Faults
     from coterie.io.schema import Kinds
@@ -35,13 +35,14 @@ def _rows_at_once(block_rows: int, columns: int) -> int:
     return max(1, min(block_rows, _BLOCK_BYTES // (8 * max(columns, 1))))
 
 
-def _blocks(batch: pa.RecordBatch, before: int, block_rows: int) -> Iterator[Batch]:
+def _blocks(batch: pa.RecordBatch, before: int, block_rows: int, kept: Sequence[str]) -> Iterator[Batch]:
     """Cut a batch into blocks, rows counted from the file's first; refuse one that does not match its description."""
     batch.validate(full=True)
     block_rows = _rows_of_length(sum(map(_longest_shared, batch.columns)), block_rows)
     for first in range(0, batch.num_rows, block_rows):
         part = batch.slice(first, block_rows)
-        yield Batch(part, np.arange(part.num_rows, dtype=np.int64) + before + first + 1)
+        place = np.arange(part.num_rows, dtype=np.int64) + before + first + 1
+        yield Batch(part, place, {name: kept_values(part.column(name)) for name in kept})
 
 
 def _rows_of_length(longest: int, most: int) -> int:
@@ -61,8 +62,7 @@ def _longest_shared(column: pa.Array) -> int:
     return pc.max(pc.binary_length(shared)).as_py() or 0
 
 
-def _pick(batch: pa.RecordBatch, wanted: Mapping[str, str]) -> pa.RecordBatch:
-    names = list(wanted)
+def _pick(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([batch.column(batch.schema.get_field_index(name)) for name in names], names=names)
 
 
@@ -94,17 +94,18 @@ class ParquetTable:
         longest: int = _BLOCK_BYTES * max(metadata.num_rows, 1) // max(size, 1)
         return max(1, min(_rows_at_once(self._block_rows, columns), longest))
 
-    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
         """Read batch after batch, of the columns wanted only."""
-        row, most = 0, self._longest_block(len(wanted))
+        names = list(dict.fromkeys((*wanted, *kept)))
+        row, most = 0, self._longest_block(len(names))
         groups = range(self._file.metadata.num_row_groups)
-        for rows, some in groupby(groups, lambda group: self._rows_of_group(group, wanted, most)):
-            for batch in self._file.iter_batches(rows, list(some), columns=list(wanted), use_threads=False):
-                yield from _blocks(_pick(batch, wanted), row, rows)
+        for rows, some in groupby(groups, lambda group: self._rows_of_group(group, names, most)):
+            for batch in self._file.iter_batches(rows, list(some), columns=names, use_threads=False):
+                yield from _blocks(_pick(batch, names), row, rows, kept)
                 row += batch.num_rows
                 self._source.advance(row / max(self._file.metadata.num_rows, 1))
 
-    def _rows_of_group(self, group: int, wanted: Mapping[str, str], most: int) -> int:
+    def _rows_of_group(self, group: int, wanted: Sequence[str], most: int) -> int:
         """The number of rows of a block of a row group, fewer if texts are long that stand there once for many rows."""
         shared = [name for name in wanted if is_string(self._schema.field(name).type) and self._dictionary(group, name)]
         if not shared:
@@ -170,9 +171,10 @@ class ArrowTable:
         """The kinds that the types of the columns suggest."""
         return schema_kinds(self._schema)
 
-    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
         """Read batch after batch as they were written, and cut them into blocks."""
-        row, rows = 0, _rows_at_once(self._block_rows, len(wanted))
+        names = list(dict.fromkeys((*wanted, *kept)))
+        row, rows = 0, _rows_at_once(self._block_rows, len(names))
         for batch in self._batches:
-            yield from _blocks(_pick(batch, wanted), row, rows)
+            yield from _blocks(_pick(batch, names), row, rows, kept)
             row += batch.num_rows

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from coterie.inputs.columns import mostly_dates
+from coterie.inputs.columns import kept_values, mostly_dates
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, require_distinct, shown
 from coterie.io.lines import TextRecords, text_records
@@ -26,7 +26,9 @@ from coterie.numeric.text.csv import split_csv
 from .table import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from coterie.io.schema import Kinds
     from coterie.io.sources import Source
@@ -150,19 +152,29 @@ class CsvTable:
             return "numeric", ""
         return ("date" if mostly_dates(words, held) else "categorical"), ""
 
-    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
-        """Parse piece after piece; numbers as numbers, all else as strings."""
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
+        """Parse piece after piece; numbers as numbers, all else, and what is kept, as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
         options, dates = self._types(types), [name for name, use in wanted.items() if use == "date"]
         pieces = chain([self._first] if self._first is not None else [], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
+            texts = self._kept(records, kept)
             try:
-                batch = Batch(self._parse(records, options), records.line)
+                batch = Batch(self._parse(records, options), records.line, texts)
             except pa.ArrowInvalid:
-                batch = self._parse_doubtful(records, types)
+                batch = self._parse_doubtful(records, types, texts)
             yield batch._replace(columns=_without_nulls(batch.columns, dates))
 
-    def _parse_doubtful(self, records: TextRecords, types: Mapping[str, pa.DataType]) -> Batch:
+    def _kept(self, records: TextRecords, names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
+        """Columns as they stand: also those that are numbers elsewhere."""
+        if not names:
+            return {}
+        batch = self._parse(records, self._types(dict.fromkeys(names, pa.string())))
+        return {name: kept_values(batch.column(name)) for name in names}
+
+    def _parse_doubtful(
+        self, records: TextRecords, types: Mapping[str, pa.DataType], kept: Mapping[str, NDArray[Any]]
+    ) -> Batch:
         """Parse numbers one by one, to find and report those that are none."""
         batch = self._parse(records, self._types(dict.fromkeys(types, pa.string())))
         columns, found = [], []
@@ -174,7 +186,7 @@ class CsvTable:
             columns.append(column)
         good = self._faults.reject(found, self._path, records.line)
         whole = pa.RecordBatch.from_arrays(columns, names=list(types))
-        return Batch(whole.filter(pa.array(good)), records.line[good])
+        return Batch(whole.filter(pa.array(good)), records.line[good], {name: kept[name][good] for name in kept})
 
 
 def _without_nulls(columns: pa.RecordBatch, dates: list[str]) -> pa.RecordBatch:

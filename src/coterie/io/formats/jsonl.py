@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from coterie.inputs.dates import is_date_text
@@ -21,7 +22,9 @@ from coterie.io.lines import TextRecords, split_lines, text_records
 from .table import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from coterie.io.schema import Kinds
     from coterie.io.sources import Source
@@ -137,16 +140,21 @@ class JsonTable:
             return {"numeric": "float", "items": "list", "text": "str", "date": "str"}[use]
         return found if found in _TYPES and found != "list" else "str"
 
-    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
         """Parse piece after piece; the label and the task keep the type that they have in the first block."""
         types = {name: self._wanted_type(name, use) for name, use in wanted.items()}
         decode = _column_decoder(types)
         pieces = chain([self._first], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
             columns = decode(records)
-            yield Batch(columns, records.line) if columns is not None else self._parse_doubtful(records, types)
+            held = [_decode(records.record(row)) for row in range(len(records))] if kept else []
+            objects = [each for each in held if isinstance(each, dict)]
+            if columns is None or len(objects) < len(held):
+                yield self._parse_doubtful(records, types, kept)
+            else:
+                yield Batch(columns, records.line, _kept(objects, kept))
 
-    def _parse_doubtful(self, records: TextRecords, types: Mapping[str, str]) -> Batch:
+    def _parse_doubtful(self, records: TextRecords, types: Mapping[str, str], names: Sequence[str]) -> Batch:
         """Decode line by line, report the bad ones, and keep the others."""
         decoded = [_decode(records.record(row)) for row in range(len(records))]
         found = [
@@ -159,7 +167,12 @@ class JsonTable:
         good &= [isinstance(value, dict) for value in decoded]
         kept = [value for value, use in zip(decoded, good, strict=True) if use and isinstance(value, dict)]
         arrays = [_array([value.get(name) for value in kept], kind) for name, kind in types.items()]
-        return Batch(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good])
+        return Batch(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good], _kept(kept, names))
+
+
+def _kept(objects: Sequence[dict[str, Any]], names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
+    """Values of some keys as they are, None where an object has no such key."""
+    return {name: np.fromiter((each.get(name) for each in objects), object, len(objects)) for name in names}
 
 
 def _check(row: int, value: dict[str, Any] | str, types: Mapping[str, str]) -> Iterator[Fault]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     import pyarrow as pa
@@ -18,10 +18,11 @@ TASK = "task"
 
 
 class Batch(NamedTuple):
-    """Consecutive records: the columns wanted, and the line or row of each record."""
+    """Consecutive records: the columns wanted, the line or row of each, and columns as they stand in the file."""
 
     columns: pa.RecordBatch
     place: NDArray[np.int64]
+    kept: Mapping[str, NDArray[Any]] = {}
 
 
 class Table(Protocol):
@@ -34,5 +35,8 @@ class Table(Protocol):
     def kinds(self) -> Kinds:
         """The kind of each column that the first records suggest; nothing if there is no record."""
 
-    def batches(self, wanted: Mapping[str, str]) -> Iterator[Batch]:
-        """Yield all records; `wanted` gives each column's use: a kind of feature, `LABEL` or `TASK`."""
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
+        """Yield all records; `wanted` gives each column's use: a kind of feature, `LABEL` or `TASK`.
+
+        The columns `kept` come as they stand, beside what is read of them for a use.
+        """
