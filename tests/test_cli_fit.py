@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.batch import steps
+from coterie.cli import progress
 from coterie.io.readers import read
 from terminal import refused, run
 
@@ -62,6 +64,23 @@ def test_what_is_chosen_has_the_least_error_on_rows_left_out(pupils, tmp_path):
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / SCORE.var(), rel=1e-9)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
     assert told["chosen_on"] == N
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_shows_what_a_fit_has_come_to(monkeypatch):
+    shown = []
+    monkeypatch.setattr("rich.progress.Progress.update", lambda bar, task, description: shown.append(description))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    for quiet in (True, False):
+        with progress.telling("reading", quiet):
+            assert list(steps.numbered("fold", ["a", "b"])) == ["a", "b"]
+        assert shown == ([] if quiet else ["fold 1 of 2", "fold 2 of 2"])
+    assert steps.logger.level == 0
+    assert not steps.logger.handlers
 
 
 def test_some_records_may_be_enough_to_choose(pupils, tmp_path):

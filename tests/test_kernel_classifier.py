@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.batch import solvers, steps
 from coterie.batch.targets import simplex
 from coterie.relations import Interaction
 from reference import kernel_ridge as reference
@@ -118,6 +122,36 @@ def test_probabilities_are_calibrated_on_rows_never_seen():
             assert abs(P[some, c].mean() - (places[600:][some] == c).mean()) < 0.1
 
 
+def test_a_long_fit_tells_its_steps_to_those_who_listen(caplog, capsys):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
+    model = ct.MultitaskKernelClassifier("linear", alpha=0.1, calibration=2).fit(X, y)
+    assert not caplog.messages
+    with caplog.at_level("INFO", "coterie.batch"):
+        model.fit(X, y)
+        ct.MultitaskLinearSVC().fit(X, y)
+        ct.ridge_path(ct.MultitaskKernelRidge("linear"), X, y, y, relations=[ct.Independent(), ct.Pooled()])
+    folds = [message for message in caplog.messages if message.startswith("calibration")]
+    assert folds == ["calibration: fold 1 of 2", "calibration: fold 2 of 2"]
+    assert "a kernel matrix of 30 x 30 rows, by cholesky" in caplog.messages
+    assert "linear machine 3 of 3" in caplog.messages
+    assert caplog.messages[-1] == "errors on rows left out: relation 2 of 2"
+    assert capsys.readouterr() == ("", "")
+
+
+def test_conjugate_gradients_tell_how_far_they_are_once_a_second(caplog, monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(steps, "time", SimpleNamespace(monotonic=lambda: next(clock) / 4))
+    scale = np.arange(1.0, 41.0)[:, None]
+    with caplog.at_level("INFO", "coterie.batch"):
+        solved = solvers.conjugate_gradients(lambda c: scale * c, np.ones((40, 1)), lambda r: r, 1e-8, 100)
+    np.testing.assert_allclose(solved, 1 / scale)
+    first, second, *_ = caplog.messages
+    assert first.startswith("conjugate gradients: step 3, residual ")
+    assert second.startswith("conjugate gradients: step 7, residual ")
+    assert first.endswith(" of the 6.3e-08 wanted")
+
+
 def softmax(z):
     e = np.exp(z - z.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
@@ -133,7 +167,7 @@ def test_there_are_no_probabilities_without_calibration():
 def test_a_model_fitted_without_calibration_has_none_when_it_is_asked_for_later():
     model = ct.MultitaskKernelClassifier().fit(X, CLASS == "a").set_params(calibration=5)
     assert not hasattr(model, "predict_proba")
-    assert model._probability(np.zeros(2)) is None
+    assert model._probabilities_of(np.zeros(2)) is None
     with pytest.raises(AttributeError, match="calibration was None when the model was fitted: fit again"):
         model.predict_proba(X)
     assert model.fit(X, CLASS == "a").predict_proba(X).shape == (N, 2)

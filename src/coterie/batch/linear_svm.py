@@ -26,6 +26,7 @@ from . import memory
 from .base import BatchEstimator
 from .expansion import Asked
 from .output_kernels import Relation, fixed_relation_of, output_kernel
+from .steps import numbered
 from .targets import Classes, numbers, signs_of
 
 if TYPE_CHECKING:
@@ -234,7 +235,9 @@ class MultitaskLinearSVC(BatchEstimator):
         made = _mapped(self, X, task, tasks)
         self.labels_, signs = signs_of(y, made.features.shape[0])
         self.intercept_ = np.where((signs == signs[0]).all(axis=0), signs[0], 0.0)
-        self.expansion_, self.n_iter_ = _kept(self, made, [self._one(made, each) for each in signs.T])
+        self.expansion_, self.n_iter_ = _kept(
+            self, made, [self._one(made, each) for each in numbered("linear machine", [*signs.T])]
+        )
 
     def _one(self, made: _Mapped, signs: Array) -> tuple[Array, int]:
         """Learn one machine: its weights and the passes that it took."""

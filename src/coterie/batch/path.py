@@ -20,6 +20,7 @@ from .problem import Problem, problem_of
 from .products import block, some
 from .ridge import MultitaskKernelRidge
 from .solvers import KroneckerSpectrum, Spectrum, require_spectrum
+from .steps import numbered
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -213,7 +214,7 @@ def _errors(
 ) -> Iterator[Array]:
     """Yield the mean squared errors by value and task for each relation."""
     factored: KroneckerSpectrum | None = None
-    for relation in relations:
+    for relation in numbered("errors on rows left out: relation", relations):
         if is_learned(relation):
             raise ValueError(f"{relation!r} is learned by alternation, of which no row can be left out in closed form")
         M = output_kernel(relation, problem.tasks.labels)
@@ -244,7 +245,7 @@ def _left_out(
 def _refitted(problem: Problem, M: Array, used: Filter, values: list[float], folds: list[Codes]) -> list[Array]:
     """Residuals of the rows of each fold, with a spectrum of the other rows."""
     design, missing = problem.design(M), [np.empty_like(problem.Y) for _ in values]
-    for fold, kept, inner in _splits(problem, folds):
+    for fold, kept, inner in _splits(problem, folds, "errors on rows left out: fold"):
         for place, C in enumerate(inner.design(M).spectrum().path(used, inner.Y, values)):
             missing[place][fold] = problem.Y[fold] - _predicted(design, problem, fold, kept, C)
     return missing
@@ -260,14 +261,14 @@ def held_out(
     made, design = np.empty_like(problem.Y), problem.design(M)
     dealt = _dealt(folds, strata, len(made), seed=0)
     parts = [np.flatnonzero(dealt == fold) for fold in range(folds)]
-    for fold, kept, inner in _splits(problem, parts):
+    for fold, kept, inner in _splits(problem, parts, "calibration: fold"):
         made[fold] = _predicted(design, problem, fold, kept, coefficients(inner, M))
     return np.asarray(made / problem.row_roots)
 
 
-def _splits(problem: Problem, folds: Sequence[Codes]) -> Iterator[tuple[Codes, Codes, Problem]]:
-    """Yield the rows of each fold, the others, and the problem of those."""
-    for fold in folds:
+def _splits(problem: Problem, folds: Sequence[Codes], step: str) -> Iterator[tuple[Codes, Codes, Problem]]:
+    """Yield the rows of each fold, the others, and the problem of those; each is told as this step."""
+    for fold in numbered(step, folds):
         kept = np.setdiff1d(np.arange(len(problem.Y)), fold)
         codes = None if problem.codes is None else problem.codes[kept]
         yield fold, kept, replace(problem, points=some(problem.points, kept), codes=codes, Y=problem.Y[kept])

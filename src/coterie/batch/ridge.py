@@ -20,6 +20,7 @@ from .filters import Filter, filter_of
 from .output_kernels import OptimalOutputKernel, Relation, optimal, output_kernel
 from .problem import Problem, problem_of
 from .solvers import solve
+from .steps import logger
 
 Array = NDArray[Any]
 
@@ -201,6 +202,7 @@ class MultitaskKernelRidge(BatchEstimator):
             found = self._solved(problem, M)
             G = found.inner_products() + relation.ridge * np.eye(len(M))
             objective.append(_loss(problem, found) + self.alpha * float(np.trace(np.linalg.solve(M, G))))
+            logger.info("output kernel, round %d: objective %.6g", len(objective), objective[-1])
             if len(objective) > relation.steps or _converged(objective, relation.tolerance):
                 return found, np.array(objective)
             M = optimal(G)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from . import memory
 from .filters import Filter
+from .steps import Pace, logger
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]
@@ -93,6 +94,7 @@ def solve(design: Design, used: Filter, y: Array, solver: str, tol: float) -> Ar
         For an unknown solver, or one that cannot apply the filter.
     """
     name = chosen(design, used, solver)
+    logger.info("%s, by %s", design.what.format(n=design.n), name)
     if name == "spectrum":
         return np.asarray(next(design.spectrum().path(used, y, [used.value])))
     if name == "cholesky":
@@ -167,13 +169,15 @@ def conjugate_gradients(
     c, r = np.zeros_like(y), y.copy()
     z = precondition(r)
     p, rz = z, float(np.vdot(r, z))
-    goal = tol * float(np.linalg.norm(y))
-    for _ in range(steps):
-        if np.linalg.norm(r) <= goal:
+    goal, pace = tol * float(np.linalg.norm(y)), Pace()
+    for step in range(steps):
+        left = np.linalg.norm(r)
+        if left <= goal:
             return c
+        pace.tell("conjugate gradients: step %d, residual %.2g of the %.2g wanted", step, left, goal)
         q = product(p)
-        step = rz / float(np.vdot(p, q))
-        c, r = c + step * p, r - step * q
+        length = rz / float(np.vdot(p, q))
+        c, r = c + length * p, r - length * q
         z = precondition(r)
         rz, before = float(np.vdot(r, z)), rz
         p = z + (rz / before) * p

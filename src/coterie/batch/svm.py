@@ -19,6 +19,7 @@ from .designs import Separate
 from .expansion import Expansion
 from .output_kernels import Relation, output_kernel
 from .products import some
+from .steps import logger, numbered
 from .targets import Classes, numbers, signs_of
 
 Array = NDArray[Any]
@@ -134,7 +135,7 @@ class MultitaskSVC(BatchEstimator):
         self.labels_, signs = signs_of(y, len(rows.points.squares))
         design, known = _design(self, rows, tasks)
         Q = design.values(np.arange(design.n), np.arange(design.n))
-        made = [self._one(Q, each) for each in signs.T]
+        made = [self._one(Q, each) for each in numbered("support vector machine", [*signs.T])]
         self.intercept_ = np.array([intercept for _, intercept in made])
         self.duality_gap_ = np.array([_hinge_gap(Q, y, c, b, self.C) for y, (c, b) in zip(signs.T, made, strict=True)])
         self.support_, self.expansion_ = _kept(self, design, known, np.column_stack([c for c, _ in made]), flat=False)
@@ -256,6 +257,7 @@ def _design(
     n = len(codes)
     instead = "take a linear machine (MultitaskLinearSVC), or fewer rows"
     memory.require(2 * 8.0 * n**2, f"a kernel matrix of {n} x {n} rows", instead)
+    logger.info("a kernel matrix of %d x %d rows", n, n)
     M = output_kernel(model.relation, known.labels)
     return Separate(model._kernel(), rows.points, codes, M, "float64"), known
 

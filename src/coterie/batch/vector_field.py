@@ -21,6 +21,7 @@ from coterie.types import Labels, Records
 
 from . import memory
 from .solvers import positive_factor
+from .steps import logger
 from .targets import numbers
 
 if TYPE_CHECKING:
@@ -264,6 +265,7 @@ class VectorFieldRidge(Parameters):
         Y = numbers(y, len(points))
         what = f"a kernel matrix of {len(points)} x {len(points)} points with {Y.size // len(points)} components"
         memory.require(MATRICES * 8.0 * Y.size**2, what, "take fewer points")
+        logger.info("%s", what)
         fresh.dual_coef_ = _solved(self._kernel(), points, Y, self.alpha)
         fresh.X_fit_ = points
         return self._take_over(fresh)

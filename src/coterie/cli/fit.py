@@ -19,6 +19,7 @@ from .options import MODEL, Columns, Files, Json, Learning, Quiet
 from .outputs import Written
 from .places import MODEL as MODEL_FILE
 from .places import Place, naming, paths_read, picture, require_places
+from .progress import telling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,8 @@ def fit(
     require_places(places, paths_read(files, config.options))
     columns.require_named(files)
     try:
-        fitted = fit_files(partial(columns.reader, files), config)
+        with telling("reading", quiet):
+            fitted = fit_files(partial(columns.reader, files), config)
     except InputError:
         raise
     except ValueError as error:  # of a part

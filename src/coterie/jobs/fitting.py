@@ -17,6 +17,7 @@ from coterie.batch.linear_svm import MultitaskLinearSVC, MultitaskLinearSVR
 from coterie.batch.output_kernels import OptimalOutputKernel
 from coterie.batch.path import RidgePath, predicted_left_out, ridge_path
 from coterie.batch.ridge import MultitaskKernelRidge
+from coterie.batch.steps import logger, numbered
 from coterie.batch.svm import MultitaskSVC, MultitaskSVR
 from coterie.batch.targets import Classes, classes_of
 from coterie.inputs.encoding import Encoder
@@ -302,6 +303,7 @@ def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
         choice = Chosen(relations.MixedEffect(omega=0.5) if relation is None else relation)
         given = {} if kernel is None else {"kernel": kernel}
         model = method.estimator(**given, relation=choice.relation, C=1.0 if config.C is None else config.C)
+    logger.info("%s of %d records", type(model).__name__, len(target))
     model.fit(X, target, task)
     model.encoder_ = reader.encoder
     return Fitted(model, Reading.of(reader), len(model.tasks_), *choice[2:])
@@ -351,7 +353,8 @@ def _right(
     labels: Classes, models: Mapping[str, MultitaskKernelRidge], X: Any, Y: Array, task: Array, tasks: list[Any]
 ) -> dict[str, float]:
     """Return the share of rows whose class is predicted right when they are not learned from."""
-    outputs = {name: predicted_left_out(model, X, Y, task, tasks) for name, model in models.items()}
+    each = numbered("classes of rows left out: learner", list(models.items()))
+    outputs = {name: predicted_left_out(model, X, Y, task, tasks) for name, model in each}
     truth = labels.labels(labels.scores(Y))
     return {name: float(np.mean(labels.labels(labels.scores(F)) == truth)) for name, F in outputs.items()}
 
