@@ -13,8 +13,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -104,6 +105,74 @@ def test_pipelines():
     assert pipeline[-1].average
     assert pipeline[-1].tasks_ == list(dict.fromkeys(STREAM.task.tolist()))
     assert ct.MultitaskPerceptron(task_column=column).fit(X, STREAM.y).score(X, STREAM.y) > 0.6
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+MIRRORED = np.where(STREAM.task % 2 == 1, -STREAM.y, STREAM.y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ct.MultitaskPerceptron("independent"),
+        ct.SelectiveSampling(ct.MultitaskPerceptron("independent"), ask=ct.Always()),
+        ct.MultitaskLinearSVC(ct.Independent()),
+        make_pipeline(StandardScaler(), ct.MultitaskPerceptron("independent")),
+    ],
+    ids=repr,
+)
+def test_tasks_are_passed_on(model, routing):
+    scores = cross_val_score(model, STREAM.X, MIRRORED, params={"task": STREAM.task}, cv=4, error_score="raise")
+    assert scores.mean() > cross_val_score(model, STREAM.X, MIRRORED, cv=4).mean() + 0.1
+
+
+def test_a_search_passes_tasks_on(routing):
+    shares = {"relation__share": [0.1, 0.9]}
+    search = GridSearchCV(ct.MultitaskPerceptron("mean"), shares, cv=3, error_score="raise")
+    search.fit(STREAM.X, MIRRORED, task=STREAM.task)
+    assert search.best_params_ == {"relation__share": 0.1}
+    assert search.best_estimator_.tasks_ == list(dict.fromkeys(STREAM.task.tolist()))
+
+
+def test_weights_are_passed_on_where_they_are_asked_for(routing):
+    params = {"task": STREAM.task, "sample_weight": np.arange(len(STREAM.X)) % 2.0}
+    model = ct.MultitaskPerceptron()
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        cross_val_score(model, STREAM.X, STREAM.y, params=params, cv=3)
+    asking = model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+    assert asking is model
+    for copied in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301
+        weighed = cross_val_score(copied, STREAM.X, STREAM.y, params=params, cv=3, error_score="raise")
+        assert (weighed != cross_val_score(copied, STREAM.X, STREAM.y, params={"task": STREAM.task}, cv=3)).any()
+
+
+def test_what_is_not_taken_cannot_be_asked_for(routing):
+    with pytest.raises(TypeError, match=r"^set_predict_request takes task, got 'sample_weight'$"):
+        ct.MultitaskPerceptron().set_predict_request(sample_weight=True)
+    with pytest.raises(TypeError, match=r"^set_predict_proba_request takes nothing, got 'task'$"):
+        ct.MultitaskPerceptron().set_predict_proba_request(task=True)
+
+
+def test_blocks_by_the_names_of_river():
+    frame = pd.DataFrame(STREAM.X, columns=[f"x{j}" for j in range(STREAM.X.shape[1])]).set_index(
+        np.arange(len(STREAM.X)) + 7
+    )
+    model = ct.MultitaskLogistic()
+    assert model.predict_many(frame[:3]).tolist() == [None] * 3
+    assert model.predict_proba_many(frame[:3]).shape == (3, 0)
+    assert model.predict_many(STREAM.X[:2]).tolist() == [None] * 2
+    model.learn_many(frame, STREAM.y, STREAM.task)
+    labels, chances = (each(frame, STREAM.task) for each in (model.predict_many, model.predict_proba_many))
+    assert labels.index.equals(frame.index)
+    assert chances.index.equals(frame.index)
+    assert chances.columns.tolist() == model.classes_.tolist()
+    np.testing.assert_array_equal(labels, model.predict(frame, STREAM.task))
+    np.testing.assert_array_equal(chances, model.predict_proba(frame, STREAM.task))
 
 
 def test_score_weighs_records():

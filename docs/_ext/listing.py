@@ -22,7 +22,7 @@ KINDS = {
     "Kernels": ("kernels",),
     "Budgets": ("budgets",),
     "Chances of asking": ("asking",),
-    "Evaluation and files": ("evaluation", "inputs", "persistence"),
+    "Evaluation and files": ("evaluation", "inputs", "io", "persistence"),
 }
 MODULES = (
     "coterie.bounds",
@@ -35,7 +35,6 @@ MODULES = (
     "coterie.bounds.budget",
     "coterie.inputs.errors",
     "coterie.evaluation.metrics",
-    "coterie.io",
     "coterie.io.readers",
     "coterie.bounds.geometries",
     "coterie.evaluation.support",

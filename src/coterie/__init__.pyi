@@ -47,6 +47,7 @@ from .hypotheses import Heterogeneous as Heterogeneous
 from .hypotheses import LinearWeights as LinearWeights
 from .hypotheses import PNormed as PNormed
 from .inputs.view_input import PartialBlock as PartialBlock
+from .io.readers import read as read
 from .kernels import Gaussian as Gaussian
 from .kernels import Normalised as Normalised
 from .kernels import Pairwise as Pairwise

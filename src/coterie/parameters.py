@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
@@ -29,6 +30,35 @@ class RecordForm(Protocol):
     @property
     def names(self) -> Any:
         """Names of the columns of the frames learned from."""
+
+
+class _Request:
+    """``set_METHOD_request``: says what scikit-learn's meta-estimators are to pass on to a method."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name, self._method = name, name.removeprefix("set_").removesuffix("_request")
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else partial(self._set, instance)
+
+    def _set(self, instance: Parameters, /, **requests: bool | str | None) -> Any:
+        known = _passable(instance, self._method)
+        for name in requests:
+            if name not in known:
+                raise TypeError(f"{self._name} takes {' and '.join(known) or 'nothing'}, got {name!r}")
+        made = instance.get_metadata_routing()
+        for name, wanted in requests.items():
+            getattr(made, self._method).add_request(param=name, alias=wanted)
+        instance._metadata_request = made
+        return instance
+
+
+def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
+    """What may be passed on to a method beside X and y: a task always is, all else where it is asked for."""
+    held = getattr(model, method, None)
+    taken = {} if held is None else inspect.signature(held).parameters
+    named = [name for name, each in taken.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    return {name: True if name == "task" else None for name in named if name not in ("X", "y")}
 
 
 class Parameters:
@@ -181,8 +211,38 @@ class Parameters:
         return self
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted copy with the same parameters."""
-        return type(self)(**self.get_params(deep=False))
+        """An unfitted copy with the same parameters, which asks for the same to be passed on."""
+        return self._asking_as(type(self)(**self.get_params(deep=False)))
+
+    def _asking_as(self, made: Self) -> Self:
+        """A copy that is to have the same passed on."""
+        if self._metadata_request is not None:
+            made._metadata_request = deepcopy(self._metadata_request)
+        return made
+
+    #: What is passed on to the methods, where that was said.
+    _metadata_request: Any = None
+
+    set_fit_request = _Request()
+    set_partial_fit_request = _Request()
+    set_predict_request = _Request()
+    set_predict_proba_request = _Request()
+    set_decision_function_request = _Request()
+    set_score_request = _Request()
+
+    def _get_default_requests(self) -> Any:
+        """What is passed on where nothing was said, under the name by which scikit-learn's scorers ask for it."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        made = MetadataRequest(owner=self)
+        for name in ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score"):
+            for passed, wanted in _passable(self, name).items():
+                getattr(made, name).add_request(param=passed, alias=wanted)
+        return made
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn's meta-estimators pass on to which method, with ``enable_metadata_routing=True``."""
+        return self._get_default_requests() if self._metadata_request is None else deepcopy(self._metadata_request)
 
     def __sklearn_tags__(self) -> Tags:
         """scikit-learn's tags: a classifier or regressor of dense or sparse records."""

@@ -430,6 +430,20 @@ def length(rows: Rows) -> int:
     return len(rows.values) if is_dense(rows) else len(rows.starts) - 1  # type: ignore[union-attr]
 
 
+def count(X: Any) -> int:
+    """The number of records in any form."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def beside(X: Any, values: NDArray[Any], columns: Any = None) -> Any:
+    """What was found of each record: of a pandas frame a series, or a frame, with its index; else as it is."""
+    if not hasattr(X, "iloc"):
+        return values
+    import pandas as pd
+
+    return pd.Series(values, X.index) if columns is None else pd.DataFrame(values, X.index, columns)
+
+
 def csr_rows(X: Any, dtype: str) -> Csr:
     """A CSR matrix as it is, whatever order its entries are in."""
     return Csr(

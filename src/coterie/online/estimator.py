@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.explanation import Explanation, Weight
+from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.inputs.preparation import SCALES
@@ -218,10 +219,12 @@ class OnlineEstimator(Parameters):
     def __getstate__(self) -> dict[str, Any]:
         """The state for :mod:`pickle`: parameters as they are, and the inner model, which copies itself."""
         given = {name: getattr(self, name) for name in self._parameter_names()}
-        return {"parameters": given, "inner": self._inner}
+        return {"parameters": given, "inner": self._inner, "requests": self._metadata_request}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._inner = state["inner"]
+        if state.get("requests") is not None:
+            self._metadata_request = state["requests"]
         self.__dict__.update(state["parameters"])
 
     def __copy__(self) -> Self:
@@ -472,6 +475,22 @@ class OnlineEstimator(Parameters):
     def learn_many(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None) -> None:
         """Learn a block of records in order: :meth:`partial_fit` under River's name."""
         self.partial_fit(X, y, task, sample_weight=sample_weight)
+
+    def predict_many(self, X: Any, task: Any = None) -> Any:
+        """:meth:`predict` under River's name: of a frame of pandas a series with its index, else an array.
+
+        Before anything is learned it is what :meth:`predict_one` gives for each record.
+        """
+        if self.fitted or not self._inner.input.has_tasks:
+            return tabular.beside(X, self.predict(X, task))
+        return tabular.beside(X, np.full(tabular.count(X), self._model.label_kind.unlearned))
+
+    @_probabilities
+    def predict_proba_many(self, X: Any, task: Any = None) -> Any:
+        """:meth:`predict_proba` under River's name: of a frame of pandas a frame, a column for each label."""
+        if self.fitted or not self._inner.input.has_tasks:
+            return tabular.beside(X, self.predict_proba(X, task), self.classes_)
+        return tabular.beside(X, np.zeros((tabular.count(X), 0)), [])
 
     def forget_task(self, task: Hashable) -> Self:
         """Forget a task: its own weights, its name and its counts, as if it had never been seen.

@@ -260,7 +260,7 @@ class SelectiveSampling(Parameters):
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy with the same parameters."""
-        return type(self)(**self.get_params(deep=False) | {"model": self.model.__sklearn_clone__()})
+        return self._asking_as(type(self)(**self.get_params(deep=False) | {"model": self.model.__sklearn_clone__()}))
 
     # -- inner model ----------------------------------------------------------------------------------------------
 
