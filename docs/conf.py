@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS / "_ext"))
+
+# The theme lets every logger print (a11y_pygments), and examples have long fits.
+logging.getLogger("coterie").setLevel(logging.WARNING)
 
 project = "coterie"
 author = "the coterie developers"

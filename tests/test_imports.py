@@ -110,6 +110,7 @@ PUBLIC = [
     "load",
     "median_distance",
     "progressive_validation",
+    "read",
     "relations",
     "ridge_path",
     "view_baselines",

@@ -323,8 +323,8 @@ class Reader:
             X = encoder.encode_sound(columns, self._update)
             weights = None if weight is None else numbers(plain(columns.column(weight))).copy()
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
-            kept = {name: held[good][passed:] for name, held in batch.kept.items()}
-            yield Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=kept)
+            asides = {name: held[good][passed:] for name, held in batch.kept.items()}
+            yield Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=asides)
 
     def _pass(self, n: int) -> int:
         """How many of the next n records are to be left out, being among the first of all."""
