@@ -327,6 +327,28 @@ def test_records_without_a_label_are_left_out_and_said(tmp_path):
     assert "none of its 2 records has a label" in refused("learn", path, *WHO)
 
 
+def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
+    model = tmp_path / "m.coterie"
+    said = (*WHO, "--time", "n", "--categorical", "age", "--alone", "-q")
+    lines = clicks.read_text().splitlines()
+    held = [lines[0] + ",n", *(f"{line},{k}" for k, line in enumerate(lines[1:]))]
+    clicks.write_text("\n".join(held) + "\n")
+    assert run_json("learn", clicks, *said, "--model", model)["reading"]["columns"]["categorical"] == ["age"]
+    assert dict(ct.load(model).encoder_.columns) == {"price": "numeric", "age": "categorical", "n": "numeric"}
+    clicks.write_text("\n".join([*held, held[2]]) + "\n")
+    late = "c.csv:302: column 'n': 1.0 is earlier than 299.0, of a record before".removeprefix("c.csv")
+    assert late in refused("learn", clicks, *said)
+    assert late in refused("learn", clicks, "--from", model, "--time", "n", "-q")
+    told = run_json("learn", clicks, *said, "--on-error", "skip")
+    assert (told["examples"], told["reading"]["skipped"]) == (300, 1)
+    assert "--categorical cannot be given with --from" in refused(
+        "learn", clicks, "--from", model, "--categorical", "n"
+    )
+    assert "--categorical and --label both name the column 'click'" in refused(
+        "learn", clicks, *WHO, "--categorical", "click"
+    )
+
+
 def test_columns_not_used_are_shown(stories, tmp_path):
     said = run("learn", stories, *WHO, "--ignore", "id").stdout
     assert "Not used: id (it was to be ignored)" in said

@@ -281,3 +281,90 @@ def test_first_dates_of_dictionaries_in_a_file_are_checked(alter: Any) -> None:
     alter(data, arrays)
     with pytest.raises((ValueError, KeyError)):
         ct.AdaptiveSharingClassifier().__restore__(data, arrays)
+
+
+# -- the order of records, and names that look like numbers
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("ignore", [(), "when"])
+def test_a_time_says_the_order_and_is_checked(suffix: str, ignore: Any, tmp_path: Any) -> None:
+    held = [at or datetime(2023, 11, 1, 7) for at in sorted(at for at in WHEN if at is not None)][:12]
+    held[5], held[6] = held[4], held[3]  # at the same time, and earlier
+    table = {"y": ["a", "b"] * 6, "when": held, "x": np.arange(12.0).tolist()}
+    path = tmp_path / f"t.{suffix}"
+    if suffix == "csv":
+        pd.DataFrame(table).to_csv(path, index=False)
+    elif suffix == "jsonl":
+        path.write_text("".join(json.dumps(each, default=str) + "\n" for each in records(table)))
+    else:
+        parquet.write_table(pa.table(table), path)
+    line = {"csv": 8}.get(suffix, 7)
+    message = f"{path}:{line}: column 'when': {held[6]} is earlier than {held[5]}, of a record before"
+    for rows in (1, 4, 99):
+        reader = read(path, label="y", time="when", ignore=ignore, block_rows=rows)
+        with pytest.raises(InputError) as caught:
+            list(reader)
+        assert str(caught.value) == message
+        assert dict(reader.encoder.columns) == ({"x": "numeric"} if ignore else {"when": "date", "x": "numeric"})
+        reader = read(path, label="y", time="when", ignore=ignore, block_rows=rows, on_error="skip")
+        assert sum(map(len, reader)) == 11
+        assert reader.columns["when"] == "date"
+    list(read(path, encoder=reader.encoder, update=False))  # to predict, the order does not matter
+
+
+def test_a_time_may_be_a_number_and_goes_on_from_file_to_file(tmp_path: Any) -> None:
+    one, other = tmp_path / "1.csv", tmp_path / "2.csv"
+    one.write_text("y,t,x\na,1,1\n,0,2\nb,2.5,many\nb,3,3\n")
+    other.write_text("y,t,x\na,3,1\nb,2,1\na,,1\n")
+    reader = read([one, other], label="y", time="t", features={"x": "numeric"}, on_error="skip")
+    assert [block.place.tolist() for block in reader] == [[2, 5], [2]]
+    assert [said.partition(": ")[2] for said in reader.skipped_examples] == [
+        "column 'x': 'many' is not a number",
+        "column 't': 2.0 is earlier than 3.0, of a record before",
+        "column 't': the time is missing",
+    ]
+    again = read(other, label="y", time="t", encoder=reader.encoder, on_error="skip")
+    assert (sum(map(len, again)), again.skipped) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"time": "x"}, "a.csv: column 'x': holds neither dates nor numbers, which a time is"),
+        ({"time": "z"}, "there is no column 'z' among"),
+        ({"time": "y"}, "label and time are both the column 'y'"),
+        ({"categorical": "y"}, "categorical and label both name the column 'y'"),
+        ({"categorical": ["x"], "text": "x"}, "categorical and text both name the column 'x'"),
+        ({"categorical": "n", "time": "n"}, "categorical and time both name the column 'n'"),
+        ({"categorical": "z"}, "there is no column 'z' among"),
+    ],
+)
+def test_times_and_categories_that_cannot_be(said: dict[str, Any], message: str, tmp_path: Any) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("y,x,n\na,red,1\nb,blue,2\n")
+    with pytest.raises(ValueError, match=message):
+        list(read(path, label="y", **said))
+    rows = tmp_path / "a.vw"
+    rows.write_text("1 |f x\n")
+    for name in ("time", "categorical"):
+        with pytest.raises(ValueError, match=f"{name} does not apply to vw, whose rows name their label and features"):
+            read(rows, **{name: "f"})
+
+
+def test_whole_numbers_may_be_names_in_every_form(tmp_path: Any) -> None:
+    codes = RNG.integers(8000, 8005, N)
+    held = {"zip": codes, "amount": TABLE["amount"], "user": USER, "label": Y}
+    pd.DataFrame(held).to_csv(tmp_path / "t.csv", index=False)
+    parquet.write_table(pa.table(held), tmp_path / "t.parquet")
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(each, default=int) + "\n" for each in records(held)))
+    frame = pd.DataFrame(held)[["zip", "amount"]].astype({"zip": "category"})
+    wanted = ct.progressive_validation(ct.AdaptiveSharingClassifier(), frame, Y, task=USER).margin
+    spelled = [{"zip": str(code), "amount": amount} for code, amount in zip(codes, TABLE["amount"], strict=True)]
+    told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), spelled, Y, task=USER).margin
+    np.testing.assert_array_equal(told, wanted)
+    for path in (tmp_path / "t.csv", tmp_path / "t.jsonl", tmp_path / "t.parquet"):
+        reader = read(path, label="label", task="user", categorical="zip", scale="auto")
+        told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), reader).margin
+        np.testing.assert_array_equal(told, wanted)
+        assert reader.columns["zip"] == "categorical"

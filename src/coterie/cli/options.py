@@ -101,6 +101,17 @@ class Columns(OptionSet):
     text: list[str] | None = spec.field(
         default=None, metavar="COLUMN", help="Split this column into words; may be repeated."
     )
+    categorical: list[str] | None = spec.field(
+        default=None,
+        metavar="COLUMN",
+        help="Take each value of this column as a name, also where they are numbers (a zip code); may be repeated.",
+    )
+    time: str | None = spec.field(
+        default=None,
+        metavar="COLUMN",
+        help="The column of dates or numbers by which the records are in order: a record earlier than one before it is "
+        "a bad one. It is learned from as well, unless it is to be ignored.",
+    )
     scale: str | None = spec.field(
         default=None,
         metavar="HOW",
@@ -135,7 +146,7 @@ class Columns(OptionSet):
         named = {"task": self.task, "label": self.label} if continued else {}
         return (
             named
-            | {"weight": self.weight}
+            | {"weight": self.weight, "time": self.time}
             | {"format": self.format, "on_error": None if self.on_error == "stop" else self.on_error}
         )
 
@@ -143,13 +154,14 @@ class Columns(OptionSet):
         """Open the files with the encoder of a model, whose label may be missing unless it is named."""
         from coterie.io.readers import read
 
-        changing = ("features", "ignore", "text", "scale", "bits")
+        changing = ("features", "ignore", "text", "categorical", "scale", "bits")
         refuse(
             {name: getattr(self, name) for name in changing} | {"no_names": self.no_names or None},
             "the model reads as it first did",
         )
         if not update:
-            return read(files, encoder=encoder, update=False, **self._said() | {"label": None, "weight": None})
+            unread = {"label": None, "weight": None, "time": None}
+            return read(files, encoder=encoder, update=False, **self._said() | unread)
         # a label that is only the encoder's may be missing, which is right for prediction
         return read(files, encoder=encoder, skip=skip, **self._said() | {"label": self.label or encoder.label})
 
@@ -166,8 +178,9 @@ class Columns(OptionSet):
                         raise UsageError(f"--{name} is missing: name the column {what}")
 
     def _said(self) -> dict[str, Any]:
-        said = {name: getattr(self, name) for name in ("label", "task", "weight", "format", "on_error")}
-        return said | {"features": self.features or None, "ignore": self.ignore or (), "text": self.text or ()}
+        said = {name: getattr(self, name) for name in ("label", "task", "weight", "time", "format", "on_error")}
+        several = {name: getattr(self, name) or () for name in ("ignore", "text", "categorical")}
+        return said | several | {"features": self.features or None}
 
 
 class Learning(OptionSet):

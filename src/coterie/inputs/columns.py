@@ -287,6 +287,15 @@ def _dates_of_text(array: pa.Array) -> Dates:
     return Dates(Moment(*made[:, codes]), there, there & ~sound[codes])
 
 
+def times(array: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """What orders the rows of a column of dates or numbers, instants or numbers, and which rows have one."""
+    if is_number(array.type):
+        values = numbers(array)
+        return values, present(array) & ~np.isnan(values)
+    found = dates(array)
+    return found.moments.instant, found.there & ~found.wrong
+
+
 def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
     """Yield a fault for each row whose date is none, or a day that calendars do not have."""
     try:

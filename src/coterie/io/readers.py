@@ -15,7 +15,7 @@ from coterie.inputs.names import Names
 from coterie.inputs.view_encoding import ViewEncoder
 from coterie.wording import listed
 
-from .schema import QUERY, ReadOptions, decide, decide_namespaces, require_row_options
+from .schema import QUERY, ReadOptions, decide, decide_namespaces, kind_of_time, require_row_options
 from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ class Reader:
             label=True if self._labelled else None, kept=not (self._update or self._labelled)
         )
         self._bytes_before = 0
+        self._order = Order()
         self._source: Source | None = None
         self.columns: dict[str, str] = {}
         self.dropped: dict[str, str] = {}
@@ -247,12 +248,16 @@ class Reader:
         self._require_kind(source.name, "columns")
         table = open_table(kind, source, self._faults, self._block_rows)
         require_distinct(table.names, source.name)
-        if self.encoder is None:
+        time = self._options.time
+        if self.encoder is None or time is not None:
             kinds = table.kinds()
             if not kinds:
                 return
-            self.encoder, self.dropped = decide(kinds, self._options, source.name)
+            if self.encoder is None:
+                self.encoder, self.dropped = decide(kinds, self._options, source.name)
         wanted = self._wanted(self.encoder, table.names, source.name)
+        if time is not None:
+            wanted.setdefault(time, kind_of_time(time, kinds, source.name))
         self.columns = wanted | self.encoder.roles
         if self._options.weight is not None:
             self.columns |= {self._options.weight: "weight"}
@@ -301,6 +306,7 @@ class Reader:
         if kept and unlabelled.all():
             roles.pop("label", None)
         found: list[Fault] = [*encoder.faults(batch.columns, path)]
+        time = self._options.time
         for role, name in roles.items():
             found += label_faults(name, role, named[role])
         weight = self._options.weight
@@ -311,6 +317,10 @@ class Reader:
             found += weight_faults(weight, plain(batch.columns.column(weight)))
         left_out = np.zeros_like(unlabelled) if kept else unlabelled
         self._faults.unlabelled += int(left_out.sum())
+        if time is not None:
+            read = left_out.copy()
+            read[[fault.row for fault in found]] = True
+            found += self._order.faults(time, plain(batch.columns.column(time)), ~read)
         found = [fault for fault in found if not left_out[fault.row]]
         good = self._faults.reject(found, path, batch.place) & ~left_out
         columns = batch.columns if good.all() else batch.columns.filter(pa.array(good))
@@ -398,6 +408,36 @@ class Reader:
         return used | ({str(task): "task"} if self._schema.task else {})
 
 
+class Order:
+    """The latest time so far of the records of a stream that are to be in order."""
+
+    def __init__(self) -> None:
+        self._latest: Any = None
+
+    def faults(self, name: str, array: Any, usable: NDArray[np.bool_]) -> Iterator[Fault]:
+        """Yield a fault for each row, of those usable, without a time or with one earlier than that of a row before."""
+        from coterie.inputs.columns import date_faults, is_number, times
+
+        if not is_number(array.type):
+            yield from date_faults(name, array)
+        held, there = times(array)
+        for row in np.flatnonzero(usable & ~there):
+            yield Fault(int(row), name, "the time is missing")
+        rows = np.flatnonzero(usable & there)
+        if not len(rows):
+            return
+        told = held[rows]
+        latest = np.maximum.accumulate(np.append(told[0] if self._latest is None else self._latest, told))
+        self._latest, early = latest[-1], told < latest[:-1]
+        for row, late in zip(rows[early].tolist(), latest[:-1][early], strict=True):
+            yield Fault(row, name, f"{_shown_time(held[row])} is earlier than {_shown_time(late)}, of a record before")
+
+
+def _shown_time(at: Any) -> str:
+    """A date in UTC, or a number."""
+    return repr(float(at)) if at.dtype.kind == "f" else str(at.astype("M8[us]").item())
+
+
 def _none_where(missing: NDArray[np.bool_], labels: NDArray[Any]) -> NDArray[Any]:
     """The labels, None where they are missing."""
     if not missing.any():
@@ -459,6 +499,8 @@ def read(
     features: Sequence[str] | Mapping[str, str] | None = None,
     ignore: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    time: str | None = None,
     bits: int = 18,
     constant: bool = True,
     scale: str = "none",
@@ -506,8 +548,11 @@ def read(
         Columns to use as features, all others being dropped; a mapping also gives the kind: ``"numeric"``,
         ``"categorical"``, ``"date"``, ``"text"`` or ``"items"``. By default all columns are used but label, task and
         `ignore`.
-    ignore, text : name or sequence of names
-        Columns to leave out; columns of text, to be split into words.
+    ignore, text, categorical : name or sequence of names
+        Columns to leave out; columns of text, to be split into words; columns of names, such as whole numbers that are.
+    time : str, optional
+        A column of dates or numbers that never become less: a record earlier than one before it, or without a time, is
+        a bad record. It is a feature as well, unless it is ignored.
     bits, constant, scale
         As in `Encoder`.
     views : mapping of name to columns, optional
@@ -560,7 +605,21 @@ def read(
     (('price', 'constant'), {'click': 'label', 'user': 'task', 'price': 'numeric'})
     """
     options = ReadOptions(
-        label, task, features, ignore, text, bits, constant, scale, views, one_space, weight, names, keep
+        label=label,
+        task=task,
+        features=features,
+        ignore=ignore,
+        text=text,
+        bits=bits,
+        constant=constant,
+        scale=scale,
+        views=views,
+        one_space=one_space,
+        weight=weight,
+        names=names,
+        keep=keep,
+        categorical=categorical,
+        time=time,
     )
     Faults(on_error)
     if block_rows < 1:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from coterie.inputs.encoding import KINDS, Encoder
@@ -47,13 +48,14 @@ class ReadOptions:
     weight: str | None = None
     names: bool = True
     keep: str | Sequence[str] = ()
+    categorical: str | Sequence[str] = ()
+    time: str | None = None
 
     def __post_init__(self) -> None:
-        if self.label is not None and self.label == self.task:
-            raise FieldError("{} and {} are both the column {both!r}", "label", "task", both=self.label)
-        for role in ("label", "task"):
-            if self.weight is not None and self.weight == getattr(self, role):
-                raise FieldError("{} and {} are both the column {both!r}", role, "weight", both=self.weight)
+        for role, other in combinations(("label", "task", "weight", "time"), 2):
+            if getattr(self, role) is not None and getattr(self, role) == getattr(self, other):
+                raise FieldError("{} and {} are both the column {both!r}", role, other, both=getattr(self, role))
+        self._check_categorical()
         for name in self.chosen or ():
             if name in (self.label, self.task, self.weight):
                 raise ValueError(f"the column {name!r} is named both as {self._role(name)} and as a feature")
@@ -67,8 +69,14 @@ class ReadOptions:
         # an encoder's own checks, made before any file is opened
         Encoder([], bits=self.bits, scale=self.scale)
 
+    def _check_categorical(self) -> None:
+        for name in _names(self.categorical):
+            if name in (self.label, self.task, self.weight, self.time, *_names(self.text)):
+                other = "text" if name in _names(self.text) else self._role(name)
+                raise FieldError("{} and {} both name the column {both!r}", "categorical", other, both=name)
+
     def _role(self, name: str) -> str:
-        return next(role for role in ("label", "task", "weight") if getattr(self, role) == name)
+        return next(role for role in ("label", "task", "weight", "time") if getattr(self, role) == name)
 
     @property
     def chosen(self) -> tuple[str, ...] | None:
@@ -79,7 +87,11 @@ class ReadOptions:
     def named_kinds(self) -> dict[str, str]:
         """The kinds that the caller gave."""
         given = dict(self.features) if isinstance(self.features, Mapping) else {}
-        return {**given, **dict.fromkeys(_names(self.text), "text")}
+        texts, categories = (
+            dict.fromkeys(_names(self.text), "text"),
+            dict.fromkeys(_names(self.categorical), "categorical"),
+        )
+        return {**given, **texts, **categories}
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -132,7 +144,8 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
     if options.views:
         return decide_views(kinds, options, path)
     chosen, given = dict.fromkeys(options.chosen or kinds), options.named_kinds
-    for name in (*filter(None, (options.label, options.task, options.weight)), *chosen, *options.ignored, *given):
+    roles = filter(None, (options.label, options.task, options.weight, options.time))
+    for name in (*roles, *chosen, *options.ignored, *given):
         require_column(name, kinds, path)
     columns, dropped = [], {}
     for name, (kind, reason) in kinds.items():
@@ -162,6 +175,21 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
     return encoder, dropped
 
 
+def kind_of_time(name: str, kinds: Kinds, path: str | None = None) -> str:
+    """The kind of the column that tells the order of records: dates, or numbers.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    require_column(name, kinds, path)
+    kind = kinds[name][0]
+    if kind not in ("date", "numeric"):
+        raise InputError("holds neither dates nor numbers, which a time is", path, column=name)
+    return kind
+
+
 def schema_kinds(schema: pa.Schema) -> Kinds:
     """Derive the kinds of columns from their Arrow types."""
     from coterie.inputs.columns import kind_of
@@ -171,7 +199,8 @@ def schema_kinds(schema: pa.Schema) -> Kinds:
 
 def require_row_options(kind: str, options: ReadOptions) -> None:
     """Refuse arguments that do not apply to formats whose rows name their own label and features."""
-    given = {"label": options.label, "features": options.features, "ignore": options.ignore, "text": options.text}
+    told = ("label", "features", "ignore", "text", "categorical", "time")
+    given = {name: getattr(options, name) for name in told}
     for name, value in given.items():
         if value:
             raise FieldError("{} does not apply to {kind}, whose rows name their label and features", name, kind=kind)
