@@ -121,9 +121,9 @@ def savings(name: str, parts: list[Part]) -> tuple[list[str], dict[str, float]]:
     rows, saved = [], {}
     n = len(parts[0].y)
     for model, make in MODELS.items():
-        curve = [mean(make, ct.Randomly(rate=rate), parts) for rate in RATES]
+        curve = [mean(make, ct.asking.Randomly(rate=rate), parts) for rate in RATES]
         for c in CONSTANTS:
-            run = mean(make, ct.Margin(c=c), parts)
+            run = mean(make, ct.asking.Margin(c=c), parts)
             random = needed(curve, run.error)
             part_saved = 1 - run.labels / random if np.isfinite(random) else np.nan
             shown = f"{random:,.0f} | {100 * part_saved:.0f} %" if np.isfinite(random) else f"> {n:,} | –"
@@ -145,7 +145,7 @@ def row_sums(model: Any) -> float:
 def by_row(make: Callable[[], Any], data: Part, seed: int) -> Run:
     """A pass that asks by the relation's rows, with their sums at its start and at its end."""
     n_tasks = len(np.unique(data.task))
-    model = ct.SelectiveSampling(make(), ct.RelationRow(scale=n_tasks**2), seed=seed)
+    model = ct.SelectiveSampling(make(), ct.asking.RelationRow(scale=n_tasks**2), seed=seed)
     trace = ct.progressive_validation(model, data.X, data.y, task=data.task, tasks=np.unique(data.task).tolist())
     X, y, task = data.held
     early = trace.queried[: trace.n // 10].sum() / max(trace.queries, 1)
@@ -157,7 +157,7 @@ def constant_for(make: Callable[[], Any], labels: float, parts: list[Part]) -> t
     low, high = -12.0, 12.0
     for _ in range(24):
         c = float(np.exp((low + high) / 2))
-        run = mean(make, ct.Margin(c=c), parts)
+        run = mean(make, ct.asking.Margin(c=c), parts)
         if abs(run.labels - labels) <= 0.02 * labels:
             break
         low, high = ((low + high) / 2, high) if run.labels < labels else (low, (low + high) / 2)
@@ -172,8 +172,8 @@ def rows_of_relations(name: str, parts: list[Part]) -> list[str]:
         labels, error, early = (float(np.mean([run[i] for run in runs])) for i in range(3))
         before, after = (float(np.mean([run.shrunk[i] for run in runs])) for i in range(2))
         c, control = constant_for(make, labels, parts)
-        random = mean(make, ct.Randomly(rate=labels / len(parts[0].y)), parts)
-        full = mean(make, ct.Always(), parts)
+        random = mean(make, ct.asking.Randomly(rate=labels / len(parts[0].y)), parts)
+        full = mean(make, ct.asking.Always(), parts)
         rows.append(
             f"| {name} | {model} | {before / after:.2g}× | {labels:,.0f} of "
             f"{len(parts[0].y):,} | {100 * early:.0f} % | {error:.2f} % | {control.error:.2f} % (c = {c:.2g}, "

@@ -90,7 +90,9 @@ def learned(base: Any, train: Data) -> Any:
     """With an output kernel that is learned, alpha chosen by a quarter of the training rows left out."""
     cut = int(0.75 * len(train.task))
     kept, out = take(train, np.arange(cut)), take(train, np.arange(cut, len(train.task)))
-    models = [clone(base).set_params(relation=ct.OptimalOutputKernel(steps=5), alpha=alpha) for alpha in ALPHAS[::3]]
+    models = [
+        clone(base).set_params(relation=ct.batch.OptimalOutputKernel(steps=5), alpha=alpha) for alpha in ALPHAS[::3]
+    ]
     return max(models, key=lambda model: explained(model.fit(kept.X, kept.y, kept.task), out))
 
 
@@ -105,7 +107,7 @@ def main() -> None:
     parser.add_argument("--kernel", default="linear")
     given = parser.parse_args()
     data = load(given.name)
-    kernel = "linear" if given.kernel == "linear" else ct.Gaussian(ct.median_distance(data.X))
+    kernel = "linear" if given.kernel == "linear" else ct.kernels.Gaussian(ct.kernels.median_distance(data.X))
     rows = [one_split(data, seed, kernel) for seed in range(given.splits)]
     print(f"| {given.name}, {given.kernel}, {given.splits} splits of 75 % | explained variance, % |\n|---|---|")
     for name in rows[0]:

@@ -33,7 +33,7 @@ def rows(quick: bool) -> Iterator[Row]:
 
 def filled(budget: Any, block: Any, n: int, kernel: Any = None, relation: Any = None) -> Any:
     """A model whose budget is full: it has learned n records, and what it calls is compiled."""
-    model = ct.MultitaskKernelPerceptron(kernel or ct.Gaussian(SIGMA), relation or ct.HalfUpdate(), budget)
+    model = ct.MultitaskKernelPerceptron(kernel or ct.kernels.Gaussian(SIGMA), relation or ct.HalfUpdate(), budget)
     model.__stream_model__().learn_block(block.piece(0, n))
     return model
 
@@ -63,7 +63,7 @@ def small_dense() -> Iterator[Row]:
 
 def cells(block: Any, features: int, size: int, start: int, n: int) -> Iterator[Row]:
     part, few = block.piece(start, start + n), min(max(200, 400_000 // size), n)
-    for budget, naive in ((ct.RandomRemoval(size), Naive), (ct.Forgetron(size), NaiveForgetron)):
+    for budget, naive in ((ct.budgets.RandomRemoval(size), Naive), (ct.budgets.Forgetron(size), NaiveForgetron)):
         one_by_one(budget, naive, block, start, few)
         held = filled(budget, block, start)
         ours = timed(lambda: filled(budget, block, start), lambda model: model.__stream_model__().learn_block(part))  # noqa: B023
@@ -174,7 +174,7 @@ def noise(n: int, features: int = 128, tasks: int = 10) -> Any:
 def projection() -> Iterator[Row]:
     block, size = noise(12_000), 1000
     part = block.piece(4000, 8000)
-    for budget in (ct.Projection(size), ct.SharedProjection(size)):
+    for budget in (ct.budgets.Projection(size), ct.budgets.SharedProjection(size)):
         mistakes = int(filled(budget, block, 4000).__stream_model__().learn_block(part).updated.sum())
         ours = timed(lambda: filled(budget, block, 4000), lambda model: model.__stream_model__().learn_block(part))  # noqa: B023
         peer = timed(lambda: filled(budget, block, 4000), lambda model: literal(model, 3))  # noqa: B023
@@ -197,7 +197,7 @@ def literal(model: Any, times: int) -> None:
 
 def sparse() -> Iterator[Row]:
     block, size = streams.text(100, 24_000), 5000
-    budget, kernel = ct.RandomRemoval(size), ct.Polynomial(2)
+    budget, kernel = ct.budgets.RandomRemoval(size), ct.kernels.Polynomial(2)
     part = block.piece(16_000, 20_000)
     ours = timed(
         lambda: filled(budget, block, 16_000, kernel), lambda model: model.__stream_model__().learn_block(part)
@@ -226,7 +226,7 @@ def over_b() -> Iterator[Row]:
     block = noise(20_000, 32)
     sizes = np.array([125, 250, 500, 1000])
     for name, claimed in (("RandomRemoval", 0), ("Forgetron", 1), ("Projection", 2), ("SharedProjection", 2)):
-        whole = np.array([per_mistake(getattr(ct, name)(int(size)), block, int(size)) for size in sizes])
+        whole = np.array([per_mistake(getattr(ct.budgets, name)(int(size)), block, int(size)) for size in sizes])
         exponent = float(np.polyfit(np.log(sizes), np.log(whole), 1)[0])
         shown = ", ".join(f"{seconds * 1e6:.3g}" for seconds in whole)
         what = f"{name}, µs a mistake at B = {', '.join(map(str, sizes))}, and the exponent of B that fits (ratio)"
@@ -268,12 +268,18 @@ def scikit_learn() -> Iterator[Row]:
             coded,
         ),
     }
-    budgets = (ct.Unbounded(), ct.RandomRemoval(300), ct.Forgetron(300), ct.Projection(300), ct.SharedProjection(300))
+    budgets = (
+        ct.budgets.Unbounded(),
+        ct.budgets.RandomRemoval(300),
+        ct.budgets.Forgetron(300),
+        ct.budgets.Projection(300),
+        ct.budgets.SharedProjection(300),
+    )
     for name, (machine, features) in machines.items():
         seconds = cpu(lambda: machine.fit(features[first], y[first]))  # noqa: B023
         yield _beside(name, seconds, machine.predict(features[rest]) != y[rest])
     for budget in budgets:
-        held = ct.MultitaskKernelPerceptron(ct.Gaussian(sigma), ct.HalfUpdate(), budget)
+        held = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma), ct.HalfUpdate(), budget)
         held.fit(X[first], y[first], task[first])
         seconds = cpu(lambda: held.fit(X[first], y[first], task[first]))  # noqa: B023
         yield _beside(

@@ -67,10 +67,12 @@ def squared(predicted: np.ndarray, test: Data) -> float:
 
 def by_rows_left_out(train: Data) -> ct.MultitaskKernelRidge:
     """Width, alpha and how much to share, by rows left out one by one."""
-    median = ct.median_distance(train.X)
+    median = ct.kernels.median_distance(train.X)
     relations = [ct.MixedEffect(omega=omega) for omega in SHARES]
     paths = [
-        ct.ridge_path(ct.MultitaskKernelRidge(ct.Gaussian(width * median)), *train, values=ALPHAS, relations=relations)
+        ct.ridge_path(
+            ct.MultitaskKernelRidge(ct.kernels.Gaussian(width * median)), *train, values=ALPHAS, relations=relations
+        )
         for width in WIDTHS
     ]
     return min(paths, key=lambda path: path.curve.min()).chosen.fit(*train)
@@ -78,13 +80,15 @@ def by_rows_left_out(train: Data) -> ct.MultitaskKernelRidge:
 
 def with_a_learned_kernel(train: Data) -> ct.MultitaskKernelRidge:
     """Width and alpha for an output kernel that is learned with each, by a quarter of the rows left out."""
-    median = ct.median_distance(train.X)
+    median = ct.kernels.median_distance(train.X)
     cut = len(train.y) * 3 // 4
     kept, out = (Data(*(each[part] for each in train)) for part in (slice(cut), slice(cut, None)))
     best: Any = None
     for width in WIDTHS:
         for alpha in ALPHAS[2::3]:
-            model = ct.MultitaskKernelRidge(ct.Gaussian(width * median), ct.OptimalOutputKernel(steps=10), alpha)
+            model = ct.MultitaskKernelRidge(
+                ct.kernels.Gaussian(width * median), ct.batch.OptimalOutputKernel(steps=10), alpha
+            )
             error = squared(model.fit(*kept).predict(out.X, out.task), out)
             best = min(best or (error, model), (error, model), key=lambda each: each[0])
     return best[1].fit(*train)

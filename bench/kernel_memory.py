@@ -24,7 +24,7 @@ def row(n: int) -> Row:
     X, task = rng.normal(size=(n, 5)), rng.integers(TASKS, size=n)
     truth = np.sin(X[:, 0]) + task / TASKS * X[:, 1]
     relation = ct.MixedEffect(omega=0.5)
-    model = ct.MultitaskKernelRidge(ct.Gaussian(3.0), relation, 10.0, solver="conjugate gradients", tol=1e-3)
+    model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(3.0), relation, 10.0, solver="conjugate gradients", tol=1e-3)
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

@@ -38,8 +38,8 @@ def matrix() -> np.ndarray:
 def path(inputs: int, repeats: int) -> Iterator[Row]:
     """The errors on rows left out for 50 values of alpha, over one eigendecomposition of the kernel matrix."""
     X, Y = shared(inputs)
-    sigma = ct.median_distance(X)
-    kernels = {"Gaussian": ct.Gaussian(sigma), "linear": "linear"}
+    sigma = ct.kernels.median_distance(X)
+    kernels = {"Gaussian": ct.kernels.Gaussian(sigma), "linear": "linear"}
     for kernel, relation in (
         ("Gaussian", ct.MixedEffect(omega=0.5)),
         ("Gaussian", ct.Interaction(matrix())),
@@ -68,10 +68,10 @@ def path(inputs: int, repeats: int) -> Iterator[Row]:
 def peers(inputs: int, repeats: int) -> Iterator[Row]:
     """One fit, against scikit-learn's KernelRidge of all columns, which shares nothing."""
     X, Y = shared(inputs)
-    sigma = ct.median_distance(X)
+    sigma = ct.kernels.median_distance(X)
     found = side_by_side(
         {
-            "ours": lambda: ct.MultitaskKernelRidge(ct.Gaussian(sigma), ct.MixedEffect(omega=0.5)).fit(X, Y),
+            "ours": lambda: ct.MultitaskKernelRidge(ct.kernels.Gaussian(sigma), ct.MixedEffect(omega=0.5)).fit(X, Y),
             "theirs": lambda: KernelRidge(kernel="rbf", gamma=0.5 / sigma**2).fit(X, Y),
         },
         repeats,
@@ -83,7 +83,7 @@ def peers(inputs: int, repeats: int) -> Iterator[Row]:
 def accuracy(inputs: int) -> Row:
     """Few rows to learn from: errors on the others, alpha chosen by rows left out for ours and theirs."""
     X, Y = shared(inputs)
-    kernel = ct.Gaussian(ct.median_distance(X))
+    kernel = ct.kernels.Gaussian(ct.kernels.median_distance(X))
     few, rest = slice(0, 60), slice(60, None)
 
     def error(predicted: np.ndarray) -> float:

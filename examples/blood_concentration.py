@@ -44,7 +44,7 @@ def measurements():
 hours, blood, patient = measurements()
 X = np.log1p(hours)[:, None]
 errors = {name: [] for name in RELATIONS}
-model = ct.MultitaskKernelRidge(ct.Gaussian(sigma=0.6), center=True)
+model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=0.6), center=True)
 for who in np.unique(patient):
     theirs = np.flatnonzero(patient == who)
     out = np.setdiff1d(theirs, theirs[[1, 4, 8]])

@@ -16,7 +16,7 @@ import numpy as np
 import coterie as ct
 
 SIZES = (10, 20, 40, 80, 160)
-BUDGETS = (ct.RandomRemoval, ct.Forgetron, ct.Projection, ct.SharedProjection)
+BUDGETS = (ct.budgets.RandomRemoval, ct.budgets.Forgetron, ct.budgets.Projection, ct.budgets.SharedProjection)
 
 rng = np.random.default_rng(0)
 task = rng.integers(6, size=4000)
@@ -27,11 +27,11 @@ y = (X**2).sum(axis=1) > radius**2
 
 def run(budget):
     """Error over the stream, and how many support vectors were left."""
-    model = ct.MultitaskKernelPerceptron(ct.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
     return ct.progressive_validation(model, X, y, task=task).error, model.n_support_
 
 
-unbounded, kept = run(ct.Unbounded())
+unbounded, kept = run(ct.budgets.Unbounded())
 print(f"without a budget: {unbounded:.1%} error, {kept} support vectors")
 
 # %%

@@ -36,9 +36,9 @@ grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
 truth = whirl(grid) + source(grid)
 
 KERNELS = {
-    "no divergence": ct.DivergenceFree(sigma=0.6),
-    "no curl": ct.CurlFree(sigma=0.6),
-    "both": ct.FieldMixture(mix=0.5, sigma=0.6),
+    "no divergence": ct.batch.DivergenceFree(sigma=0.6),
+    "no curl": ct.batch.CurlFree(sigma=0.6),
+    "both": ct.batch.FieldMixture(mix=0.5, sigma=0.6),
 }
 
 # %%

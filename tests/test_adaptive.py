@@ -406,8 +406,8 @@ REFUSED = [
     (AdaptiveGradient(), ct.Pooled(), ct.AROW(), ["AdaptiveGradient", "AROW"]),
     (DiagonalAROW(), ct.Pooled(), ct.Logistic(), ["DiagonalAROW", "Logistic"]),
     (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.AROW(), ["DiagonalAROW", "TaskGraph"]),
-    (ct.LinearWeights(), ct.Pooled(), ct.AROW(), ["LinearWeights", "AROW"]),
-    (Signed(ct.LinearWeights()), ct.TaskGraph([("a", "b")]), ct.Perceptron(), ["Signed", "TaskGraph"]),
+    (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.AROW(), ["LinearWeights", "AROW"]),
+    (Signed(ct.hypotheses.LinearWeights()), ct.TaskGraph([("a", "b")]), ct.Perceptron(), ["Signed", "TaskGraph"]),
 ]
 
 
@@ -444,7 +444,7 @@ def test_parameters_out_of_range_are_refused(make, named):
 
 def test_a_gradient_rule_moves_linear_and_adaptive_weights():
     X, y, task = stream(14)
-    for hypothesis in (ct.LinearWeights(), AdaptiveGradient()):
+    for hypothesis in (ct.hypotheses.LinearWeights(), AdaptiveGradient()):
         for rule in (ct.Perceptron(), ct.Logistic()):
             model = raw.AdaptiveSharingClassifier([ct.Member(hypothesis, ct.HalfUpdate(), rule)])
             assert ct.progressive_validation(model, X, y, task=task).error < 0.35

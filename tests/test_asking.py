@@ -21,13 +21,13 @@ from streams import CASES, ONE_PASS, K, linear_stream
 
 NAMES = ("a", "b", "c", "d", "e")
 ASKS = {
-    "margin": (ct.Margin(c=0.8), lambda margin, row: 0.8 / (0.8 + abs(margin))),
-    "below": (ct.Below(threshold=0.7), lambda margin, row: float(abs(margin) < 0.7)),
-    "randomly": (ct.Randomly(rate=0.3), lambda margin, row: 0.3),
-    "always": (ct.Always(), lambda margin, row: 1.0),
-    "row": (ct.RelationRow(), lambda margin, row: np.abs(row).sum() / (np.abs(row).sum() + abs(margin))),
+    "margin": (ct.asking.Margin(c=0.8), lambda margin, row: 0.8 / (0.8 + abs(margin))),
+    "below": (ct.asking.Below(threshold=0.7), lambda margin, row: float(abs(margin) < 0.7)),
+    "randomly": (ct.asking.Randomly(rate=0.3), lambda margin, row: 0.3),
+    "always": (ct.asking.Always(), lambda margin, row: 1.0),
+    "row": (ct.asking.RelationRow(), lambda margin, row: np.abs(row).sum() / (np.abs(row).sum() + abs(margin))),
     "scaled row": (
-        ct.RelationRow(scale=9.0),
+        ct.asking.RelationRow(scale=9.0),
         lambda margin, row: 9 * np.abs(row).sum() / (9 * np.abs(row).sum() + abs(margin)),
     ),
 }
@@ -122,14 +122,14 @@ def literally(model, stream, names, asking):
 def test_any_model_asks_as_if_it_were_taught_only_what_it_asked_for(name):
     stream = linear_stream(8, n=250)
     margins, asked = literally(MODELS[name](), stream, NAMES, Asking(ASKS["margin"][1], seed=4, total=9, window=30))
-    model = ct.SelectiveSampling(MODELS[name](), ct.Margin(c=0.8), budget=9, window=30, seed=4)
+    model = ct.SelectiveSampling(MODELS[name](), ct.asking.Margin(c=0.8), budget=9, window=30, seed=4)
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
     np.testing.assert_array_equal(trace.queried, asked)
     np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-12)
     assert trace.updated[~trace.queried].sum() == 0
 
 
-EVERYTHING = {"always": ct.Always(), "c to infinity": ct.Margin(c=1e100)}
+EVERYTHING = {"always": ct.asking.Always(), "c to infinity": ct.asking.Margin(c=1e100)}
 TURNS = list(zip(MODELS, list(EVERYTHING) * len(MODELS), strict=False))
 REST = [slow(*pair) for pair in product(MODELS, EVERYTHING) if pair not in TURNS]
 
@@ -164,7 +164,7 @@ def test_late_labels_are_asked_for_when_their_record_is_predicted(name, delay):
         if 0 <= t - delay < len(stream) and asking.asked[t - delay]:
             s = t - delay
             model.partial_fit(stream.X[[s]], stream.y[[s]], task=[task[s]], classes=[-1.0, 1.0], tasks=NAMES)
-    selective = ct.SelectiveSampling(MODELS[name](), ct.Margin(c=0.8), budget=12, window=40)
+    selective = ct.SelectiveSampling(MODELS[name](), ct.asking.Margin(c=0.8), budget=12, window=40)
     trace = ct.progressive_validation(selective, stream.X, stream.y, task=task, tasks=NAMES, delay=delay)
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-12)
@@ -180,8 +180,8 @@ def test_asking_one_at_a_time_equals_progressive_validation(name):
     task, names = stream.named(NAMES), [f"f{j}" for j in range(stream.X.shape[1])]
     kept = {"budget": 8, "window": 25, "per_task": 0.4, "seed": 5}
     records = [dict(zip(names, x.tolist(), strict=True)) for x in stream.X]
-    each = ct.SelectiveSampling(MODELS[name](), ct.Margin(c=0.8), **kept)
-    whole = ct.SelectiveSampling(MODELS[name](), ct.Margin(c=0.8), **kept)
+    each = ct.SelectiveSampling(MODELS[name](), ct.asking.Margin(c=0.8), **kept)
+    whole = ct.SelectiveSampling(MODELS[name](), ct.asking.Margin(c=0.8), **kept)
     for model in (each, whole):
         model.partial_fit(records[:40], stream.y[:40], task[:40], tasks=NAMES)
     asked = []
@@ -197,7 +197,7 @@ def test_asking_one_at_a_time_equals_progressive_validation(name):
 
 
 def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_over():
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Randomly(rate=0.5), budget=2)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Randomly(rate=0.5), budget=2)
     drawn = [uniform(0, t) < 0.5 for t in range(20)]
     first = model.wants_label({"p": 1.0, "q": 2.0}, task="ann")
     assert [model.wants_label({"q": 2.0, "p": 1.0}, task="ann") for _ in range(5)] == [first] * 5 == [drawn[0]] * 5
@@ -217,7 +217,7 @@ def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_ove
 def test_labels_that_are_given_are_learned_whether_asked_for_or_not():
     stream = linear_stream(1, n=60)
     plain = raw.MultitaskLogistic().partial_fit(stream.X, stream.y, stream.task)
-    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Margin(c=1e-9), budget=1)
+    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Margin(c=1e-9), budget=1)
     asking.partial_fit(stream.X, stream.y, stream.task)
     np.testing.assert_array_equal(asking.coef_, plain.coef_)
     assert asking.rounds_ == 0
@@ -247,7 +247,7 @@ def test_predictions_have_the_types_of_the_model():
 def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
     stream, new = linear_stream(1, n=60), linear_stream(2, n=300)
     model = raw.MultitaskLogistic().fit(stream.X, stream.y, stream.named(NAMES))
-    asking = ct.SelectiveSampling(model, ct.Margin(c=0.5), budget=20, per_task=6, seed=3)
+    asking = ct.SelectiveSampling(model, ct.asking.Margin(c=0.5), budget=20, per_task=6, seed=3)
     wanted = asking.wants_labels(new.X, task=new.named(NAMES))
     literal = Asking(lambda margin, row: 0.5 / (0.5 + abs(margin)), seed=3, total=20, each=6)
     margins = model.decision_function(new.X, new.named(NAMES))
@@ -257,7 +257,7 @@ def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
 
 
 def test_a_model_that_knows_nothing_asks():
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Margin(c=1e-6), budget=3)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Margin(c=1e-6), budget=3)
     assert model.wants_labels(np.ones((5, 2)), task=list("abcde")).tolist() == [True] * 3 + [False] * 2
 
 
@@ -267,10 +267,10 @@ def test_a_model_that_knows_nothing_asks():
 def test_one_uniform_a_round_so_that_one_answer_does_not_move_the_others():
     """Whatever was asked before, the random part of the answer depends on the round alone."""
     stream = linear_stream(1, n=400)
-    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Randomly(rate=0.4), seed=9)
+    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Randomly(rate=0.4), seed=9)
     trace = ct.progressive_validation(asking, stream.X, stream.y, task=stream.task)
     assert trace.queried.tolist() == [uniform(9, t) < 0.4 for t in range(400)]
-    limited = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Randomly(rate=0.4), budget=50, window=200, seed=9)
+    limited = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Randomly(rate=0.4), budget=50, window=200, seed=9)
     fewer = ct.progressive_validation(limited, stream.X, stream.y, task=stream.task)
     assert not (fewer.queried & ~trace.queried).any()
 
@@ -290,7 +290,7 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
         window = None
     limits = Budget(budget, window, per_task)
     limits.check()
-    questions, chance = Questions(limits, seed), ct.Randomly(rate=rate).compiled(0)
+    questions, chance = Questions(limits, seed), ct.asking.Randomly(rate=rate).compiled(0)
     each = per_task if isinstance(per_task, int) else max(int(per_task * budget), 1) if per_task else np.inf
     literal = Asking(lambda margin, row: rate, seed, budget or np.inf, each, window or np.inf)
     tasks = np.random.default_rng(seed % 1000).integers(4, size=sum(runs))
@@ -323,7 +323,7 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
 def test_saving_in_the_middle_equals_never_having_stopped(name, limit, tmp_path):
     stream = linear_stream(6, n=160)
     task, kept = stream.named(NAMES), LIMITS[limit][0]
-    ask = ct.RelationRow() if "LogDet" in name else ct.Margin(c=0.8)
+    ask = ct.asking.RelationRow() if "LogDet" in name else ct.asking.Margin(c=0.8)
     whole = ct.SelectiveSampling(MODELS[name](), ask, seed=1, **kept)
     first = ct.progressive_validation(whole, stream.X[:70], stream.y[:70], task=task[:70], tasks=NAMES)
     whole.save(tmp_path / "model")
@@ -337,7 +337,7 @@ def test_saving_in_the_middle_equals_never_having_stopped(name, limit, tmp_path)
 
 
 def test_an_open_question_is_saved(tmp_path):
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Randomly(rate=0.5), budget=5, window=9, seed=3)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Randomly(rate=0.5), budget=5, window=9, seed=3)
     answer = model.wants_label({"p": 1.0}, task="ann")
     model.save(tmp_path / "model")
     loaded = ct.load(tmp_path / "model")
@@ -349,7 +349,7 @@ def test_fit_and_clone_forget_questions():
     from sklearn.base import clone
 
     stream = linear_stream(1, n=60)
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.Margin(), budget=10)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Margin(), budget=10)
     ct.progressive_validation(model, stream.X, stream.y, task=stream.task)
     assert model.rounds_ == 60
     fresh = clone(model)
@@ -383,11 +383,11 @@ def test_compare_withholds_labels_from_the_one_that_asks_only():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ct.Margin(c=0), "c of Margin must be a finite number above 0, got 0"),
-        (lambda: ct.Margin(c=float("nan")), "c of Margin must be a finite number above 0, got nan"),
-        (lambda: ct.Below(threshold=-1), "threshold of Below must be a finite number above 0, got -1"),
-        (lambda: ct.RelationRow(scale=0), "scale of RelationRow must be a finite number above 0, got 0"),
-        (lambda: ct.Randomly(rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
+        (lambda: ct.asking.Margin(c=0), "c of Margin must be a finite number above 0, got 0"),
+        (lambda: ct.asking.Margin(c=float("nan")), "c of Margin must be a finite number above 0, got nan"),
+        (lambda: ct.asking.Below(threshold=-1), "threshold of Below must be a finite number above 0, got -1"),
+        (lambda: ct.asking.RelationRow(scale=0), "scale of RelationRow must be a finite number above 0, got 0"),
+        (lambda: ct.asking.Randomly(rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
     ],
 )
 def test_parts_out_of_range_are_refused(make, message):
@@ -421,10 +421,10 @@ def test_limits_out_of_range_are_refused_before_anything_changes(parameters, mes
 @pytest.mark.parametrize(
     ("model", "ask", "message"),
     [
-        (ct.MultitaskPerceptron(), ct.RelationRow(), "learned relation .* has none: use Margin"),
-        (raw.AdaptiveSharingClassifier(), ct.RelationRow(), "learned relation .* has none: use Margin"),
-        (ct.SelectiveSampling(ct.MultitaskPerceptron()), ct.Margin(), "model must be an online classifier"),
-        (ct.Margin(), None, "model must be an online classifier"),
+        (ct.MultitaskPerceptron(), ct.asking.RelationRow(), "learned relation .* has none: use Margin"),
+        (raw.AdaptiveSharingClassifier(), ct.asking.RelationRow(), "learned relation .* has none: use Margin"),
+        (ct.SelectiveSampling(ct.MultitaskPerceptron()), ct.asking.Margin(), "model must be an online classifier"),
+        (ct.asking.Margin(), None, "model must be an online classifier"),
         (ct.MultitaskPerceptron(), 0.3, r"ask must be a part such as Margin\(c=0.3\), got 0.3"),
     ],
 )

@@ -21,16 +21,16 @@ import coterie as ct
 
 CHECKED = [
     ct.MultitaskKernelRidge(),
-    ct.MultitaskKernelRidge("linear", ct.MixedEffect(omega=0.5), filter=ct.Landweber(20), center=True),
+    ct.MultitaskKernelRidge("linear", ct.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True),
     ct.MultitaskKernelRidge(solver="conjugate gradients"),
-    ct.MultitaskKernelRidge(relation=ct.OptimalOutputKernel(steps=3), dtype="float32"),
+    ct.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
     ct.MultitaskKernelClassifier(),
-    ct.MultitaskKernelClassifier(ct.Gaussian(10.0), alpha=0.1, calibration=3),
+    ct.MultitaskKernelClassifier(ct.kernels.Gaussian(10.0), alpha=0.1, calibration=3),
     ct.MultitaskSVC(),
     ct.MultitaskSVR(),
     ct.MultitaskLinearSVC(),
     ct.MultitaskLinearSVR(),
-    ct.VectorFieldRidge(ct.Separable()),
+    ct.VectorFieldRidge(ct.batch.Separable()),
 ]
 
 # scikit-learn's mixins are not inherited: importing scikit-learn would triple the time that `import coterie` takes
@@ -147,7 +147,7 @@ def test_cross_validation_by_tasks(model):
 
 def test_grid_search_over_relations_and_kernels():
     rows, column = with_task("pandas")
-    grid = {"kernel": ["linear", ct.Gaussian(2.0)], "relation": [ct.Independent(), ct.MixedEffect(omega=0.5)]}
+    grid = {"kernel": ["linear", ct.kernels.Gaussian(2.0)], "relation": [ct.Independent(), ct.MixedEffect(omega=0.5)]}
     search = GridSearchCV(ct.MultitaskSVC(task_column=column), grid, cv=3, error_score="raise").fit(rows, LABEL)
     assert search.best_score_ > 0.7
 
@@ -209,7 +209,7 @@ def test_a_center_is_subtracted_and_added_again():
 def test_the_objective_of_a_learned_output_kernel_never_rises():
     for more in ({"task": TASK}, {}):
         y = NUMBER if more else np.column_stack([NUMBER, -NUMBER, X[:, 1]])
-        relation = ct.OptimalOutputKernel(ridge=1e-4, tolerance=1e-9)
+        relation = ct.batch.OptimalOutputKernel(ridge=1e-4, tolerance=1e-9)
         model = ct.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, y, **more)
         assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
         M = model.relation_matrix_
@@ -227,7 +227,7 @@ def objective(model, rows, y, task, M, alpha, ridge):
 
 def test_a_learned_output_kernel_is_a_minimum_among_all():
     """The problem is convex, so no small change of weights and kernel together lowers it."""
-    relation = ct.OptimalOutputKernel(ridge=1e-2, tolerance=1e-12, steps=2000)
+    relation = ct.batch.OptimalOutputKernel(ridge=1e-2, tolerance=1e-12, steps=2000)
     model = ct.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, NUMBER, TASK)
     M, order = model.relation_matrix_, [model.tasks_.index(t) for t in TASK]
     W = np.array([model.predict(np.eye(D), task=[t] * D) for t in model.tasks_])
@@ -245,7 +245,7 @@ def test_a_learned_output_kernel_is_a_minimum_among_all():
 def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
     signs = np.where(TASK == 3, -1, 1)
     y = (X @ [1.0, -1.0, 0.5]) * signs + 0.05 * RNG.normal(size=N)
-    model = ct.MultitaskKernelRidge("linear", ct.OptimalOutputKernel(), alpha=0.1).fit(X, y, TASK)
+    model = ct.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, TASK)
     M = model.relation_matrix_
     place = model.tasks_.index(3)
     others = [i for i in range(T) if i != place]
@@ -253,21 +253,27 @@ def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
     assert (M[np.ix_(others, others)] > 0.8).all()
     assert (model.predict(X, ["nobody"] * N) == 0).all()
     with pytest.raises(ValueError, match="an output kernel is learned with filter=None"):
-        ct.MultitaskKernelRidge(relation=ct.OptimalOutputKernel(), filter=ct.Landweber(3)).fit(X, y, TASK)
+        ct.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(), filter=ct.batch.Landweber(3)).fit(X, y, TASK)
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (ct.MultitaskKernelRidge(filter=ct.NuMethod), r"filter is the class NuMethod; give .*: NuMethod\(\.\.\.\)"),
+        (
+            ct.MultitaskKernelRidge(filter=ct.batch.NuMethod),
+            r"filter is the class NuMethod; give .*: NuMethod\(\.\.\.\)",
+        ),
         (ct.MultitaskKernelRidge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
         (ct.MultitaskKernelRidge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
         (
-            ct.MultitaskKernelRidge(ct.Gaussian),
+            ct.MultitaskKernelRidge(ct.kernels.Gaussian),
             r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)",
         ),
         (ct.MultitaskKernelRidge(dict), r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>"),
-        (ct.VectorFieldRidge(ct.CurlFree), r"kernel is the class CurlFree; give one made of it: CurlFree\(\.\.\.\)"),
+        (
+            ct.VectorFieldRidge(ct.batch.CurlFree),
+            r"kernel is the class CurlFree; give one made of it: CurlFree\(\.\.\.\)",
+        ),
         (
             ct.MultitaskLinearSVR(ct.Clusters),
             r"relation is the class Clusters; give one made of it: Clusters\(\.\.\.\)",

@@ -51,7 +51,7 @@ def test_products_of_a_linear_kernel_are_sums_over_pairs(monkeypatch, learned, a
         np.testing.assert_allclose(found, dense.T @ every @ dense, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", ["linear", ct.Gaussian(1.3), ct.Polynomial(2)], ids=repr)
+@pytest.mark.parametrize("kernel", ["linear", ct.kernels.Gaussian(1.3), ct.kernels.Polynomial(2)], ids=repr)
 def test_records_may_be_dense_where_those_learned_from_were_sparse(kernel):
     model = ct.MultitaskKernelRidge(kernel)
     expected = model.fit(X, Y, task=TASK).predict(NEW, task=TASK[:7])
@@ -65,7 +65,7 @@ def test_records_may_be_dense_where_those_learned_from_were_sparse(kernel):
 
 
 def test_an_output_kernel_learned_by_features_is_that_learned_by_pairs():
-    relation = ct.OptimalOutputKernel(steps=4)
+    relation = ct.batch.OptimalOutputKernel(steps=4)
     by_features = ct.MultitaskKernelRidge("linear", relation, 0.3).fit(X, Y, task=TASK)
     by_pairs = ct.MultitaskKernelRidge("precomputed", relation, 0.3).fit(X @ X.T, Y, task=TASK)
     np.testing.assert_allclose(by_features.relation_matrix_, by_pairs.relation_matrix_, rtol=1e-8)
@@ -73,7 +73,9 @@ def test_an_output_kernel_learned_by_features_is_that_learned_by_pairs():
     assert by_features.penalty_ == pytest.approx(by_pairs.penalty_, rel=1e-8)
 
 
-@pytest.mark.parametrize("used", [None, ct.Landweber(3), ct.NuMethod(3), ct.IteratedTikhonov(1.0, 2)], ids=repr)
+@pytest.mark.parametrize(
+    "used", [None, ct.batch.Landweber(3), ct.batch.NuMethod(3), ct.batch.IteratedTikhonov(1.0, 2)], ids=repr
+)
 @pytest.mark.parametrize("solver", ["auto", "spectrum", "conjugate gradients"])
 @pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
 def test_records_that_are_all_zero_predict_zero(used, solver, shared):
@@ -91,7 +93,7 @@ def test_what_no_solver_can_hold_is_refused(monkeypatch):
     with pytest.raises(MemoryError, match=r"for solver='conjugate gradients' would take .* no solver would fit"):
         ct.MultitaskKernelRidge().fit(X, Y, task=TASK)
     with pytest.raises(MemoryError, match=r"for solver='spectrum' would take .* no solver would fit, take fewer rows"):
-        ct.MultitaskKernelRidge(filter=ct.CutOff(1.0)).fit(X, Y, task=TASK)  # conjugate gradients could not do it
+        ct.MultitaskKernelRidge(filter=ct.batch.CutOff(1.0)).fit(X, Y, task=TASK)  # conjugate gradients could not do it
     with pytest.raises(MemoryError, match=r"the spectrum of a kernel matrix of 30 x 30 rows would take .* fewer rows"):
         ct.ridge_path(ct.MultitaskKernelRidge(), X, Y, TASK)
     with pytest.raises(MemoryError, match=r"the output kernel of 30 x 30 tasks would take .* take fewer tasks"):
@@ -129,7 +131,7 @@ def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(800, 2)), rng.integers(n_tasks, size=800)
     y = X[:, 0] + 0.1 * rng.normal(size=800)
-    model = make(ct.Gaussian(1.0)).fit(X[:400], y[:400], task=task[:400])
+    model = make(ct.kernels.Gaussian(1.0)).fit(X[:400], y[:400], task=task[:400])
     assert model.score(X[400:], y[400:], task=task[400:]) > 0.85
 
 
@@ -138,10 +140,10 @@ def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
 )
 def test_a_relation_learned_in_batch_is_refused_by_what_does_not_learn_it(make):
     with pytest.raises(ValueError, match=r"OptimalOutputKernel\(.*\) is learned by MultitaskKernelRidge"):
-        make("linear", relation=ct.OptimalOutputKernel()).fit([[0.0], [1.0]], [0, 1], task=["a", "b"])
+        make("linear", relation=ct.batch.OptimalOutputKernel()).fit([[0.0], [1.0]], [0, 1], task=["a", "b"])
     for linear in (ct.MultitaskLinearSVC, ct.MultitaskLinearSVR):
         with pytest.raises(ValueError, match="is learned by MultitaskKernelRidge"):
-            linear(ct.OptimalOutputKernel()).fit([[0.0], [1.0]], [0, 1], task=["a", "b"])
+            linear(ct.batch.OptimalOutputKernel()).fit([[0.0], [1.0]], [0, 1], task=["a", "b"])
 
 
 def test_a_label_that_no_row_has_is_given_to_none(tmp_path):
@@ -159,7 +161,7 @@ def test_a_label_that_no_row_has_is_given_to_none(tmp_path):
 
 def test_a_field_that_is_not_square_has_no_divergence(tmp_path):
     P, Y = np.random.default_rng(0).normal(size=(2, 20, 3))
-    model = ct.VectorFieldRidge(ct.Separable()).fit(P[:, :2], Y)
+    model = ct.VectorFieldRidge(ct.batch.Separable()).fit(P[:, :2], Y)
     for what in (model.divergence, model.curl, lambda X: model.plot(tmp_path / "field.png")):
         with pytest.raises(ValueError, match="as many components as coordinates, and this one has 3 and 2"):
             what(P[:, :2])

@@ -52,7 +52,7 @@ def test_theorem_2(name, noise, size):
     relation, M = RELATIONS[name]
     for seed in range(4):
         X, y, task, truths = stream(seed, 1500, noise)
-        trace = run(relation, ct.Forgetron(size), X, y, task)
+        trace = run(relation, ct.budgets.Forgetron(size), X, y, task)
         longest = np.sqrt((size + 1) / np.log(size + 1)) / (4 * np.sqrt(M[0, 0]))
         for length in (longest, longest / 2):
             U = in_order(trace, scaled(truths[0], M, length))
@@ -67,7 +67,7 @@ def test_theorem_1(name, shifts):
     relation, M = RELATIONS[name]
     size, n = 60, 900
     X, y, task, truths = stream(7, n, 0.2, shifts)
-    traces = [run(relation, ct.RandomRemoval(size, seed), X, y, task) for seed in range(12)]
+    traces = [run(relation, ct.budgets.RandomRemoval(size, seed), X, y, task) for seed in range(12)]
     mean = np.mean([trace.mistakes for trace in traces])
     for epsilon in (0.1, 0.4, 0.8):
         length = epsilon * np.sqrt(size) / (2 * np.sqrt(M[0, 0]))
@@ -94,19 +94,19 @@ def test_shift_is_equation_2():
 
 def test_losses_of_comparators_made_of_records():
     X, y, task, _ = stream(3, 60, 0.1)
-    trace = run(ct.HalfUpdate(), ct.Forgetron(90), X, y, task, ct.Gaussian(1.0))
+    trace = run(ct.HalfUpdate(), ct.budgets.Forgetron(90), X, y, task, ct.kernels.Gaussian(1.0))
     rng = np.random.default_rng(1)
     C = rng.normal(size=(2, K, 5))
-    comparators = Comparators(ct.Gaussian(1.0), X[:5], RELATIONS["half"][1], [0, 30], C)
+    comparators = Comparators(ct.kernels.Gaussian(1.0), X[:5], RELATIONS["half"][1], [0, 30], C)
     losses = comparators.losses(trace, X)
     for t in range(60):
-        g = C[int(t >= 30)][trace.task[t]] @ gram(ct.Gaussian(1.0), X[:5], X[[t]])[:, 0]
+        g = C[int(t >= 30)][trace.task[t]] @ gram(ct.kernels.Gaussian(1.0), X[:5], X[[t]])[:, 0]
         assert losses[t] == pytest.approx(max(0.0, 1 - y[t] * g))
 
 
 def test_refusals():
     X, y, task, truths = stream(3, 60, 0.1)
-    trace, M = run(ct.HalfUpdate(), ct.Forgetron(90), X, y, task), RELATIONS["half"][1]
+    trace, M = run(ct.HalfUpdate(), ct.budgets.Forgetron(90), X, y, task), RELATIONS["half"][1]
     long = Comparators("linear", np.eye(D), M, [0], [truths[0] * 100])
     with pytest.raises(ValueError, match="too long for a budget of 90"):
         forgetron_bound(trace, X, long, 90)

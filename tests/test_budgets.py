@@ -18,9 +18,9 @@ from streams import CASES, FORMS, D, linear_stream
 B = 12
 ETA = 0.3
 KERNELS = {
-    "gaussian": (ct.Gaussian(2.0), literal.gaussian(2.0)),
-    "wide gaussian": (ct.Gaussian(6.0), literal.gaussian(6.0)),
-    "polynomial": (ct.Normalised(ct.Polynomial(2)), literal.normalised(literal.polynomial(2))),
+    "gaussian": (ct.kernels.Gaussian(2.0), literal.gaussian(2.0)),
+    "wide gaussian": (ct.kernels.Gaussian(6.0), literal.gaussian(6.0)),
+    "polynomial": (ct.kernels.Normalised(ct.kernels.Polynomial(2)), literal.normalised(literal.polynomial(2))),
     "linear": ("linear", literal.linear),
 }
 
@@ -30,14 +30,18 @@ def draw(n):
 
 
 BUDGETS = {
-    "unbounded": (ct.Unbounded(), literal.unbounded, {}),
-    "random": (ct.RandomRemoval(B, seed=5), literal.random_removal, {"B": B, "uniform": draw}),
-    "forgetron": (ct.Forgetron(B), literal.forgetron, {"B": B}),
-    "printed forgetron": (ct.Forgetron(B, variant="printed"), literal.forgetron, {"B": B, "printed": True}),
-    "projection": (ct.Projection(B, eta=ETA), literal.projection, {"B": B, "eta": ETA}),
-    "shared projection": (ct.SharedProjection(B, eta=ETA), literal.shared_projection, {"B": B, "eta": ETA}),
-    "projectron": (ct.Projectron(eta=ETA), literal.projection, {"B": np.inf, "eta": ETA}),
-    "projectron++": (ct.Projectron(eta=ETA, plus=True), literal.projection, {"B": np.inf, "eta": ETA, "plus": True}),
+    "unbounded": (ct.budgets.Unbounded(), literal.unbounded, {}),
+    "random": (ct.budgets.RandomRemoval(B, seed=5), literal.random_removal, {"B": B, "uniform": draw}),
+    "forgetron": (ct.budgets.Forgetron(B), literal.forgetron, {"B": B}),
+    "printed forgetron": (ct.budgets.Forgetron(B, variant="printed"), literal.forgetron, {"B": B, "printed": True}),
+    "projection": (ct.budgets.Projection(B, eta=ETA), literal.projection, {"B": B, "eta": ETA}),
+    "shared projection": (ct.budgets.SharedProjection(B, eta=ETA), literal.shared_projection, {"B": B, "eta": ETA}),
+    "projectron": (ct.budgets.Projectron(eta=ETA), literal.projection, {"B": np.inf, "eta": ETA}),
+    "projectron++": (
+        ct.budgets.Projectron(eta=ETA, plus=True),
+        literal.projection,
+        {"B": np.inf, "eta": ETA, "plus": True},
+    ),
 }
 STRICT = {name: held for name, held in BUDGETS.items() if held[0].size is not None}
 # Each way through the compiled code is compiled for each budget and each form of M: every budget goes every way with
@@ -191,7 +195,9 @@ def test_going_on_equals_never_having_stopped(budget, form, name, tmp_path):
 def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, variant):
     """M changes as tasks arrive, and coefficients as they shrink; then too, none but the oldest and later ones are left."""
     case, stream = CASES[name], linear_stream(27, n=200)
-    model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), case.relation, ct.Forgetron(B, variant=variant))
+    model = ct.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(2.0), case.relation, ct.budgets.Forgetron(B, variant=variant)
+    )
     tasks, order = stream.named(case.tasks), np.argsort(stream.task, kind="stable")
     for places in np.array_split(order, 20):
         some = [tasks[t] for t in places]
@@ -227,11 +233,13 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("budget", [ct.RandomRemoval(200), ct.Forgetron(200), ct.Projection(200, 1e-6)])
+@pytest.mark.parametrize(
+    "budget", [ct.budgets.RandomRemoval(200), ct.budgets.Forgetron(200), ct.budgets.Projection(200, 1e-6)]
+)
 def test_a_budget_of_all_mistakes_is_none(name, budget):
     case, stream, form = CASES[name], linear_stream(27), "csr" if form_of(name) == "graph" else "dense"
-    whole = ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), case.relation)
-    bounded = ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), case.relation, budget)
+    whole = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), case.relation)
+    bounded = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), case.relation, budget)
     np.testing.assert_allclose(
         learned(bounded, case, stream, form).margin, learned(whole, case, stream, form).margin, rtol=1e-9, atol=1e-9
     )
@@ -252,7 +260,7 @@ def test_the_linear_kernel_is_the_linear_model():
 def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(name):
     """Linear functions of d features lie in the span of d records, so the budget is never full and nothing is lost."""
     case, stream = CASES[name], linear_stream(29, n=600)
-    shared = ct.MultitaskKernelPerceptron("linear", case.relation, ct.SharedProjection(50, eta=1e-5))
+    shared = ct.MultitaskKernelPerceptron("linear", case.relation, ct.budgets.SharedProjection(50, eta=1e-5))
     rounds = learned(shared, case, stream)
     assert shared.n_support_ == D
     whole = ct.MultitaskPerceptron(case.relation)
@@ -262,7 +270,9 @@ def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(
 def test_one_task_is_the_projectron_of_the_literature():
     stream = linear_stream(30, n_tasks=1)
     for plus in (False, True):
-        model = ct.MultitaskKernelPerceptron(ct.Gaussian(3.0), ct.Independent(), ct.Projectron(0.3, plus))
+        model = ct.MultitaskKernelPerceptron(
+            ct.kernels.Gaussian(3.0), ct.Independent(), ct.budgets.Projectron(0.3, plus)
+        )
         rounds = model.__stream_model__().learn_rounds(stream.X, stream.y)
         run = literal.projection(stream.X, stream.y, stream.task, np.eye(1), literal.gaussian(3.0), np.inf, 0.3, plus)
         np.testing.assert_array_equal(rounds.updated, run.updated)
@@ -283,9 +293,9 @@ def test_a_common_factor_of_the_relation_changes_no_decision():
     """Those that share by s stream with another scale than A⁻¹; phi does not depend on it."""
     stream = linear_stream(31, n=300)
     b = 0.25 * 5 / 0.75
-    for budget in (ct.Forgetron(10), ct.RandomRemoval(10)):
+    for budget in (ct.budgets.Forgetron(10), ct.budgets.RandomRemoval(10)):
         runs = [
-            ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), relation, budget)
+            ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), relation, budget)
             .__stream_model__()
             .learn_rounds(stream.X, stream.y, stream.task, tasks=range(5))
             for relation in (ct.MeanRegularized(share=0.25), ct.MeanRegularized(b=b))
@@ -298,7 +308,9 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
     rng = np.random.default_rng(2)
     X = np.repeat(rng.normal(size=(60, 5)), 4, axis=0)[rng.permutation(240)]
     y = rng.choice([-1.0, 1.0], 240)
-    whole, single = (ct.MultitaskKernelPerceptron(ct.Gaussian(0.2), budget=ct.RandomRemoval(40)) for _ in "12")
+    whole, single = (
+        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.budgets.RandomRemoval(40)) for _ in "12"
+    )
     rounds = whole.__stream_model__().learn_rounds(X, y)
     updated = [
         single.__stream_model__().learn_rounds(x[None], [label], classes=[-1, 1]).updated[0]
@@ -315,7 +327,7 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
 def test_the_budget_is_strict_and_memory_is_what_it_implies(budget, form):
     """A hundred thousand tasks: no array of tasks by tasks, and never more than B support vectors."""
     n_tasks, stream = 100_000, linear_stream(33, n=1500, n_tasks=1500)
-    model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.HalfUpdate(), BUDGETS[budget][0])
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), BUDGETS[budget][0])
     model.partial_fit(FORMS[form](stream.X), stream.y, stream.task * 60, tasks=range(n_tasks))
     assert model.n_support_ == B
     assert len(model.tasks_) == n_tasks
@@ -336,11 +348,11 @@ def test_memory_does_not_grow_with_the_stream():
         assert len(set(sizes)) == 1
 
 
-@pytest.mark.parametrize("budget", [ct.Projection(40), ct.SharedProjection(40)], ids=repr)
+@pytest.mark.parametrize("budget", [ct.budgets.Projection(40), ct.budgets.SharedProjection(40)], ids=repr)
 def test_the_inverse_does_not_drift(budget):
     """Over a hundred thousand evictions it stays the inverse, up to a rounding that does not grow."""
     rng, gaps = np.random.default_rng(0), []
-    model = ct.MultitaskKernelPerceptron(ct.Gaussian(3.0), ct.HalfUpdate(), budget)
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(3.0), ct.HalfUpdate(), budget)
     while not gaps or model.evictions_ < 100_000:
         model.partial_fit(rng.normal(size=(5000, 6)), rng.choice([-1.0, 1.0], 5000), rng.integers(5, size=5000))
         gaps.append(drift(model))
@@ -363,12 +375,12 @@ def drift(model):
 def test_a_budget_as_a_part_of_what_the_unbounded_one_keeps():
     case, stream = CASES["half"], linear_stream(36)
     tasks = stream.named(case.tasks)
-    whole = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.Independent())
+    whole = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Independent())
     n = whole.fit(stream.X, stream.y, tasks).n_support_
     made = budget_of_fraction(
-        0.1, ct.Forgetron, ct.MultitaskKernelPerceptron(ct.Gaussian(2.0)), stream.X, stream.y, tasks
+        0.1, ct.budgets.Forgetron, ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)), stream.X, stream.y, tasks
     )
-    assert made == ct.Forgetron(round(0.1 * n))
+    assert made == ct.budgets.Forgetron(round(0.1 * n))
     for wrong in (0.0, 1.5, float("nan")):
         with pytest.raises(ValueError, match="fraction must lie in"):
-            budget_of_fraction(wrong, ct.Forgetron, whole, stream.X, stream.y, tasks)
+            budget_of_fraction(wrong, ct.budgets.Forgetron, whole, stream.X, stream.y, tasks)

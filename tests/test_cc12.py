@@ -18,14 +18,14 @@ def made_up(n=1200, n_tasks=12, seed=0):
     rng = np.random.default_rng(seed)
     X, task = rng.normal(size=(n, 4)), rng.integers(n_tasks, size=n)
     centres = 0.3 * rng.normal(size=(n_tasks, 4))
-    return cc12.Stream(X, np.where(((X - centres[task]) ** 2).sum(axis=1) > 4, 1, -1), task, ct.Gaussian(1.5))
+    return cc12.Stream(X, np.where(((X - centres[task]) ** 2).sum(axis=1) > 4, 1, -1), task, ct.kernels.Gaussian(1.5))
 
 
 def test_the_four_algorithms():
     made = {name: make(7, 3) for name, make in cc12.algorithms().items()}
     assert list(made) == list(cc12.PRINTED["school"])
-    assert made["mtrbp"] == ct.RandomRemoval(7, seed=3)
-    assert made["mtbprj-2"] == ct.SharedProjection(7, eta=0.01)
+    assert made["mtrbp"] == ct.budgets.RandomRemoval(7, seed=3)
+    assert made["mtbprj-2"] == ct.budgets.SharedProjection(7, eta=0.01)
 
 
 def test_orderings_on_tasks_that_are_alike():

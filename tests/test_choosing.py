@@ -178,7 +178,7 @@ def test_numbers_whose_squares_are_none_are_refused(value):
 @pytest.mark.parametrize("sigma", [1e-200, 1e300])
 def test_a_kernel_has_a_width_that_can_be_squared(sigma):
     with pytest.raises(ValueError, match=r"sigma must be of a size from 1e-100 to 1e\+100, got "):
-        ct.Gaussian(sigma)
+        ct.kernels.Gaussian(sigma)
 
 
 def test_a_part_checks_its_fields_before_what_it_checks_itself(known):

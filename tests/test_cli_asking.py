@@ -57,7 +57,7 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
     said = run("learn", new, "--from", model, "--query", out, *limits, "--model", model).stdout
     assert "15 are worth a label" in said
     before = ct.load(model)
-    assert (before.rounds_, before.ask, before.budget) == (120, ct.Margin(c=0.5), 15)
+    assert (before.rounds_, before.ask, before.budget) == (120, ct.asking.Margin(c=0.5), 15)
     asked = filled(out, truth)
     assert len(asked) == 15
     users = [row["user"] for row in asked]
@@ -117,7 +117,7 @@ def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_p
     report = tmp_path / "r.html"
     options = ("--ask", "margin", "--ask-c", 0.3, "--label-budget", 40, "--label-window", 100, "--ask-seed", 5)
     said = run("learn", clicks, *WHO, *options, "--report", report).stdout
-    asking = ct.SelectiveSampling(LearnerConfig().make(), ct.Margin(c=0.3), budget=40, window=100, seed=5)
+    asking = ct.SelectiveSampling(LearnerConfig().make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5)
     trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
     assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
     assert re.search(rf"^together .* {trace.queries} +[\d,]+$", said, re.M)

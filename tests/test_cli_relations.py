@@ -177,7 +177,10 @@ def test_models_without_tasks_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.Always()), "share=0.25"),
+        (
+            ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.asking.Always()),
+            "share=0.25",
+        ),
         (ct.MultitaskPerceptron(), "HalfUpdate()"),
         (ct.MultitaskKernelRidge(), "MixedEffect(omega=0.5)"),
     ],

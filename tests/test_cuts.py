@@ -217,9 +217,9 @@ B, TREE = ct.MeanRegularized(b=5), CASES["tree b"].relation
 CLUSTERS, MEAN = CASES["clusters b"].relation, ct.MeanRegularized(share=0.3)
 LOG_DET = ct.LogDet(0.01, step_norm=True)
 MEMBERS = [
-    ct.Member(ct.LinearWeights("sparse"), CLUSTERS, ct.PassiveAggressive(C=0.3)),
-    ct.Member(ct.AdaptiveGradient(0.5), B, ct.Logistic()),
-    ct.Member(ct.DiagonalAROW(3.0), ct.HalfUpdate(), ct.AROW()),
+    ct.Member(ct.hypotheses.LinearWeights("sparse"), CLUSTERS, ct.PassiveAggressive(C=0.3)),
+    ct.Member(ct.hypotheses.AdaptiveGradient(0.5), B, ct.Logistic()),
+    ct.Member(ct.hypotheses.DiagonalAROW(3.0), ct.HalfUpdate(), ct.AROW()),
 ]
 
 LEARNERS = {
@@ -257,15 +257,23 @@ LEARNERS = {
 ROUNDED = {
     "second order": lambda: ct.SecondOrderMultitaskPerceptron(B, solver="primal"),
     "second order dual": lambda: ct.SecondOrderMultitaskPerceptron(CLUSTERS, solver="dual"),
-    "second order Gaussian": lambda: ct.SecondOrderMultitaskPerceptron(B, kernel=ct.Gaussian(1.0)),
+    "second order Gaussian": lambda: ct.SecondOrderMultitaskPerceptron(B, kernel=ct.kernels.Gaussian(1.0)),
     "AROW full": lambda: raw.MultitaskAROW(B, covariance="full"),
-    "kernel": lambda: ct.MultitaskKernelPerceptron(ct.Polynomial(2), B),
-    "kernel Gaussian": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), TREE),
-    "kernel random": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), CLUSTERS, ct.RandomRemoval(5, seed=3)),
-    "kernel Forgetron": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.Forgetron(5)),
-    "kernel projection": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.Projection(5, 0.1)),
-    "kernel Projectron": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.Projectron(0.5, plus=True)),
-    "kernel shared": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), B, ct.SharedProjection(5, 0.1)),
+    "kernel": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), B),
+    "kernel Gaussian": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), TREE),
+    "kernel random": lambda: ct.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(1.0), CLUSTERS, ct.budgets.RandomRemoval(5, seed=3)
+    ),
+    "kernel Forgetron": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5)),
+    "kernel projection": lambda: ct.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(1.0), B, ct.budgets.Projection(5, 0.1)
+    ),
+    "kernel Projectron": lambda: ct.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(1.0), B, ct.budgets.Projectron(0.5, plus=True)
+    ),
+    "kernel shared": lambda: ct.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(1.0), B, ct.budgets.SharedProjection(5, 0.1)
+    ),
     "kernel log det": lambda: ct.MultitaskKernelPerceptron("linear", LOG_DET),
     "sharing geometries": lambda: raw.AdaptiveSharingClassifier(
         [ct.PNormMultitaskPerceptron(B, p=3.0), ct.SecondOrderMultitaskPerceptron(B, solver="dual")]
@@ -337,11 +345,11 @@ def test_many_classes_too(inner, ends):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(B), ct.Margin(0.8)),
-        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(CLUSTERS, average=True), ct.Below(0.5), 20, 30),
-        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(LOG_DET), ct.RelationRow(scale=25.0)),
-        lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier(MEMBERS), ct.Randomly(0.5), 40, per_task=0.5),
-        lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier("cheap"), ct.Margin(0.8)),
+        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(B), ct.asking.Margin(0.8)),
+        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(CLUSTERS, average=True), ct.asking.Below(0.5), 20, 30),
+        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(LOG_DET), ct.asking.RelationRow(scale=25.0)),
+        lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier(MEMBERS), ct.asking.Randomly(0.5), 40, per_task=0.5),
+        lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier("cheap"), ct.asking.Margin(0.8)),
     ],
     ids=["margin", "below", "row", "randomly", "sharing"],
 )

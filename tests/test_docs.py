@@ -86,17 +86,34 @@ def repository_files():
     return [path for path in ROOT.rglob("*") if path.is_file() and not hidden.search(f"/{path.relative_to(ROOT)}")]
 
 
-@pytest.mark.parametrize("name", coterie.__all__)
+def parts_of(room):
+    """The classes of a room of parts, such as `ct.kernels`."""
+    held = {name: getattr(room, name) for name in dir(room) if name[0].isupper()}
+    here = {
+        name: each for name, each in held.items() if inspect.isclass(each) and each.__module__.startswith(room.__name__)
+    }
+    return {
+        name: each
+        for name, each in here.items()
+        if name not in coterie.__all__ and hasattr(each, "__dataclass_fields__")
+    }
+
+
+ROOMS = (coterie.asking, coterie.batch, coterie.budgets, coterie.hypotheses, coterie.kernels)
+NAMES = {name: getattr(coterie, name) for name in coterie.__all__}
+NAMES |= {name: each for room in ROOMS for name, each in parts_of(room).items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_is_documented(name):
     docs = "\n".join(text for path, text in TEXT.items() if path.parent.name == "docs")
-    assert re.search(rf"`{name}\b", docs)
+    assert re.search(rf"`(\w+\.)*{name}\b", docs)
 
 
-@pytest.mark.parametrize("name", coterie.__all__)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_has_an_example(name):
-    documented = getattr(coterie, name).__doc__
     records = ("Trace", "Comparison", "RidgePath")  # what functions return; theirs have the example
-    assert ">>>" in documented or name in records or isinstance(getattr(coterie, name), ModuleType)
+    assert ">>>" in NAMES[name].__doc__ or name in records or isinstance(NAMES[name], ModuleType)
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "coterie"])
@@ -159,7 +176,7 @@ def test_what_the_page_on_choosing_says_to_write_can_be_written():
     named = {"groups": {"ann": "fr"}, "edges": [("ann", "bob")], "matrix": [[2.0, -1.0], [-1.0, 2.0]], "eta": 1e-3}
     assert len(calls) > 8
     for call in calls:
-        eval(call, {name: getattr(coterie, name) for name in coterie.__all__}, named)  # noqa: S307
+        eval(call, {**NAMES}, named)  # noqa: S307
 
 
 def test_the_set_up_commands_are_there():

@@ -150,12 +150,14 @@ def test_tables_that_grow_and_change_over():
 
 
 def test_in_a_mixture_and_behind_a_sign():
-    member = ct.Member(ct.Forgetting(ct.AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.Logistic())
+    member = ct.Member(
+        ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.Logistic()
+    )
     trace = ct.progressive_validation(raw.AdaptiveSharingClassifier([member]), X, Y, task=TASK)
     alone = ct.progressive_validation(raw.MultitaskLogistic(half_life=50.0), X, Y, task=TASK)
     np.testing.assert_array_equal(trace.mistake, alone.mistake)
     np.testing.assert_allclose(trace.updated, alone.updated)
-    signed = ct.Member(Signed(ct.Forgetting(ct.AdaptiveGradient())), ct.Pooled(), ct.Logistic())
+    signed = ct.Member(Signed(ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient())), ct.Pooled(), ct.Logistic())
     assert ct.progressive_validation(raw.AdaptiveSharingClassifier([signed]), X, Y, task=TASK).n == len(Y)
 
 
@@ -238,18 +240,26 @@ def bound_of(**changed):
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: ct.Forgetting(ct.LinearWeights(), shared=0), ValueError, "shared must be a positive half-life, got 0"),
         (
-            lambda: ct.Forgetting(ct.LinearWeights(), own=float("nan")),
+            lambda: ct.wrappers.Forgetting(ct.hypotheses.LinearWeights(), shared=0),
+            ValueError,
+            "shared must be a positive half-life, got 0",
+        ),
+        (
+            lambda: ct.wrappers.Forgetting(ct.hypotheses.LinearWeights(), own=float("nan")),
             ValueError,
             "own must be a positive half-life, got nan",
         ),
         (
-            lambda: ct.Forgetting(Signed(ct.LinearWeights())),
+            lambda: ct.wrappers.Forgetting(Signed(ct.hypotheses.LinearWeights())),
             TypeError,
             "Forgetting needs LinearWeights, AdaptiveGradient, CoinBetting or Diag",
         ),
-        (lambda: Averaged(ct.Forgetting(ct.LinearWeights())), TypeError, "Averaged cannot average Forgetting"),
+        (
+            lambda: Averaged(ct.wrappers.Forgetting(ct.hypotheses.LinearWeights())),
+            TypeError,
+            "Averaged cannot average Forgetting",
+        ),
         (
             lambda: ct.MultitaskPerceptron(average=True, half_life=3).fit(X, Y),
             TypeError,

@@ -120,7 +120,7 @@ MIRRORED = np.where(STREAM.task % 2 == 1, -STREAM.y, STREAM.y)
     "model",
     [
         ct.MultitaskPerceptron("independent"),
-        ct.SelectiveSampling(ct.MultitaskPerceptron("independent"), ask=ct.Always()),
+        ct.SelectiveSampling(ct.MultitaskPerceptron("independent"), ask=ct.asking.Always()),
         ct.MultitaskLinearSVC(ct.Independent()),
         make_pipeline(StandardScaler(), ct.MultitaskPerceptron("independent")),
     ],

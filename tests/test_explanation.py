@@ -146,7 +146,9 @@ def test_each_class_has_an_explanation():
 
 def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     xs, ys, tasks = (list(each) for each in zip(*records(250), strict=True))
-    kernel = ct.MultitaskKernelPerceptron(ct.Gaussian(1.0)).partial_fit(xs, ys, task=tasks).explain(xs[0], tasks[0])
+    kernel = (
+        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0)).partial_fit(xs, ys, task=tasks).explain(xs[0], tasks[0])
+    )
     assert (kernel.parts, kernel.base, kernel.rest_of) == ([], 0.0, "support vectors")
     assert kernel.rest == kernel.margin != 0.0
     second = ct.SecondOrderMultitaskPerceptron().partial_fit(xs, ys, task=tasks)

@@ -61,7 +61,7 @@ MODELS = {
     "AdaptiveSharingRegressor": (ct.AdaptiveSharingRegressor(), NUMBERS),
     "MultitaskRegressor": (ct.MultitaskRegressor(loss=ct.EpsilonInsensitive()), NUMBERS),
     "MultitaskKernelPerceptron": (
-        ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), budget=ct.SharedProjection(10)),
+        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.SharedProjection(10)),
         PLAIN,
     ),
     "MultitaskKernelPerceptron, learned": (ct.MultitaskKernelPerceptron(relation=ct.VonNeumann(1e-3)), PLAIN),
@@ -73,17 +73,17 @@ MODELS = {
     ),
     "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.PassiveAggressive())), PLAIN),
     "MultiLabel": (ct.MultiLabel(), PLAIN | {"y": [{"big", str(each)} for each in LABEL]}),
-    "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.Below(0.5)), PLAIN),
+    "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.asking.Below(0.5)), PLAIN),
     "MultiviewPerceptron": (ct.MultiviewPerceptron(), VIEWS),
-    "OrthogonalMultiviewPerceptron": (ct.OrthogonalMultiviewPerceptron(3, ct.Gaussian(1.0)), VIEWS),
-    "MultiCueClassifier": (ct.MultiCueClassifier(ct.Polynomial(2)), VIEWS),
-    "MultitaskKernelRidge": (ct.MultitaskKernelRidge("linear", ct.OptimalOutputKernel(), 0.1), NUMBERS),
-    "MultitaskKernelClassifier": (ct.MultitaskKernelClassifier(filter=ct.Landweber(10)), PLAIN),
+    "OrthogonalMultiviewPerceptron": (ct.OrthogonalMultiviewPerceptron(3, ct.kernels.Gaussian(1.0)), VIEWS),
+    "MultiCueClassifier": (ct.MultiCueClassifier(ct.kernels.Polynomial(2)), VIEWS),
+    "MultitaskKernelRidge": (ct.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), 0.1), NUMBERS),
+    "MultitaskKernelClassifier": (ct.MultitaskKernelClassifier(filter=ct.batch.Landweber(10)), PLAIN),
     "MultitaskSVC": (ct.MultitaskSVC(), PLAIN),
     "MultitaskSVR": (ct.MultitaskSVR(relation=ct.Clusters({0: "a", 1: "a", 2: "b"}, b=1)), NUMBERS),
     "MultitaskLinearSVC": (ct.MultitaskLinearSVC(), PLAIN),
     "MultitaskLinearSVR": (ct.MultitaskLinearSVR(), NUMBERS),
-    "VectorFieldRidge": (ct.VectorFieldRidge(ct.FieldMixture(sigma=1.0)), {"X": X[:, :2], "y": X[:, 1:]}),
+    "VectorFieldRidge": (ct.VectorFieldRidge(ct.batch.FieldMixture(sigma=1.0)), {"X": X[:, :2], "y": X[:, 1:]}),
 }
 
 
@@ -202,9 +202,9 @@ def test_a_name_alone_is_what_it_is_among_all(name, alone):
 def test_parts_are_read_by_who_knows_nothing_of_them(alone):
     parts = [
         ct.Primed(ct.LogDet(1e-3), 5),
-        ct.Forgetting(ct.DiagonalAROW(), own=5.0),
-        ct.Normalised(ct.Polynomial(3)),
-        ct.Member(ct.AdaptiveGradient(), ct.Pooled(), ct.Logistic()),
+        ct.wrappers.Forgetting(ct.hypotheses.DiagonalAROW(), own=5.0),
+        ct.kernels.Normalised(ct.kernels.Polynomial(3)),
+        ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Pooled(), ct.Logistic()),
         ct.MultitaskKernelPerceptron("linear").get_params()["kernel"],
         ct.SelectiveSampling(ct.OneVsRest(ct.MultitaskLogistic(ct.Hierarchy("/", b=1.0)))),
     ]

@@ -556,7 +556,7 @@ def test_an_index_forgets_labels_and_goes_on(labels, picks, whole, asked):
 
 
 def test_questions_about_a_task_are_forgotten_and_its_labels_still_count():
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ask=ct.Always(), budget=6, window=100, per_task=2)
+    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ask=ct.asking.Always(), budget=6, window=100, per_task=2)
     for t, who in enumerate(["ann", "ann", "ann", "bob", "bob", "eve"]):
         wanted = model.wants_label({"a": t + 1.0}, task=who)
         assert wanted == (t != 2)

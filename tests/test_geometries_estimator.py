@@ -19,11 +19,11 @@ STREAM = linear_stream(72, zeros=0.3)
 CONFIGURATIONS = [
     ct.SecondOrderMultitaskPerceptron(),
     ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=1), 2.0, solver="primal"),
-    ct.SecondOrderMultitaskPerceptron(ct.Pooled(), kernel=ct.Gaussian(2.0), dtype="float32"),
+    ct.SecondOrderMultitaskPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
     ct.PNormMultitaskPerceptron(),
     ct.PNormMultitaskPerceptron(ct.Interaction([[2.0]], tasks=[0]), 6.5, "Ainvsqrt"),
     ct.HeterogeneousMultitaskPerceptron(),
-    ct.HeterogeneousMultitaskPerceptron(2.0, ct.Gaussian(2.0)),
+    ct.HeterogeneousMultitaskPerceptron(2.0, ct.kernels.Gaussian(2.0)),
     ct.MultitaskAROW(covariance="full"),
 ]
 
@@ -76,7 +76,10 @@ def test_clone_pickle_and_copy(model, tmp_path):
 def test_a_search():
     X = np.column_stack([STREAM.X, STREAM.task])
     for model, choices in (
-        (ct.SecondOrderMultitaskPerceptron(task_column=-1), {"ridge": [0.1, 10.0], "kernel": [None, ct.Gaussian(3.0)]}),
+        (
+            ct.SecondOrderMultitaskPerceptron(task_column=-1),
+            {"ridge": [0.1, 10.0], "kernel": [None, ct.kernels.Gaussian(3.0)]},
+        ),
         (ct.PNormMultitaskPerceptron(task_column=-1), {"p": [2, 4, "auto"]}),
         (ct.MultitaskAROW(covariance="full", task_column=-1), {"r": [1.0, 10.0]}),
     ):

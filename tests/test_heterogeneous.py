@@ -41,7 +41,7 @@ def test_equal_to_the_definition(b, solver):
 
 
 def test_kernels_equal_to_the_definition():
-    chosen = ct.Gaussian(2.0), ct.Polynomial(2), "linear"
+    chosen = ct.kernels.Gaussian(2.0), ct.kernels.Polynomial(2), "linear"
     functions = (
         lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0),
         lambda x, z: (x @ z + 1.0) ** 2,
@@ -131,7 +131,7 @@ def test_dictionaries_are_arrays():
 
 
 def test_saved_and_gone_on(tmp_path):
-    for kernels in (None, ct.Gaussian(2.0)):
+    for kernels in (None, ct.kernels.Gaussian(2.0)):
         model = ct.HeterogeneousMultitaskPerceptron(1.0, kernels)
         model.partial_fit([v[:100] for v in X], Y[:100], ACTIVE[:100])
         model.save(tmp_path / "m.coterie")

@@ -24,15 +24,17 @@ from terminal import run
 STREAM = linear_stream(71, zeros=0.3)
 CONFIGURATIONS = [
     ct.MultitaskKernelPerceptron(),
-    ct.MultitaskKernelPerceptron(ct.Polynomial(2), ct.Pooled(), ct.Forgetron(20)),
-    ct.MultitaskKernelPerceptron("rbf", ct.Interaction([[2.0]], tasks=[0]), ct.SharedProjection(20, 0.1)),
-    ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), budget=ct.Projectron(0.1, plus=True), dtype="float32"),
+    ct.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), ct.Pooled(), ct.budgets.Forgetron(20)),
+    ct.MultitaskKernelPerceptron("rbf", ct.Interaction([[2.0]], tasks=[0]), ct.budgets.SharedProjection(20, 0.1)),
+    ct.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(2.0), budget=ct.budgets.Projectron(0.1, plus=True), dtype="float32"
+    ),
 ]
 
 
 def expected(model):
     """The checks that fail; a Forgetron shrinks what it has, so that the order of weights shows in its margins."""
-    forgets = isinstance(model.budget, ct.Forgetron)
+    forgets = isinstance(model.budget, ct.budgets.Forgetron)
     return {check: why for check, why in ONE_PASS.items() if not (forgets and "class_weight" in check)}
 
 
@@ -62,14 +64,17 @@ def test_clone_pickle_and_copy(model):
 
 def test_a_search_over_kernels_and_budgets():
     X = np.column_stack([STREAM.X, STREAM.task])
-    choices = {"kernel": [ct.Gaussian(1.0), ct.Gaussian(3.0), "linear"], "budget": [None, ct.Forgetron(30)]}
+    choices = {
+        "kernel": [ct.kernels.Gaussian(1.0), ct.kernels.Gaussian(3.0), "linear"],
+        "budget": [None, ct.budgets.Forgetron(30)],
+    }
     model = ct.MultitaskKernelPerceptron(task_column=-1)
     search = GridSearchCV(model, choices, cv=3, error_score="raise").fit(X, STREAM.y)
     assert search.best_score_ > 0.6
 
 
 def test_what_there_is_to_see():
-    model = ct.MultitaskKernelPerceptron(budget=ct.RandomRemoval(10))
+    model = ct.MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(10))
     for name in ("n_support_", "support_tasks_", "support_rounds_", "evictions_", "projections_", "repairs_"):
         assert not hasattr(model, name)
     with pytest.raises(NotFittedError):
@@ -84,7 +89,9 @@ def test_what_there_is_to_see():
 
 
 def test_records_one_by_one_as_dictionaries():
-    model, slow = (ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), budget=ct.Projection(12, 0.1)) for _ in "12")
+    model, slow = (
+        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), budget=ct.budgets.Projection(12, 0.1)) for _ in "12"
+    )
     records = [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in STREAM.X]
     slow.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
     model.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
@@ -95,7 +102,7 @@ def test_records_one_by_one_as_dictionaries():
 
 
 def test_single_precision_keeps_half_of_it():
-    models = [ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
+    models = [ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
     single, double = (model.__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
     np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
 
@@ -109,7 +116,7 @@ def test_a_function_cannot_be_saved(tmp_path):
 
 def test_beside_models_of_the_same_kernel():
     """The two baselines of a comparison are like the learner, kernel and budget included."""
-    model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.HalfUpdate(), ct.Forgetron(30))
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), ct.budgets.Forgetron(30))
     found = ct.compare({"together": model}, STREAM.X, STREAM.y, task=STREAM.task)
     assert found.models["independent"].get_params() == model.get_params() | {"relation": ct.Independent()}
     assert set(found.traces) == {"together", "independent", "pooled", "constant"}

@@ -45,11 +45,11 @@ RELATIONS = {
 }
 FILTERS = {
     "tikhonov": (None, lambda s: reference.iterated_gain(0.3, 1)),
-    "iterated": (ct.IteratedTikhonov(alpha=0.5, steps=3), lambda s: reference.iterated_gain(0.5, 3)),
-    "landweber": (ct.Landweber(steps=25), lambda s: reference.landweber_gain(25, 1.0 / s)),
-    "nu": (ct.NuMethod(steps=8), lambda s: reference.nu_gain(8, 1.0, s)),
-    "nu 1/2": (ct.NuMethod(steps=5, nu=0.5), lambda s: reference.nu_gain(5, 0.5, s)),
-    "cut-off": (ct.CutOff(threshold=0.4), lambda s: reference.cut_off_gain(0.4)),
+    "iterated": (ct.batch.IteratedTikhonov(alpha=0.5, steps=3), lambda s: reference.iterated_gain(0.5, 3)),
+    "landweber": (ct.batch.Landweber(steps=25), lambda s: reference.landweber_gain(25, 1.0 / s)),
+    "nu": (ct.batch.NuMethod(steps=8), lambda s: reference.nu_gain(8, 1.0, s)),
+    "nu 1/2": (ct.batch.NuMethod(steps=5, nu=0.5), lambda s: reference.nu_gain(5, 0.5, s)),
+    "cut-off": (ct.batch.CutOff(threshold=0.4), lambda s: reference.cut_off_gain(0.4)),
 }
 
 
@@ -113,13 +113,18 @@ MATRIX_INVERSE = np.linalg.inv(MATRIX)
 def test_landweber_is_gradient_descent():
     Q = joint_of(reference.gaussian(1.3), RELATIONS["half"], X, TASK)
     rate = 1.5 / np.linalg.eigvalsh(Q)[-1]
-    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), filter=ct.Landweber(40, rate))
+    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), filter=ct.batch.Landweber(40, rate))
     np.testing.assert_allclose(model.fit(X, Y, task=TASK).dual_coef_, reference.landweber(Q, Y, 40, rate), rtol=1e-9)
 
 
 def test_many_steps_and_little_alpha_fit_the_data():
     exact = {"task": TASK, "y": Y}
-    for used in (ct.Landweber(200_000), ct.NuMethod(4000), ct.CutOff(1e-9), ct.IteratedTikhonov(1e-3, 400)):
+    for used in (
+        ct.batch.Landweber(200_000),
+        ct.batch.NuMethod(4000),
+        ct.batch.CutOff(1e-9),
+        ct.batch.IteratedTikhonov(1e-3, 400),
+    ):
         model = ct.MultitaskKernelRidge(kernels.Gaussian(0.5), ct.MixedEffect(omega=0.5), filter=used).fit(X, **exact)
         np.testing.assert_allclose(model.predict(X, task=TASK), Y, atol=2e-2)
 
@@ -308,16 +313,16 @@ def test_new_tasks_are_refused_on_request():
         ({"risk": "all"}, {}, "risk must be 'rows' or 'tasks', got 'all'"),
         ({"solver": "qr"}, {}, "solver must be one of 'auto', 'cholesky', 'spectrum', 'conjugate gradients', got 'qr'"),
         (
-            {"filter": ct.Landweber(3), "solver": "cholesky"},
+            {"filter": ct.batch.Landweber(3), "solver": "cholesky"},
             {},
             r"solver='cholesky' cannot apply Landweber\(steps=3\): take 'spectrum' or 'conjugate gradients'",
         ),
         (
-            {"filter": ct.CutOff(0.1), "solver": "conjugate gradients"},
+            {"filter": ct.batch.CutOff(0.1), "solver": "conjugate gradients"},
             {},
             "solver='conjugate gradients' cannot apply CutOff.*: take 'spectrum'",
         ),
-        ({"filter": ct.Landweber(3, rate=10.0)}, {}, "rate must be below 2 / "),
+        ({"filter": ct.batch.Landweber(3, rate=10.0)}, {}, "rate must be below 2 / "),
         ({"kernel": "precomputed"}, {}, r"X \(the kernel matrix\) must be a square matrix, got shape \(48, 3\)"),
         ({"relation": ct.LogDet(eta=0.1)}, {}, "is learned online; give relation=OptimalOutputKernel"),
         ({"new_task": "perhaps"}, {}, "new_task must be 'grow' or 'raise', got 'perhaps'"),
@@ -395,7 +400,7 @@ def watched(made, seen):
     [np.c_[X, X[:, :1] + X[:, 1:2]], sp.csr_array(X), np.zeros_like(X), X * [1.0, 1e-3, 1e3]],
     ids=["dependent", "sparse", "zero", "of many scales"],
 )
-@pytest.mark.parametrize("used", [None, ct.Landweber(steps=7)], ids=["Tikhonov", "Landweber"])
+@pytest.mark.parametrize("used", [None, ct.batch.Landweber(steps=7)], ids=["Tikhonov", "Landweber"])
 def test_a_linear_kernel_goes_by_features_where_they_are_few(rows, used):
     by_features = ct.MultitaskKernelRidge("linear", RELATIONS["matrix"], 0.3, used, solver="spectrum").fit(rows, OUT)
     asked = {"filter": used, "alpha": 0.3, "solver": "spectrum"}

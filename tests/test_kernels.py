@@ -41,14 +41,16 @@ def test_values_are_those_of_the_formula(name, form):
 def test_a_model_takes_it(name):
     kernel, formula = PAIRS[name]
     for form in (np.asarray, sp.csr_array):
-        model = ct.MultitaskKernelPerceptron(kernel, ct.HalfUpdate(), ct.Forgetron(15))
+        model = ct.MultitaskKernelPerceptron(kernel, ct.HalfUpdate(), ct.budgets.Forgetron(15))
         rounds = model.__stream_model__().learn_rounds(form(X), Y, TASK, tasks=range(5))
         run = literal.forgetron(X, Y, TASK, (np.eye(5) + 1) / 2, formula, 15)
         np.testing.assert_array_equal(rounds.updated, run.updated)
         np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("budget", [ct.Forgetron(15), ct.Projection(15, 0.3), ct.RandomRemoval(15)])
+@pytest.mark.parametrize(
+    "budget", [ct.budgets.Forgetron(15), ct.budgets.Projection(15, 0.3), ct.budgets.RandomRemoval(15)]
+)
 def test_precomputed_is_the_kernel_it_was_computed_with(budget):
     values = gram(kernels.Gaussian(2.0), X)
     given, made = (ct.MultitaskKernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0)))
@@ -69,8 +71,8 @@ def test_precomputed_is_the_kernel_it_was_computed_with(budget):
 
 
 def test_names():
-    assert kernels.as_kernel("gaussian") == ct.Gaussian(1.0)
-    assert kernels.as_kernel("laplacian") == ct.Pairwise("laplacian")
+    assert kernels.as_kernel("gaussian") == ct.kernels.Gaussian(1.0)
+    assert kernels.as_kernel("laplacian") == ct.kernels.Pairwise("laplacian")
     with pytest.raises(ValueError, match="kernel 'guassian' is none of those known: additive_chi2"):
         ct.MultitaskKernelPerceptron("guassian").fit(X, Y)
     with pytest.raises(TypeError, match="kernel must be a kernel, a name or a function"):
@@ -80,7 +82,7 @@ def test_names():
 @pytest.mark.parametrize("parameters", [{"alpha": 1.0}, {"gamma": "wide"}, 3])
 def test_parameters_that_a_kernel_of_scikit_learn_does_not_take_are_refused(parameters):
     with pytest.raises(ValueError, match="the kernel 'laplacian' does not take"):
-        ct.Pairwise("laplacian", parameters)
+        ct.kernels.Pairwise("laplacian", parameters)
 
 
 def test_median_distance():
@@ -129,7 +131,7 @@ def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
     wide = np.repeat(X, 3, axis=0)
     wrong = wide.copy()
     wrong[200, 0] = 100.0
-    model = ct.MultitaskKernelPerceptron(sometimes, budget=ct.Projection(20, 0.1)).fit(X, Y, TASK)
+    model = ct.MultitaskKernelPerceptron(sometimes, budget=ct.budgets.Projection(20, 0.1)).fit(X, Y, TASK)
     before = {name: array.copy() for name, array in model.__dump__()[1].items()}
     labels, tasks = np.repeat(Y, 3), np.repeat(TASK, 3)
     with pytest.raises(ValueError, match=r"k\(x, x\) < 0, for the records of rounds 320 and 320"):
@@ -142,7 +144,7 @@ def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
 def test_a_gram_matrix_that_turns_singular_is_regularised_and_counted():
     """Seven dimensions and thirty vectors, rounding taken for news: eta² is below it. The model stays usable."""
     stream = linear_stream(53, n=2000)
-    for budget in (ct.Projection(30, 1e-10), ct.SharedProjection(30, 1e-10)):
+    for budget in (ct.budgets.Projection(30, 1e-10), ct.budgets.SharedProjection(30, 1e-10)):
         model = ct.MultitaskKernelPerceptron("linear", ct.HalfUpdate(), budget).fit(stream.X, stream.y, stream.task)
         assert model.repairs_ > 0
         assert np.isfinite(model.decision_function(stream.X, stream.task)).all()
@@ -153,7 +155,12 @@ def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
     rng = np.random.default_rng(4)
     kind, y = rng.integers(3, size=600), rng.choice([-1.0, 1.0], 600)
     values = np.where(kind[:, None] == kind, 0.95, -0.8) + 0.05 * np.eye(600)
-    for budget in (ct.Projection(20, 1e-3), ct.SharedProjection(20, 1e-3), ct.Projectron(1e-3), ct.Forgetron(20)):
+    for budget in (
+        ct.budgets.Projection(20, 1e-3),
+        ct.budgets.SharedProjection(20, 1e-3),
+        ct.budgets.Projectron(1e-3),
+        ct.budgets.Forgetron(20),
+    ):
         model = ct.MultitaskKernelPerceptron("precomputed", budget=budget).fit(values, y)
         assert np.isfinite(model.decision_function(values)).all()
 
@@ -161,19 +168,19 @@ def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ct.Gaussian(0.0), "sigma must be a finite number above 0, got 0.0"),
-        (lambda: ct.Gaussian(float("nan")), "sigma must be a finite number above 0, got nan"),
-        (lambda: ct.Polynomial(0), "degree must be a whole number, at least 1, got 0"),
-        (lambda: ct.Polynomial(2, -1.0), "coef0 must be a finite number, at least 0"),
-        (lambda: ct.RandomRemoval(0), "size must be a whole number of support vectors, at least 1, got 0"),
-        (lambda: ct.RandomRemoval(3, seed=0.5), "seed must be a whole number, got 0.5"),
-        (lambda: ct.Forgetron(2.5), "size must be a whole number of support vectors, at least 1, got 2.5"),
-        (lambda: ct.Forgetron(5, "new"), "variant must be 'corrected' or 'printed', got 'new'"),
-        (lambda: ct.Projection(-1), "size must be a whole number of support vectors, at least 1, got -1"),
-        (lambda: ct.Projection(5, eta=0), "eta must be a finite number above 0, got 0"),
-        (lambda: ct.SharedProjection(5, eta=-0.1), "eta must be a finite number above 0, got -0.1"),
-        (lambda: ct.Projectron(float("inf")), "eta must be a finite number above 0, got inf"),
-        (lambda: ct.Projectron(0.1, plus=3), "plus must be True or False, got 3"),
+        (lambda: ct.kernels.Gaussian(0.0), "sigma must be a finite number above 0, got 0.0"),
+        (lambda: ct.kernels.Gaussian(float("nan")), "sigma must be a finite number above 0, got nan"),
+        (lambda: ct.kernels.Polynomial(0), "degree must be a whole number, at least 1, got 0"),
+        (lambda: ct.kernels.Polynomial(2, -1.0), "coef0 must be a finite number, at least 0"),
+        (lambda: ct.budgets.RandomRemoval(0), "size must be a whole number of support vectors, at least 1, got 0"),
+        (lambda: ct.budgets.RandomRemoval(3, seed=0.5), "seed must be a whole number, got 0.5"),
+        (lambda: ct.budgets.Forgetron(2.5), "size must be a whole number of support vectors, at least 1, got 2.5"),
+        (lambda: ct.budgets.Forgetron(5, "new"), "variant must be 'corrected' or 'printed', got 'new'"),
+        (lambda: ct.budgets.Projection(-1), "size must be a whole number of support vectors, at least 1, got -1"),
+        (lambda: ct.budgets.Projection(5, eta=0), "eta must be a finite number above 0, got 0"),
+        (lambda: ct.budgets.SharedProjection(5, eta=-0.1), "eta must be a finite number above 0, got -0.1"),
+        (lambda: ct.budgets.Projectron(float("inf")), "eta must be a finite number above 0, got inf"),
+        (lambda: ct.budgets.Projectron(0.1, plus=3), "plus must be True or False, got 3"),
     ],
 )
 def test_refusals(make, message):

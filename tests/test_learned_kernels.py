@@ -65,7 +65,7 @@ def test_the_root_of_the_gram_matrix_is_that_of_the_primal_form():
 def test_a_kernel_is_the_primal_form_on_its_features(name):
     """Rows of a root of the Gram matrix are features whose inner products are the kernel's values."""
     relation, update, options = RELATIONS[name]
-    kernel = ct.Gaussian(2.0)
+    kernel = ct.kernels.Gaussian(2.0)
     features = np.linalg.cholesky(gram(kernel, X) + 1e-14 * np.eye(N))
     model = ct.MultitaskKernelPerceptron(kernel, relation)
     assert_equal(
@@ -95,15 +95,15 @@ def removing(size, seed, update):
 @pytest.mark.parametrize("name", ["LogDet", "von Neumann"])
 def test_what_leaves_is_no_longer_seen_by_the_relation(name):
     relation, update, _ = RELATIONS[name]
-    model = ct.MultitaskKernelPerceptron("linear", relation, ct.RandomRemoval(12, seed=3))
+    model = ct.MultitaskKernelPerceptron("linear", relation, ct.budgets.RandomRemoval(12, seed=3))
     rounds = model.__stream_model__().learn_rounds(X, Y, TASK, tasks=range(K))
     assert model.evictions_ > 10
     assert_equal(rounds, removing(12, 3, update))
 
 
-@pytest.mark.parametrize(("name", "budget"), [("LogDet", ct.RandomRemoval(20)), ("half after priming", None)])
+@pytest.mark.parametrize(("name", "budget"), [("LogDet", ct.budgets.RandomRemoval(20)), ("half after priming", None)])
 def test_blocks_single_records_late_labels_and_files_change_nothing(name, budget, tmp_path):
-    make = lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(1.0), RELATIONS[name][0], budget)  # noqa: E731
+    make = lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), RELATIONS[name][0], budget)  # noqa: E731
     whole = make()
     expected = whole.__stream_model__().learn_rounds(X, Y, TASK, tasks=range(K)).margin
     parts = make()
@@ -142,7 +142,10 @@ def test_a_relation_that_would_overflow_is_held_and_said_so_once():
     assert np.isfinite(model.relation_matrix_).all()
 
 
-@pytest.mark.parametrize("budget", [ct.Forgetron(9), ct.Projection(9), ct.SharedProjection(9), ct.Projectron()])
+@pytest.mark.parametrize(
+    "budget",
+    [ct.budgets.Forgetron(9), ct.budgets.Projection(9), ct.budgets.SharedProjection(9), ct.budgets.Projectron()],
+)
 def test_budgets_that_need_an_m_that_stays_are_refused(budget):
     with pytest.raises(TypeError, match=r"cannot go with LogDet\(.*take Unbounded\(\) or RandomRemoval\(size\)"):
         ct.MultitaskKernelPerceptron(relation=ct.LogDet(0.1), budget=budget).fit(X, Y, TASK)
@@ -154,7 +157,7 @@ def test_budgets_that_need_an_m_that_stays_are_refused(budget):
 def test_labels_are_asked_for_by_the_learned_relation_as_in_the_primal(delay):
     traces = []
     for model in (ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4)), ct.MultitaskPerceptron(ct.LogDet(1e-4))):
-        asking = ct.SelectiveSampling(model, ct.RelationRow(scale=3.0), seed=4)
+        asking = ct.SelectiveSampling(model, ct.asking.RelationRow(scale=3.0), seed=4)
         traces.append(ct.progressive_validation(asking, X, Y, task=TASK, tasks=range(K), delay=delay))
     dual, primal = traces
     np.testing.assert_array_equal(dual.queried, primal.queried)

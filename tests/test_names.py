@@ -238,7 +238,9 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
     ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0], task=["a", "b"]).save(tmp_path / "array.coterie")
     told = terminal.refused("explain", tmp_path / "array.coterie", f"{clicks}:3", "--task", "a")
     assert told == "this model did not learn from a file, so it does not know how to read one: give JSON"
-    ct.MultitaskKernelRidge(ct.Gaussian(1.0)).fit([[1.0], [2.0]], [0.0, 1.0], task=[0, 1]).save(tmp_path / "r.coterie")
+    ct.MultitaskKernelRidge(ct.kernels.Gaussian(1.0)).fit([[1.0], [2.0]], [0.0, 1.0], task=[0, 1]).save(
+        tmp_path / "r.coterie"
+    )
     told = terminal.refused("explain", tmp_path / "r.coterie")
     assert "holds a batch model (MultitaskKernelRidge), of whose records no weights are kept to explain by" in told
 

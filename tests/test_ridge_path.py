@@ -60,7 +60,7 @@ def test_errors_on_rows_left_out_equal_brute_force(shared, folds, model):
 @pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
 @pytest.mark.parametrize(
     "used",
-    [ct.Landweber(1), ct.NuMethod(1), ct.CutOff(1.0), ct.IteratedTikhonov(0.3, 1)],
+    [ct.batch.Landweber(1), ct.batch.NuMethod(1), ct.batch.CutOff(1.0), ct.batch.IteratedTikhonov(0.3, 1)],
     ids=lambda f: type(f).__name__,
 )
 def test_folds_of_other_filters_equal_brute_force(shared, used):
@@ -110,9 +110,9 @@ def test_the_model_chosen_has_the_best_of_all():
     path = ct.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS)
     assert path.errors.shape == (4, 50, T)
     assert (path.chosen.relation, path.chosen.alpha) == path.best
-    steps = ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.Landweber(1)), X, Y, TASK, folds=5)
+    steps = ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.batch.Landweber(1)), X, Y, TASK, folds=5)
     assert steps.varied == "steps"
-    assert steps.chosen.filter == ct.Landweber(steps.best[1])
+    assert steps.chosen.filter == ct.batch.Landweber(steps.best[1])
 
 
 def test_the_relation_chosen_is_the_one_used_where_the_model_has_none():
@@ -162,9 +162,9 @@ def test_bad_input_is_refused(asked, message):
 
 def test_no_closed_form_is_claimed_for_other_filters():
     with pytest.raises(ValueError, match="closed form for Tikhonov's filter only: give folds"):
-        ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.Landweber(3)), X, Y, TASK)
+        ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.batch.Landweber(3)), X, Y, TASK)
     with pytest.raises(ValueError, match="give values of threshold to try"):
-        ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.CutOff(3.0)), X, Y, TASK)
+        ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.batch.CutOff(3.0)), X, Y, TASK)
 
 
 def test_grid_search_of_scikit_learn():

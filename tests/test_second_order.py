@@ -50,7 +50,7 @@ def test_every_form_of_input(form, solver):
     same(trace.margin, expected, STREAM.y)
 
 
-@pytest.mark.parametrize("kernel", [ct.Gaussian(2.0), ct.Polynomial(2), "laplacian"])
+@pytest.mark.parametrize("kernel", [ct.kernels.Gaussian(2.0), ct.kernels.Polynomial(2), "laplacian"])
 def test_kernels(kernel):
     G = gram(kernel, STREAM.X)
     places = np.arange(len(STREAM.X))[:, None]
@@ -158,7 +158,7 @@ def test_weights():
         model.fit(STREAM.X, STREAM.y, STREAM.task)
     np.testing.assert_allclose(primal.coef_, dual.coef_, rtol=1e-8, atol=1e-11)
     with pytest.raises(AttributeError, match="not a weight for every feature"):
-        _ = ct.SecondOrderMultitaskPerceptron(kernel=ct.Gaussian()).fit(STREAM.X, STREAM.y).coef_
+        _ = ct.SecondOrderMultitaskPerceptron(kernel=ct.kernels.Gaussian()).fit(STREAM.X, STREAM.y).coef_
 
 
 def test_what_was_seen_makes_surer():
@@ -170,7 +170,7 @@ def test_what_was_seen_makes_surer():
 
 def test_asking_for_labels_goes_one_by_one():
     model, every = (ct.SecondOrderMultitaskPerceptron() for _ in "12")
-    asked = ct.SelectiveSampling(model, ct.Always())
+    asked = ct.SelectiveSampling(model, ct.asking.Always())
     trace = ct.progressive_validation(asked, STREAM.X, STREAM.y, task=STREAM.task)
     same(ct.progressive_validation(every, STREAM.X, STREAM.y, task=STREAM.task).margin, trace.margin, STREAM.y)
 

@@ -436,7 +436,7 @@ def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
         s = t - delay
         if s >= 0 and asking.asked[s]:
             learner.learn(records[s], task[s], y[s], s)
-    model = ct.SelectiveSampling(raw.AdaptiveSharingClassifier(), ct.Margin(c=0.8), budget=12, window=40)
+    model = ct.SelectiveSampling(raw.AdaptiveSharingClassifier(), ct.asking.Margin(c=0.8), budget=12, window=40)
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)

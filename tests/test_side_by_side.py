@@ -89,7 +89,7 @@ def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     for made in (mixture_of, Mixture):
         with monkeypatch.context() as patched:
             patched.setattr(sharing, "mixture_of", made)
-            asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.Margin(0.5), seed=3)
+            asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.5), seed=3)
             trace = ct.progressive_validation(asking, X, y, task=task, delay=5)
         assert 20 < trace.queried.sum() < N - 20
         files.append((trace.margin.tobytes(), saved(asking, tmp_path / "model")))
@@ -134,19 +134,19 @@ def test_records_one_by_one(monkeypatch, tmp_path):
 
 def test_which_learners_go_side_by_side():
     """Those of the named sets do, but for pools with signs; those of other relations, rules and storages are apart."""
-    own = ct.Member(ct.AdaptiveGradient(), ct.Independent(), ct.Logistic()).learner()
+    own = ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Independent(), ct.Logistic()).learner()
 
     def kind_with(hypothesis, relation, rule):
         return type(mixture_of([own, ct.Member(hypothesis, relation, rule).learner()]))
 
-    assert kind_with(ct.CoinBetting(), ct.MeanRegularized(share=0.2), ct.Logistic()) is CompiledMixture
+    assert kind_with(ct.hypotheses.CoinBetting(), ct.MeanRegularized(share=0.2), ct.Logistic()) is CompiledMixture
     for member in (
-        (ct.LinearWeights(), ct.Pooled(), ct.PassiveAggressive()),
-        (ct.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.Logistic()),
-        (ct.AdaptiveGradient(), ct.MeanRegularized(b=2), ct.Logistic()),
-        (ct.AdaptiveGradient(dtype="float32"), ct.Pooled(), ct.Logistic()),
-        (ct.Forgetting(ct.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.Logistic()),
-        (ct.DiagonalAROW(), ct.Pooled(), ct.SecondOrder()),
+        (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.PassiveAggressive()),
+        (ct.hypotheses.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.Logistic()),
+        (ct.hypotheses.AdaptiveGradient(), ct.MeanRegularized(b=2), ct.Logistic()),
+        (ct.hypotheses.AdaptiveGradient(dtype="float32"), ct.Pooled(), ct.Logistic()),
+        (ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.Logistic()),
+        (ct.hypotheses.DiagonalAROW(), ct.Pooled(), ct.SecondOrder()),
     ):
         assert kind_with(*member) is Mixture, member
     assert type(mixture_of([own])) is Mixture

@@ -79,9 +79,9 @@ def test_correlations_of_mirrors_do_not_cancel(size, verdict):
 
 def test_fixed_relations_ask_by_the_margin_and_learned_ones_by_their_row():
     asked = srdv11.questions(10)
-    assert asked["CMTL"] == (ct.MeanRegularized(b=10), ct.Margin(1.0))
-    assert asked["OMTLLOG"][1] == ct.RelationRow()
-    assert asked["OMTLLOG, asks as IPL"] == (asked["OMTLLOG"][0], ct.Margin(10.0))
+    assert asked["CMTL"] == (ct.MeanRegularized(b=10), ct.asking.Margin(1.0))
+    assert asked["OMTLLOG"][1] == ct.asking.RelationRow()
+    assert asked["OMTLLOG, asks as IPL"] == (asked["OMTLLOG"][0], ct.asking.Margin(10.0))
     assert set(srdv11.PRINTED_ASKING) < set(asked)
 
 

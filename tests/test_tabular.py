@@ -247,7 +247,9 @@ def test_labels_that_are_asked_for_are_the_literal_algorithm(delay, early, monke
         s = t - delay
         if s >= 0 and asking.asked[s]:
             learner.learn(records[s], task[s], y[s], s)
-    model = ct.SelectiveSampling(raw.AdaptiveSharingClassifier("tabular"), ct.Margin(c=0.8), budget=120, window=40)
+    model = ct.SelectiveSampling(
+        raw.AdaptiveSharingClassifier("tabular"), ct.asking.Margin(c=0.8), budget=120, window=40
+    )
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-7, atol=1e-9)
@@ -321,7 +323,9 @@ def test_labels_asked_for_in_pieces_equal_the_whole(early):
     X, y, task = late(22)
     margins = []
     for ends in ([], some_cuts(180, 4), list(range(1, 180))):
-        model = ct.SelectiveSampling(raw.AdaptiveSharingClassifier("tabular"), ct.Margin(0.8), budget=100, window=20)
+        model = ct.SelectiveSampling(
+            raw.AdaptiveSharingClassifier("tabular"), ct.asking.Margin(0.8), budget=100, window=20
+        )
         blocks = [Block(X[a:b], y[a:b], task[a:b].astype(object), np.arange(a, b) + 1) for a, b in spans(ends, 180)]
         margins.append(ct.progressive_validation(model, blocks, delay=3).margin)
     for other in margins[1:]:

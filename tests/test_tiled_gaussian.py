@@ -39,7 +39,7 @@ def repeated(stream, seed=0):
 def assert_literal(budget, case, stream, sigma=2.0, X=None, **options):
     """One call's rounds against the literal form."""
     held, run, known = BUDGETS[budget]
-    model = ct.MultitaskKernelPerceptron(ct.Gaussian(sigma), case.relation, held, **options)
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma), case.relation, held, **options)
     rounds = learned(model, case, stream)
     found = run(stream.X if X is None else X, stream.y, stream.task, case.M, literal.gaussian(sigma), **known)
     assert_same(rounds, model, found, stream, case)
@@ -79,13 +79,13 @@ def test_where_support_vectors_are_no_longer_laid_out_changes_nothing(budget, sl
     assert_literal(budget, HALF, stream)
 
 
-@pytest.mark.parametrize("budget", [ct.Unbounded(), ct.RandomRemoval(600), ct.Forgetron(1100)])
+@pytest.mark.parametrize("budget", [ct.budgets.Unbounded(), ct.budgets.RandomRemoval(600), ct.budgets.Forgetron(1100)])
 def test_support_vectors_beyond_what_is_gone_through_at_once_are_learned_the_same_both_ways(budget, monkeypatch):
     stream, traces = repeated(linear_stream(67, n=2500)), []
     y = np.where(np.random.default_rng(68).random(2500) < 0.5, 1, -1)
     for numbers in (kernel_values.LAID_OUT_PER_RECORD, 0):
         monkeypatch.setattr(kernel_values, "LAID_OUT_PER_RECORD", numbers)
-        model = ct.MultitaskKernelPerceptron(ct.Gaussian(0.3), HALF.relation, budget)
+        model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(0.3), HALF.relation, budget)
         named = {"task": stream.named(HALF.tasks), "tasks": HALF.tasks}
         traces.append(ct.progressive_validation(model, stream.X, y, **named))
         assert model.n_support_ == (budget.size or traces[0].stored.sum()) > 512
@@ -123,7 +123,7 @@ def test_labels_that_come_late_are_learned_the_same_both_ways(delay, monkeypatch
     stream, traces = repeated(linear_stream(66, n=300)), []
     for numbers in (kernel_values.LAID_OUT_PER_RECORD, 0):
         monkeypatch.setattr(kernel_values, "LAID_OUT_PER_RECORD", numbers)
-        model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), HALF.relation, ct.Forgetron(12))
+        model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), HALF.relation, ct.budgets.Forgetron(12))
         named = {"task": stream.named(HALF.tasks), "tasks": HALF.tasks}
         traces.append(ct.progressive_validation(model, stream.X, stream.y, delay=delay, **named))
     np.testing.assert_allclose(traces[0].margin, traces[1].margin, rtol=1e-9, atol=1e-9)
@@ -138,11 +138,18 @@ def test_the_way_is_chosen_by_the_size_of_the_work():
         strategy = KernelStrategy(model.learner().hypothesis, points(rows, np.arange(4), features), form is Dense, n)
         return type(strategy.choose(model.state_.model))
 
-    few, many = ct.RandomRemoval(100), ct.RandomRemoval(5000)
-    assert way(ct.Gaussian(), few) is way(ct.Gaussian(), ct.Unbounded()) is Tiles
-    assert way(ct.Gaussian(), few, features=2000) is way(ct.Gaussian(), ct.Unbounded(), features=2000) is Blocks
+    few, many = ct.budgets.RandomRemoval(100), ct.budgets.RandomRemoval(5000)
+    assert way(ct.kernels.Gaussian(), few) is way(ct.kernels.Gaussian(), ct.budgets.Unbounded()) is Tiles
     assert (
-        way(ct.Gaussian(), few, n=2, features=200) is way(ct.Gaussian(), few, form=Csr) is way("linear", few) is Blocks
+        way(ct.kernels.Gaussian(), few, features=2000)
+        is way(ct.kernels.Gaussian(), ct.budgets.Unbounded(), features=2000)
+        is Blocks
     )
-    assert way(ct.Gaussian(), ct.RandomRemoval(10), n=1, features=50) is Tiles
-    assert way(ct.Gaussian(), many) is Tiles, "a budget that is not full counts for what it may have soon"
+    assert (
+        way(ct.kernels.Gaussian(), few, n=2, features=200)
+        is way(ct.kernels.Gaussian(), few, form=Csr)
+        is way("linear", few)
+        is Blocks
+    )
+    assert way(ct.kernels.Gaussian(), ct.budgets.RandomRemoval(10), n=1, features=50) is Tiles
+    assert way(ct.kernels.Gaussian(), many) is Tiles, "a budget that is not full counts for what it may have soon"

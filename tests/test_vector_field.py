@@ -10,10 +10,10 @@ import coterie as ct
 
 RNG = np.random.default_rng(3)
 KERNELS = [
-    ct.DivergenceFree(sigma=0.9),
-    ct.CurlFree(sigma=0.9),
-    ct.FieldMixture(mix=0.3, sigma=0.9),
-    ct.Separable(sigma=0.9),
+    ct.batch.DivergenceFree(sigma=0.9),
+    ct.batch.CurlFree(sigma=0.9),
+    ct.batch.FieldMixture(mix=0.3, sigma=0.9),
+    ct.batch.Separable(sigma=0.9),
 ]
 KINDS = [type(kernel).__name__ for kernel in KERNELS]
 
@@ -88,7 +88,7 @@ def test_a_divergence_free_kernel_is_better_for_a_fluid():
     noisy = flow(X) + 0.1 * RNG.normal(size=X.shape)
     errors = [
         np.mean((ct.VectorFieldRidge(kernel, 0.1).fit(X, noisy).predict(new) - flow(new)) ** 2)
-        for kernel in (ct.DivergenceFree(), ct.CurlFree())
+        for kernel in (ct.batch.DivergenceFree(), ct.batch.CurlFree())
     ]
     assert errors[0] < errors[1] / 3
 
@@ -98,7 +98,7 @@ def test_a_matrix_ties_the_components():
     X, Y = RNG.normal(size=(10, 2)), RNG.normal(size=(10, 2))
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2)
     c = np.linalg.solve(np.kron(K, B) + 0.1 * np.eye(20), Y.ravel())
-    model = ct.VectorFieldRidge(ct.Separable(1.0, B), 0.1).fit(X, Y)
+    model = ct.VectorFieldRidge(ct.batch.Separable(1.0, B), 0.1).fit(X, Y)
     np.testing.assert_allclose(model.dual_coef_.ravel(), c, rtol=1e-9)
 
 
@@ -125,13 +125,13 @@ def test_a_field_fitted_again_forgets_the_names_of_columns():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ct.DivergenceFree(sigma=0), "sigma must be a finite number above 0"),
-        (lambda: ct.FieldMixture(mix=1.5), "mix must lie between 0"),
-        (lambda: ct.Separable(matrix=[[1, 2], [2, 1]]), "matrix must be positive semidefinite"),
+        (lambda: ct.batch.DivergenceFree(sigma=0), "sigma must be a finite number above 0"),
+        (lambda: ct.batch.FieldMixture(mix=1.5), "mix must lie between 0"),
+        (lambda: ct.batch.Separable(matrix=[[1, 2], [2, 1]]), "matrix must be positive semidefinite"),
         (lambda: ct.VectorFieldRidge(alpha=0).fit(np.eye(2), np.eye(2)), "alpha must be a finite number above 0"),
         (lambda: ct.VectorFieldRidge().fit(np.eye(2), np.ones((2, 3))), "y must have a component for each of the 2"),
         (
-            lambda: ct.VectorFieldRidge(ct.Separable(1.0, np.eye(3))).fit(np.eye(2), np.eye(2)),
+            lambda: ct.VectorFieldRidge(ct.batch.Separable(1.0, np.eye(3))).fit(np.eye(2), np.eye(2)),
             "matrix of Separable has 3",
         ),
         (lambda: ct.VectorFieldRidge().fit(np.eye(2), [[np.nan, 1], [1, 1]]), "Input y contains NaN"),
@@ -144,4 +144,4 @@ def test_bad_input_is_refused(make, message):
 
 def test_a_kernel_of_numbers_is_no_kernel_of_fields():
     with pytest.raises(TypeError, match="kernel must be one of the kernels of fields"):
-        ct.VectorFieldRidge(ct.Gaussian()).fit(np.eye(2), np.eye(2))
+        ct.VectorFieldRidge(ct.kernels.Gaussian()).fit(np.eye(2), np.eye(2))

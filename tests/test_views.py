@@ -104,7 +104,7 @@ def test_kernels_are_the_literal_ones(p, average):
     run = reference.kernel_perceptron(
         records(X, here), y, p, reference.one_space(lambda x, z: np.exp(-((x - z) ** 2).sum() / 8))
     )
-    model = ct.MultiviewPerceptron(p, ct.Gaussian(2.0), average)
+    model = ct.MultiviewPerceptron(p, ct.kernels.Gaussian(2.0), average)
     assert_same(
         ct.progressive_validation(model, partial(X, here), y), run.means if average else run.margins, run.taus, y
     )

@@ -109,16 +109,18 @@ def test_other_geometries_weigh_records():
 @pytest.mark.parametrize(
     ("budget", "definition"),
     [
-        (ct.Unbounded(), budgets.unbounded),
-        slow(ct.Forgetron(10), lambda *given, weights: budgets.forgetron(*given, 10, weights=weights)),
-        slow(ct.Projection(10, 0.1), lambda *given, weights: budgets.projection(*given, 10, 0.1, weights=weights)),
+        (ct.budgets.Unbounded(), budgets.unbounded),
+        slow(ct.budgets.Forgetron(10), lambda *given, weights: budgets.forgetron(*given, 10, weights=weights)),
+        slow(
+            ct.budgets.Projection(10, 0.1), lambda *given, weights: budgets.projection(*given, 10, 0.1, weights=weights)
+        ),
     ],
     ids=["unbounded", "Forgetron", "projection"],
 )
 def test_support_vectors_have_weights(budget, definition):
     X, y, task = stream(3, n=120, d=4)
     w = drawn(len(y))
-    model = ct.MultitaskKernelPerceptron(ct.Gaussian(2.0), ct.HalfUpdate(), budget)
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), budget)
     trace = ct.progressive_validation(model, X, y, task=task, sample_weight=w, tasks=list(range(K)))
     expected = definition(X, y, task, M, budgets.gaussian(2.0), weights=w)
     np.testing.assert_allclose(trace.margin, expected.margins, rtol=1e-7, atol=1e-9)
@@ -131,7 +133,7 @@ MODELS = {
     "perceptron": ct.MultitaskPerceptron,
     "AROW": lambda: raw.MultitaskAROW(),
     "sharing": lambda: raw.AdaptiveSharingClassifier(),
-    "kernel": lambda: ct.MultitaskKernelPerceptron(ct.Gaussian(2.0)),
+    "kernel": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
     "classes": lambda: ct.OneVsRest(raw.MultitaskLogistic()),
     "second order": lambda: ct.SecondOrderMultitaskPerceptron(),
     "p-norm": lambda: ct.PNormMultitaskPerceptron(),

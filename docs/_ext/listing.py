@@ -26,7 +26,6 @@ KINDS = {
 }
 MODULES = (
     "coterie.bounds",
-    "coterie.budgets",
     "coterie.datasets",
     "coterie.explanation",
     "coterie.report",
@@ -43,8 +42,9 @@ MODULES = (
 )
 
 
-# What `ct.name` reaches without an import of its own.
+# What `ct.name` reaches without an import of its own, and those of them whose names are parts that users choose.
 SUBMODULES = tuple(name for name in coterie.__all__ if inspect.ismodule(getattr(coterie, name)))
+PARTS = ("asking", "batch", "budgets", "hypotheses", "kernels", "wrappers")
 
 TABLE = ".. autosummary::\n\n{}"
 CLASS = ".. autoclass:: {}\n   :members:\n   :inherited-members: BaseEstimator"
@@ -53,9 +53,22 @@ MODULE = ".. automodule:: {}"
 MEMBERS = "\n   :members:"
 
 
-def kind(name: str) -> str:
-    """The package below coterie that a public name comes from."""
-    return str(getattr(coterie, name).__module__.split(".")[1])
+def public_names() -> dict[str, Any]:
+    """What is called ``ct.NAME``, and ``ct.kernels.NAME`` where parts are in a room of their own."""
+    found = {name: getattr(coterie, name) for name in coterie.__all__ if name not in SUBMODULES}
+    for room in PARTS:
+        held = vars(import_module(f"coterie.{room}"))
+        for name in held.get("__all__", held):
+            made = getattr(getattr(coterie, room), name)
+            own = getattr(made, "__module__", "").startswith(f"coterie.{room}") and made.__name__ == name
+            if own and name not in found and not name.startswith("_"):
+                found[f"{room}.{name}"] = made
+    return found
+
+
+def kind(made: Any) -> str:
+    """The package below coterie that something comes from."""
+    return str(made.__module__.split(".")[1])
 
 
 def headed(title: str, *blocks: str) -> str:
@@ -63,10 +76,9 @@ def headed(title: str, *blocks: str) -> str:
     return "\n\n".join([f"{title}\n{'=' * len(title)}", *blocks]) + "\n"
 
 
-def entry(name: str) -> str:
+def entry(name: str, made: Any) -> str:
     """One public name in full."""
-    form = CLASS if inspect.isclass(getattr(coterie, name)) else FUNCTION
-    return form.format(f"coterie.{name}")
+    return (CLASS if inspect.isclass(made) else FUNCTION).format(f"coterie.{name}")
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -74,15 +86,15 @@ def pages() -> Iterator[tuple[str, str]]:
 
     A package's page has what the package says of itself: its names are on the pages of kinds or of its modules.
     """
-    public = [name for name in coterie.__all__ if name not in SUBMODULES]
-    missing = {kind(name) for name in public} - {each for kinds in KINDS.values() for each in kinds}
+    public = public_names()
+    missing = set(map(kind, public.values())) - {each for kinds in KINDS.values() for each in kinds}
     if missing:
         raise ValueError(f"docs/_ext/listing.py has no title for what comes from {', '.join(sorted(missing))}")
     for title, kinds in KINDS.items():
-        names = [name for name in public if kind(name) in kinds]
+        names = [name for name, made in public.items() if kind(made) in kinds]
         table = TABLE.format("".join(f"   coterie.{name}\n" for name in names))
         packages = [MODULE.format(f"coterie.{each}") for each in kinds if each in SUBMODULES]
-        yield kinds[0], headed(title, *packages, table, *map(entry, names))
+        yield kinds[0], headed(title, *packages, table, *(entry(name, public[name]) for name in names))
     for module in MODULES:
         is_package = hasattr(import_module(module), "__path__")
         yield module, headed(module, MODULE.format(module) + ("" if is_package else MEMBERS))
@@ -102,7 +114,7 @@ def write_pages(app: Any, config: Any) -> None:
     names = [write(*page) for page in pages()]
     tree = "\n".join([".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in names)])
     gives = (
-        "``import coterie as ct`` gives all names on the pages of kinds, and the submodules "
+        "``import coterie as ct`` gives all names on the pages of kinds, as they are called there, and the submodules "
         + ", ".join(f"``ct.{name}``" for name in SUBMODULES)
         + "; the other modules are imported by name."
     )

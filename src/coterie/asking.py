@@ -93,7 +93,7 @@ class Margin:
 class Below:
     """Ask wherever |margin| < threshold, and nowhere else: no chance is involved.
 
-    What a model is wrongly sure of it never learns, which :class:`Margin` avoids.
+    What a model is wrongly sure of it never learns, which :class:`~coterie.asking.Margin` avoids.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class RelationRow:
     """Ask with chance b / (b + |margin|), b = scale · Σ_j |A_ij|, the diagonal of the task's row included (SRDV11 §4).
 
     A is the interaction matrix of a learned relation as it stands in that round, the inverse of ``relation_matrix_``;
-    under fixed relations the paper takes a constant, which is :class:`Margin`. The row sums shrink as A⁻¹ grows,
+    under fixed relations the paper takes a constant, which is ``Margin``. The row sums shrink as A⁻¹ grows,
     whatever the task. O(K³) after every revision of the relation, for K tasks.
 
     Parameters

@@ -242,7 +242,7 @@ class Projectron:
 @spec.choice("budget", "shared")
 @spec.part
 class SharedProjection:
-    """Projections as in :class:`Projection`, all tasks sharing the support vectors (mtbprj-2; CC12 Algorithm 2).
+    """Projections as in ``Projection``, all tasks sharing the support vectors (mtbprj-2; CC12 Algorithm 2).
 
     Projections take no notice of tasks; every task has coefficients of its own, beta = M raw, and the vector goes for
     which ‖column j of beta‖ · ‖what is left of j‖ is least. Tasks that share nothing can so share the memory. With
@@ -252,7 +252,7 @@ class SharedProjection:
     Parameters
     ----------
     size, eta
-        As in :class:`Projection`.
+        As in :class:`~coterie.budgets.Projection`.
 
     Raises
     ------
@@ -294,7 +294,7 @@ def budget_of_fraction(
     fraction : float in (0, 1]
         The fraction.
     budget : type
-        Such as :class:`Forgetron`.
+        Such as :class:`~coterie.budgets.Forgetron`.
     model : MultitaskKernelPerceptron
         Its kernel is used; it is not changed.
     X, y, task
@@ -311,7 +311,7 @@ def budget_of_fraction(
     --------
     >>> import coterie as ct
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
-    >>> budget_of_fraction(0.5, ct.Projection, ct.MultitaskKernelPerceptron(), X, y, eta=0.1)
+    >>> budget_of_fraction(0.5, ct.budgets.Projection, ct.MultitaskKernelPerceptron(), X, y, eta=0.1)
     Projection(size=2, eta=0.1)
     """
     if not 0 < fraction <= 1:

@@ -117,7 +117,7 @@ class Gaussian:
     Parameters
     ----------
     sigma : float > 0
-        The width, in the units of the records; :func:`median_distance` is a value to start from.
+        The width, in the units of the records; :func:`~coterie.kernels.median_distance` is a value to start from.
 
     Raises
     ------
@@ -357,7 +357,7 @@ def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix 
 
 
 def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0) -> float:
-    """The median distance of two different records: a start value for the width of a :class:`Gaussian`.
+    """The median distance of two different records: a start value for the width of a ``Gaussian``.
 
     Parameters
     ----------

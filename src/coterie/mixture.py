@@ -65,7 +65,8 @@ class Member:
 
     Examples
     --------
-    >>> from coterie import LinearWeights, PassiveAggressive, Pooled
+    >>> from coterie import PassiveAggressive, Pooled
+    >>> from coterie.hypotheses import LinearWeights
     >>> Member(LinearWeights(), Pooled(), PassiveAggressive()).rule
     PassiveAggressive(C=1.0, variant='I')
     """
@@ -819,7 +820,8 @@ def mixture_of(learners: Sequence[StreamLearner], experts: ArrayLike | None = No
 
     Examples
     --------
-    >>> from coterie import AdaptiveGradient, Independent, Logistic, Pooled
+    >>> from coterie import Independent, Logistic, Pooled
+    >>> from coterie.hypotheses import AdaptiveGradient
     >>> own, pooled = (Member(AdaptiveGradient(), relation, Logistic()) for relation in (Independent(), Pooled()))
     >>> type(mixture_of([own.learner(), pooled.learner()])).__name__
     'CompiledMixture'

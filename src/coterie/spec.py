@@ -19,6 +19,8 @@ import reprlib
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
+from itertools import chain
 from typing import Any, TypeGuard, TypeVar, dataclass_transform
 
 import msgspec
@@ -99,9 +101,8 @@ def _require_name_of_its_own(cls: type) -> None:
     """Refuse a part of others that is called as one of ours: a file would mean whichever came last."""
     if cls.__module__.startswith("coterie."):
         return
-    import coterie
-
-    if cls.__name__ in dir(coterie):
+    name = cls.__name__
+    if any(name in dir(room) and getattr(room, name) is _PARTS.get(name) for room in _rooms()):
         raise ValueError(f"coterie has a part {cls.__name__!r}: give {cls.__module__}.{cls.__name__} another name")
 
 
@@ -230,13 +231,21 @@ def model(cls: type[T]) -> type[T]:
 def registered(table: dict[str, type], name: str) -> type | None:
     """Return the class of this name, None if there is none; classes enter a table as public names are first used."""
     if name not in table:
-        import coterie
-
-        for public in sorted(dir(coterie), key=lambda each: each != name):  # the one of this name first
-            getattr(coterie, public)
+        rooms = _rooms()
+        named = [(room, name) for room in rooms if name in dir(room)]
+        for room, public in chain(named, ((each, other) for each in rooms for other in dir(each))):
+            getattr(room, public)
             if name in table:
                 break
     return table.get(name)
+
+
+def _rooms() -> list[Any]:
+    """The package and the modules that it gives, where public names are."""
+    import coterie
+
+    inner = [name for name in dir(coterie) if find_spec(f"coterie.{name}") is not None]
+    return [coterie, *(getattr(coterie, name) for name in inner)]
 
 
 def to_json(value: object, deepest: int = DEEPEST) -> Any:

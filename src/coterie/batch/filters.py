@@ -94,7 +94,7 @@ class IteratedTikhonov(Filter):
     alpha : float > 0
         Of each round; that of the model is not used.
     steps : int
-        How many rounds; one is :class:`Tikhonov`.
+        How many rounds; one is :class:`~coterie.batch.Tikhonov`.
 
     Notes
     -----

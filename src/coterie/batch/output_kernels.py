@@ -63,7 +63,7 @@ class OptimalOutputKernel:
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(60, 2)), np.repeat(["a", "b", "opposite"], 20)
     >>> y = X[:, 0] * np.where(task == "opposite", -1, 1)
-    >>> model = ct.MultitaskKernelRidge("linear", ct.OptimalOutputKernel(), alpha=0.1).fit(X, y, task=task)
+    >>> model = ct.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, task=task)
     >>> model.relation_matrix_.round(1)
     array([[ 1.,  1., -1.],
            [ 1.,  1., -1.],
@@ -130,7 +130,7 @@ def fixed_relation_of(relation: Relation | None) -> Relation:
 
 
 def is_learned(relation: Relation) -> bool:
-    """True for :class:`OptimalOutputKernel`, which is learned with the functions."""
+    """True for :class:`~coterie.batch.OptimalOutputKernel`, which is learned with the functions."""
     return relation.form == OptimalOutputKernel.form
 
 

@@ -42,11 +42,11 @@ class MultitaskKernelRidge(BatchEstimator):
         One of :mod:`coterie.kernels`, a name (``"linear"``, ``"gaussian"``, any of scikit-learn's, ``"precomputed"``),
         or a function of two arrays of records; ``Gaussian(sigma=1.0)`` without.
     relation : relation, optional
-        How tasks share; ``MixedEffect(omega=0.5)`` without. :class:`OptimalOutputKernel` learns it.
+        How tasks share; ``MixedEffect(omega=0.5)`` without. :class:`~coterie.batch.OptimalOutputKernel` learns it.
     alpha : float > 0
         As in scikit-learn's ``KernelRidge``; the lecture's lambda is alpha / n. Not used where a filter is given.
     filter : filter, optional
-        Another way to smooth: :class:`Landweber`, :class:`NuMethod`, :class:`CutOff`, :class:`IteratedTikhonov`.
+        Another way to smooth: ``Landweber``, ``NuMethod``, ``CutOff``, ``IteratedTikhonov``.
     risk : {"rows", "tasks"}
         "rows" weighs every row the same (the 1/n risk), "tasks" every task: a row of a task of n_t rows then has weight
         n / (T n_t), T being the number of tasks that have rows (the risk Σ_t 1/n_t, scaled so that both agree for tasks
@@ -98,14 +98,15 @@ class MultitaskKernelRidge(BatchEstimator):
     >>> hours = np.array([[0.0], [1.0], [2.0], [3.0], [0.0], [2.0]])
     >>> blood = np.array([0.0, 2.1, 1.2, 0.6, 0.1, 1.0])
     >>> patient = ["ann", "ann", "ann", "ann", "bob", "bob"]
-    >>> model = ct.MultitaskKernelRidge(ct.Gaussian(sigma=1.0), ct.MixedEffect(omega=0.9), alpha=0.01)
+    >>> model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=1.0), ct.MixedEffect(omega=0.9), alpha=0.01)
     >>> model.fit(hours, blood, task=patient).predict([[1.0]], task=["bob"]).round(1)
     array([1.8])
 
     Vector-valued outputs at shared inputs:
 
     >>> Y = np.column_stack([blood, -blood])[:4]
-    >>> ct.MultitaskKernelRidge(ct.Gaussian(), ct.Independent(), alpha=0.1).fit(hours[:4], Y).predict(hours[:1]).shape
+    >>> model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(), ct.Independent(), alpha=0.1).fit(hours[:4], Y)
+    >>> model.predict(hours[:1]).shape
     (1, 2)
     """
 

@@ -208,7 +208,7 @@ class VectorFieldRidge(Parameters):
     Parameters
     ----------
     kernel : kernel of fields, optional
-        :class:`DivergenceFree`, :class:`CurlFree`, :class:`FieldMixture` or :class:`Separable`;
+        ``DivergenceFree``, ``CurlFree``, ``FieldMixture`` or ``Separable``;
         ``FieldMixture(mix=0.5, sigma=1.0)`` without.
     alpha : float > 0
         As in :class:`MultitaskKernelRidge`.
@@ -220,7 +220,7 @@ class VectorFieldRidge(Parameters):
 
     Notes
     -----
-    O((n D)³ / 3) once. A field has as many components as its points have coordinates; with :class:`Separable` it may
+    O((n D)³ / 3) once. A field has as many components as its points have coordinates; with ``Separable`` it may
     have any number of them. Its gradient, divergence and curl are exact derivatives of the prediction.
 
     Raises
@@ -235,7 +235,7 @@ class VectorFieldRidge(Parameters):
     >>> import numpy as np, coterie as ct
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
     >>> whirl = np.column_stack([-X[:, 1], X[:, 0]])
-    >>> model = ct.VectorFieldRidge(ct.DivergenceFree(sigma=1.0), alpha=1e-4).fit(X, whirl)
+    >>> model = ct.VectorFieldRidge(ct.batch.DivergenceFree(sigma=1.0), alpha=1e-4).fit(X, whirl)
     >>> model.predict([[0.5, 0.0]]).round(2)
     array([[-0. ,  0.5]])
     >>> bool(abs(model.divergence([[0.3, 0.2]])[0]) < 1e-9)

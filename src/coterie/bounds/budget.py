@@ -111,7 +111,7 @@ class BudgetBound:
 
 
 def random_removal_bound(trace: Trace, X: RowMatrix, comparators: Comparators, size: int) -> BudgetBound:
-    """CC12 Theorem 1: bound the expected mistakes under :class:`~coterie.RandomRemoval`.
+    """CC12 Theorem 1: bound the expected mistakes under :class:`~coterie.budgets.RandomRemoval`.
 
     That is
 
@@ -140,7 +140,8 @@ def random_removal_bound(trace: Trace, X: RowMatrix, comparators: Comparators, s
     --------
     >>> import coterie as ct
     >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), [1, 0, 1]
-    >>> trace = ct.progressive_validation(ct.MultitaskKernelPerceptron("linear", budget=ct.RandomRemoval(9)), X, y)
+    >>> model = ct.MultitaskKernelPerceptron("linear", budget=ct.budgets.RandomRemoval(9))
+    >>> trace = ct.progressive_validation(model, X, y)
     >>> g = Comparators("linear", np.eye(2), [[1.0]], [0], [np.array([[0.75, 0.0]])])
     >>> bound = random_removal_bound(trace, X, g, size=9)
     >>> bound.loss, bound.epsilon, round(bound.mistakes, 2)
@@ -159,7 +160,7 @@ def random_removal_bound(trace: Trace, X: RowMatrix, comparators: Comparators, s
 
 
 def forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparators, size: int) -> BudgetBound:
-    """CC12 Theorem 2: bound the mistakes under :class:`~coterie.Forgetron`.
+    """CC12 Theorem 2: bound the mistakes under :class:`~coterie.budgets.Forgetron`.
 
     That is
 

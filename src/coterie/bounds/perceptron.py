@@ -154,7 +154,7 @@ def shifting_bound(
     """The bound for a multitask Perceptron on a stream that drifts, with a comparator that moves.
 
     As :func:`mistake_bound`, for comparators u_t that may change from round to round, and weights that fade by
-    gamma = 2^(-1/half_life) a round, shared and own parts alike (:class:`~coterie.Forgetting`). With a_t = <u_t, w_t>
+    gamma = 2^(-1/half_life) a round, shared and own parts alike (``Forgetting``). With a_t = <u_t, w_t>
     in the inner product of A ⊗ I, a mistake gives a_{t+1} >= gamma (a_t + 1 - loss_t) - ‖u_{t+1} - u_t‖ ‖w_{t+1}‖, and
     ‖w_t‖² / gamma² is at most c times the mistakes before and at most c / (1 - gamma²); summed over the rounds this is
 

@@ -34,10 +34,10 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         One of :mod:`coterie.kernels`, a name (``"gaussian"``, ``"linear"``, any kernel of scikit-learn,
         ``"precomputed"``), or a function of two arrays of records; ``Gaussian(sigma=1.0)`` without.
     relation : relation, optional
-        How tasks share; :class:`HalfUpdate` without. Those that are learned go with :class:`Unbounded` and
-        :class:`RandomRemoval`.
+        How tasks share; :class:`HalfUpdate` without. Those that are learned go with ``Unbounded`` and
+        :class:`~coterie.budgets.RandomRemoval`.
     budget : budget, optional
-        One of :mod:`coterie.budgets`; :class:`Unbounded` without.
+        One of :mod:`coterie.budgets`; :class:`~coterie.budgets.Unbounded` without.
     dtype : {"float64", "float32"}
         Of the records that are kept; kernel values are float64 either way.
     task_column, new_task, class_weight
@@ -58,7 +58,7 @@ class MultitaskKernelPerceptron(OnlineEstimator):
     Notes
     -----
     O(B) kernel values a prediction, made for a block of records by one matrix product. A mistake costs O(1)
-    (:class:`RandomRemoval`), O(B) (:class:`Forgetron`) or O(B²) (projections) beside them.
+    (``RandomRemoval``), O(B) (``Forgetron``) or O(B²) (projections) beside them.
 
     Examples
     --------
@@ -66,7 +66,8 @@ class MultitaskKernelPerceptron(OnlineEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(500, 2)), rng.integers(3, size=500)
     >>> y = np.where((X**2).sum(axis=1) > 1.4, "far", "near")
-    >>> model = ct.MultitaskKernelPerceptron(ct.Gaussian(sigma=1.0), ct.HalfUpdate(), ct.SharedProjection(size=20))
+    >>> budget = ct.budgets.SharedProjection(size=20)
+    >>> model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
     >>> trace = ct.progressive_validation(model, X, y, task=users)
     >>> model.n_support_, bool(trace.mistake[250:].mean() < 0.15)
     (20, True)

@@ -293,7 +293,7 @@ class MultiCueClassifier(OnlineEstimator):
     >>> rng = np.random.default_rng(0)
     >>> near, noise = rng.normal(size=(300, 2)), rng.normal(size=(300, 3))
     >>> y = (near**2).sum(axis=1) > 1.4
-    >>> model = ct.MultiCueClassifier(ct.Gaussian(1.0), eta=0.1)
+    >>> model = ct.MultiCueClassifier(ct.kernels.Gaussian(1.0), eta=0.1)
     >>> trace = ct.progressive_validation(model, {"near": near, "noise": noise}, y)
     >>> bool(trace.wrong[150:].mean() < 0.2), model.cue_weights_["near"] > model.cue_weights_["noise"]
     (True, True)

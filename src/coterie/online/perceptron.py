@@ -59,7 +59,7 @@ class MultitaskPerceptron(OnlineEstimator):
         named beforehand (``tasks=``) is then known from its first record on, too.
     half_life : float, or two of them, optional
         Forget: what was learned counts half after so many rounds, or what is shared and what is a task's own after so
-        many each; see :class:`coterie.Forgetting`.
+        many each; see :class:`coterie.wrappers.Forgetting`.
     class_weight : dict of label to weight, or "balanced", optional
         The weight of a record by its label, times its ``sample_weight``; 1 for a label that is not named.
         ``"balanced"``: of n records so far, this one among them, in K labels, n_k with its label, n / (K n_k).

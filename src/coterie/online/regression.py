@@ -27,7 +27,7 @@ class MultitaskRegressor(OnlineEstimator):
 
         w_j <- w_j + tau sign(y - f) M_ji x,
 
-    by the ``loss``: along its gradient, with a rate of its own for each weight (:class:`coterie.AdaptiveGradient`), for
+    by the ``loss``: along its gradient, with a rate of its own for each weight (``AdaptiveGradient``), for
     :class:`coterie.Squared` and :class:`coterie.Absolute`; the shortest way into the tube of
     :class:`coterie.EpsilonInsensitive`.
 

@@ -57,8 +57,8 @@ class SelectiveSampling(Parameters):
     model : online classifier
         Changed in place; it may have learned before.
     ask : part, optional
-        How likely a label is asked for: :class:`coterie.Margin` (c = 0.3, without), :class:`coterie.RelationRow`,
-        :class:`coterie.Below`, :class:`coterie.Randomly` or :class:`coterie.Always`.
+        How likely a label is asked for: ``Margin`` (c = 0.3, without), ``RelationRow``,
+        :class:`coterie.asking.Below`, :class:`coterie.asking.Randomly` or :class:`coterie.asking.Always`.
     budget : int >= 1, optional
         At most so many labels in any ``window`` consecutive rounds.
     window : int >= 1, optional
@@ -87,7 +87,7 @@ class SelectiveSampling(Parameters):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((4000, 10)), rng.integers(5, size=4000)
     >>> y = X[:, 0] + 0.5 * X[:, 1] > 0
-    >>> model = ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.Margin(c=0.3))
+    >>> model = ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.asking.Margin(c=0.3))
     >>> trace = ct.progressive_validation(model, X, y, task=task)
     >>> bool(trace.queries < 1000), bool(trace.error < 0.1)
     (True, True)

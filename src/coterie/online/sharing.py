@@ -47,7 +47,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     r"""Learns online how much tasks share, over all of them and for each: the default learner.
 
     Several learners go along side by side, by default :class:`MultitaskLogistic` with nothing and with all of a step
-    shared, :class:`MultitaskAROW` with half of it, and a logistic regression by :class:`CoinBetting` whose margin is
+    shared, :class:`MultitaskAROW` with half of it, and a logistic regression by ``CoinBetting`` whose margin is
     (w + w_i) · x with w shared and w_i a task's own. Their log-odds f_a are mixed by their 0/1 losses so
     far, L_a over all tasks and L_ia on task i (a zero margin counts half; S members):
 

@@ -29,9 +29,9 @@ class Forgetting(HypothesisWrapper):
     """Weights that fade: after every round what is shared shrinks by 2^(-1/``shared``), a task's own by 2^(-1/``own``).
 
     A move counts half when so many rounds of the stream have passed, whatever their tasks and whether they moved
-    anything. For :class:`coterie.AdaptiveGradient` the sums of squared gradients fade with the weights, so that rates
-    grow again; for :class:`coterie.DiagonalAROW` the precision that was gained, so that variances do; for
-    :class:`coterie.CoinBetting` weights, sums and rewards, and scales where they are a row's, not those of features. A
+    anything. For ``AdaptiveGradient`` the sums of squared gradients fade with the weights, so that rates
+    grow again; for :class:`coterie.hypotheses.DiagonalAROW` the precision that was gained, so that variances do; for
+    ``CoinBetting`` weights, sums and rewards, and scales where they are a row's, not those of features. A
     task that is seldom seen falls back to what is shared.
 
     Parameters
@@ -55,7 +55,7 @@ class Forgetting(HypothesisWrapper):
 
     Examples
     --------
-    >>> from coterie import LinearWeights
+    >>> from coterie.hypotheses import LinearWeights
     >>> Forgetting(LinearWeights(), shared=10_000, own=1000).own
     1000
     """
@@ -90,7 +90,7 @@ class Forgetting(HypothesisWrapper):
 
 
 def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:
-    """Wrap a hypothesis in :class:`Forgetting` if there is a half-life, or two: of what is shared, and of the own."""
+    """Wrap a hypothesis in ``Forgetting`` if there is a half-life, or two: of what is shared, and of the own."""
     if half_life is None:
         return hypothesis
     both = tuple(half_life) if isinstance(half_life, (tuple, list)) else (half_life, half_life)
