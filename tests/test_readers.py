@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
+from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io import lines
 from coterie.io.readers import Reader, read
@@ -451,6 +452,18 @@ def test_labels_may_begin_after_the_first_row_where_they_are_required(tmp_path: 
     reader.require_labels()
     (block,) = reader
     assert (block.y.tolist(), reader.unlabelled) == ([1.0, -1.0], 1)
+
+
+def test_features_without_names_and_with_text_as_vowpal_wabbit_has_them(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "a.vw", "1 |f:2 :0.5 :3 mood:happy | tone:sad :red\n")
+    reader = read(path, bits=18, constant=False)
+    (block,) = reader
+    wanted = {"f^0": 1.0, "f^1": 6.0, "f^mood:happy": 1.0, "tone:sad": 1.0, "0:red": 1.0}
+    held = dict(zip(block.X.indices.tolist(), block.X.data.tolist(), strict=True))
+    assert held == {feature_hash(key, 18): value for key, value in wanted.items()}
+    assert reader.encoder.name_of(feature_hash("f^mood:happy", 18)) == "f^mood:happy"
+    again = Encoder.from_state(*reader.encoder.to_state())
+    assert again.name_of(feature_hash("tone:sad", 18)) == "tone:sad"
 
 
 def test_importances_are_weights(tmp_path: Path) -> None:

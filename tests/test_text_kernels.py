@@ -259,7 +259,8 @@ def vowpal_lines(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(1, 3))):
         name = draw(st.sampled_from(["", "a", "user", "a:0.5"]))
         count = 1 if name == "user" else draw(st.integers(0, 3))
-        words = [draw(NAMES) + draw(st.sampled_from(["", ":2", ":-0.25"])) for _ in range(count)]
+        words = [draw(NAMES) + draw(st.sampled_from(["", ":2", ":-0.25", ":happy", ":a:2"])) for _ in range(count)]
+        words += [] if name == "user" else draw(st.lists(st.sampled_from([":2", ":.5", ":sad", ":nano"]), max_size=12))
         line += f"|{name}" + "".join(draw(BLANKS) + word for word in words) + draw(BLANKS)
     return line
 
@@ -288,12 +289,16 @@ def test_vowpal(texts: list[str], task: str) -> None:
         ("1 -2 |a b", fields.NOT_AN_IMPORTANCE, "-2"),
         ("1 1 0 5 |a b", fields.HEADER_TOO_LONG, "5"),
         ("1 b c", fields.NO_BAR, "1 b c"),
-        ("1 |a b:x", fields.NOT_A_NUMBER, "b:x"),
+        ("1 |a b:5x", fields.NOT_A_NUMBER, "b:5x"),
+        ("1 |a b:-x", fields.NOT_A_NUMBER, "b:-x"),
+        ("1 |a b:Inf", fields.NOT_A_NUMBER, "b:Inf"),
+        ("1 |a b:Infinity", fields.NOT_A_NUMBER, "b:Infinity"),
+        ("1 |a :nan", fields.NOT_A_NUMBER, ":nan"),
         ("1 |a b:", fields.NOT_A_NUMBER, "b:"),
         ("1 |a b:nan", fields.NOT_A_NUMBER, "b:nan"),
         ("1 |a:x b", fields.NOT_A_NUMBER, "a:x"),
         ("1 |a:1e60 b:1e60", fields.NOT_A_NUMBER, "b:1e60"),
-        ("1 |a :2", fields.NO_NAME, ":2"),
+        ("1 |a :", fields.NO_NAME, ":"),
     ],
 )
 def test_vowpal_faults(line: str, code: int, word: str) -> None:
@@ -302,6 +307,40 @@ def test_vowpal_faults(line: str, code: int, word: str) -> None:
     assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
     assert data[slice(*rows.token[1])].tobytes().decode() == word
     assert rows.indptr.tolist() == [0, 1, 1, 2]
+
+
+def test_features_without_names_and_with_text_are_those_of_vowpal_wabbit() -> None:
+    vw = pytest.importorskip("vowpalwabbit")
+    lines_of = [
+        "1 |f :0.5 :0.25 x :3",
+        "1 |f 0:0.5 1:0.25 x 2:3",
+        "1 |f:2 :1 |g :1 |f :4",
+        "1 |f mood:happy mood:sad mood tone:happy",
+        "1 |f:3 mood:happy 0:red :red :1",
+        "1 | mood:happy :2",
+        "1 |f " + " ".join(":1" for _ in range(12)) + " 11:2 10:3",
+    ]
+    data, start, stop = lines(lines_of)
+    rows = parse_vowpal(data, start, stop, as_bytes(b""), bit_mask(18))
+    workspace = vw.Workspace("--quiet -b 18 --noconstant")
+    theirs, ours = [], []
+    for i, line in enumerate(lines_of):
+        example = workspace.parse(line)
+        spaces = [vw.NamespaceId(example, k) for k in range(example.num_namespaces())]
+        found = [
+            (example.feature(space, j) & 0x3FFFF, example.feature_weight(space, j))
+            for space in spaces
+            for j in range(example.num_features_in(space))
+        ]
+        workspace.finish_example(example)
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        mine = list(zip(rows.indices[part].tolist(), rows.values[part].tolist(), strict=True))
+        assert sorted(value for _, value in found) == sorted(value for _, value in mine)
+        theirs.append(found)
+        ours.append(mine)
+    assert [len(dict(found)) for found in theirs] == [len(dict(mine)) for mine in ours]
+    shared = [[len(dict(a).keys() & dict(b).keys()) for a in held] for held in (theirs, ours) for b in held]
+    assert shared[: len(lines_of)] == shared[len(lines_of) :]
 
 
 # -- CSV records

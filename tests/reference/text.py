@@ -73,10 +73,15 @@ def vowpal_row(line: str, task_namespace: str, bits: int) -> tuple[float | None,
         if task_namespace and name == task_namespace:
             task = task if task is not None or not features else features[0].partition(":")[0]
             continue
+        unnamed = 0
         for feature in features:
-            key, _, value = feature.partition(":")
-            full = f"{name}^{key}" if name else key
-            add(row, column(full, bits), float(scale or 1) * float(value or 1))
+            key, colon, value = feature.partition(":")
+            if re.fullmatch(r"([-+.\d].*)?", value):
+                key, unnamed = (key, unnamed) if key else (str(unnamed), unnamed + 1)
+                number = float(scale or 1) * float(value or 1)
+            else:
+                key, number = f"{key or 0}{colon}{value}", 1.0
+            add(row, column(f"{name}^{key}" if name else key, bits), number)
     return label, task, row
 
 

@@ -37,7 +37,7 @@ _MESSAGES = {
     fields.SECOND_QUERY: "{word} is a second task in one row",
     fields.NO_COLON: "{word} is not of the form index:value",
     fields.NO_BAR: "the line has no '|' before its features",
-    fields.NO_NAME: "{word} is a value without a feature's name",
+    fields.NO_NAME: "{word} is neither a feature's name nor a value",
     fields.NOT_AN_IMPORTANCE: "the importance {word} is not a number from 0 to 1,000,000",
     fields.HEADER_TOO_LONG: "{word} is one word too many before '|'; expected label, importance, base and tag",
     fields.NO_TASK: "the namespace {task!r}, which holds the task, is empty or missing",

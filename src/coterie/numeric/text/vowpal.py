@@ -23,7 +23,7 @@ from coterie.numeric.core.fields import (
     skip_blanks,
     usable,
 )
-from coterie.numeric.core.generic import no_refcount
+from coterie.numeric.core.generic import no_refcount, no_refcount_noinline
 from coterie.numeric.core.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, fnv1a_of, mix, prefix_state
 from coterie.numeric.core.records import LARGEST_WEIGHT
 
@@ -156,8 +156,37 @@ def _hash_name(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> 
 
 
 @no_refcount
+def _hash_count(n: int, state: np.uint64) -> np.uint64:
+    """Hash the digits of a number."""
+    power = 1
+    while power * 10 <= n:
+        power *= 10
+    while power > 0:
+        state = fnv1a_of(state, np.uint64(48 + n // power % 10))
+        power //= 10
+    return state
+
+
+@no_refcount
+def _spells(data: NDArray[np.uint8], i: int, a: int, b: int, c: int) -> bool:
+    """True for these three letters, capital or not."""
+    return bool((data[i] | 32) == a and (data[i + 1] | 32) == b and (data[i + 2] | 32) == c)
+
+
+@no_refcount
+def _is_text(data: NDArray[np.uint8], i: int, end: int) -> bool:
+    """True for a value that is text: it does not begin as a number does, and is not one that is not finite."""
+    c = byte(data, i)
+    if i == end or 48 <= c <= 57 or c == 43 or c == 45 or c == 46:
+        return False
+    # nan, inf and infinity
+    infinite = (end - i == 3 or end - i == 8) and _spells(data, i, 105, 110, 102)
+    return not (infinite or (end - i == 3 and _spells(data, i, 110, 97, 110)))
+
+
+@no_refcount
 def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) -> tuple[np.uint64, float, int, int]:
-    """Read a feature: the state of its hash up to the colon, its value, its end and its name's; NaN for no feature."""
+    """Read a plain feature: the state of its hash up to the colon, its value, its end and its name's; else NaN."""
     begin = i
     state, i = _hash_name(data, i, stop, state)
     while i < stop:
@@ -171,6 +200,26 @@ def _read_feature(data: NDArray[np.uint8], i: int, stop: int, state: np.uint64) 
         state = fnv1a_of(state, np.uint64(c))
         i += 1
     return state, 1.0, i, i
+
+
+@no_refcount_noinline
+def _read_unusual(
+    data: NDArray[np.uint8], i: int, stop: int, state: np.uint64, scale: float, unnamed: int
+) -> tuple[np.uint64, float, int, int, int]:
+    """Read a feature without a name, or with text as its value, as `_read_feature` does others; NaN if it is neither.
+
+    A number without a name is called by how many ``unnamed`` ones came before it, and its name ends where it begins.
+    Text makes the name ``name:text``, or ``0:text``: so Vowpal Wabbit has it, which counts no text.
+    """
+    end, colon = _word_end(data, i, stop)
+    if colon > i:
+        state = fnv1a(state, data, i, colon)
+    if _is_text(data, colon + 1, end):
+        state = state if colon > i else _hash_count(0, state)
+        return fnv1a(state, data, colon, end), 1.0, end, (end if colon > i else i), unnamed
+    if colon > i or end == i + 1:
+        return state, np.nan, end, i, unnamed
+    return _hash_count(unnamed, state), parse_number(data, i + 1, end) * scale, end, i, unnamed + 1
 
 
 @no_refcount
@@ -202,14 +251,16 @@ def _read_namespace(
         return NOT_A_NUMBER, at, i, end
     indices, values = out.indices, out.values
     i = skip_blanks(data, end, stop)
+    unnamed = 0
     while i < stop and byte(data, i) != 124:
         state, value, end, name_end = _read_feature(data, i, stop, prefix)
         value *= scale
         if not usable(value):
-            end, colon = _word_end(data, i, stop)
-            return (NO_NAME if colon == i else NOT_A_NUMBER), at, i, end
+            state, value, end, name_end, unnamed = _read_unusual(data, i, stop, prefix, scale, unnamed)
+        if not usable(value):
+            return (NO_NAME if end == i + 1 else NOT_A_NUMBER), at, i, end
         hashed = mix(state)
-        if noting:
+        if noting and name_end > i:
             meet(names, hashed, mask, i, name_end, space, space_end)
         indices[np.uint64(at)], values[np.uint64(at)] = np.int32(hashed & mask), value
         if some:
@@ -299,9 +350,11 @@ def parse_vowpal(
 ) -> VowpalRows:
     """Parse the rows ``data[start[i]:stop[i]]``; O(bytes).
 
-    A feature's key is ``namespace^feature``, or ``feature`` in the namespace without a name. With `task` not empty, the
-    namespace of that name holds the row's task and no features. With namespaces that are ``wanted`` the others are
-    passed over, and ``namespace`` says which of them each entry is of. ``names`` gets those of features.
+    A feature's key is ``namespace^feature``, or ``feature`` in the namespace without a name. A number without a name
+    has its place, from 0, among those of its namespace in the row as its name; a feature whose value is text is
+    ``name:text`` with the value 1, which no namespace scales. With `task` not empty, the namespace of that name holds
+    the row's task and no features. With namespaces that are ``wanted`` the others are passed over, and ``namespace``
+    says which of them each entry is of. ``names`` gets those of features.
 
     Examples
     --------
