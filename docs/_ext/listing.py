@@ -50,6 +50,7 @@ TABLE = ".. autosummary::\n\n{}"
 CLASS = ".. autoclass:: {}\n   :members:\n   :inherited-members: BaseEstimator"
 FUNCTION = ".. autofunction:: {}"
 MODULE = ".. automodule:: {}"
+NO_MODULE = ".. py:currentmodule:: None"  # what follows is called by its whole name
 MEMBERS = "\n   :members:"
 
 
@@ -94,7 +95,7 @@ def pages() -> Iterator[tuple[str, str]]:
         names = [name for name, made in public.items() if kind(made) in kinds]
         table = TABLE.format("".join(f"   coterie.{name}\n" for name in names))
         packages = [MODULE.format(f"coterie.{each}") for each in kinds if each in SUBMODULES]
-        yield kinds[0], headed(title, *packages, table, *(entry(name, public[name]) for name in names))
+        yield kinds[0], headed(title, *packages, NO_MODULE, table, *(entry(name, public[name]) for name in names))
     for module in MODULES:
         is_package = hasattr(import_module(module), "__path__")
         yield module, headed(module, MODULE.format(module) + ("" if is_package else MEMBERS))
@@ -112,6 +113,9 @@ def write_pages(app: Any, config: Any) -> None:
     """Write docs/api/, which git ignores."""
     FOLDER.mkdir(exist_ok=True)
     names = [write(*page) for page in pages()]
+    for page in FOLDER.glob("*.rst"):
+        if page.stem not in (*names, "index"):
+            page.unlink()
     tree = "\n".join([".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in names)])
     gives = (
         "``import coterie as ct`` gives all names on the pages of kinds, as they are called there, and the submodules "
