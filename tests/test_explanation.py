@@ -183,6 +183,37 @@ def test_names_in_an_explanation_are_those_of_the_input():
     assert {each.name for each in found.parts} <= {" and ".join(held) for held in names.values()}
 
 
+RECORDS = [{"price": 1.0, "shop": "north"}, {"price": None, "shop": "south"}, {"price": 2.0, "shop": None}]
+ARRAY = np.array([[1.0, 5.0], [np.nan, 7.0], [2.0, 6.0]])
+
+
+@pytest.mark.parametrize(
+    ("records", "gaps", "known"),
+    [
+        (ARRAY, ["0="], {0, 1}),
+        (pd.DataFrame(ARRAY, columns=["price", "age"]), ["price="], {"price", "age"}),
+        (pd.DataFrame(RECORDS), ["price=", "shop="], {"price", "shop=north", "shop=south"}),
+        (RECORDS, ["price=", "shop="], {"price", "shop=north", "shop=south"}),
+    ],
+    ids=["array", "frame of numbers", "frame", "dictionaries"],
+)
+def test_the_constant_and_what_is_missing_have_names(records, gaps, known):
+    model = ct.AdaptiveSharingClassifier().partial_fit(records, [1, 0, 1], task=["a", "b", "a"])
+    assert {each.name for each in model.largest_weights()} == {*known, "constant", *gaps}
+    assert {each.name for each in model.largest_weights("b")} <= {*known, "constant", *gaps}
+    second = records[1:2] if hasattr(records, "shape") else records[1]
+    parts = {each.name for each in model.explain(second, task="b").parts}
+    assert {"constant", gaps[0]} <= parts <= {*known, "constant", *gaps}
+
+
+def test_the_constant_of_hashed_dictionaries_has_its_name():
+    model = ct.MultitaskLogistic(storage="hashed", bits=12)
+    for x, y in (({"price": 1.0}, True), ({"age": 2.0}, False), ({"age": 1.0}, True)):
+        model.learn_one(x, y, task="a")
+    assert [isinstance(each.name, int) for each in model.largest_weights() if each.name != "constant"] == [True, True]
+    assert "constant" in {each.name for each in model.largest_weights()}
+
+
 def test_an_explanation_prints_as_a_table():
     model = raw.MultitaskRegressor(ct.Independent())
     for price in (1.0, 2.0, 3.0):

@@ -218,6 +218,9 @@ class Encoder:
         if known is not None:
             return known[column]
         name = self.names.of(column)
+        if name is None and self.names.kept:
+            gaps = (missing_key(each) for each in self.missing)
+            return next((key for key in gaps if feature_hash(key, self.bits) == column), None)
         return CONSTANT if name == CONSTANT_KEY else name
 
     def __repr__(self) -> str:

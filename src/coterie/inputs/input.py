@@ -493,13 +493,17 @@ class Input:
 
         Several features of a record that are hashed to one column are named together.
         """
-        known = self.feature_names
+        known: Sequence[Hashable] | None = self.feature_names
+        prepared = self.preparation
+        if known is None and prepared is not None and prepared.width is not None:  # of arrays
+            known = [*range(prepared.width), *prepared.names_behind(range(prepared.width))]
         if known is not None:
             return [known[column] for column in columns]
         if self.encoder is not None and x is None:
             return [self.encoder.name_of(column) or int(column) for column in columns]
         named: dict[int, list[str]] = {}
-        for name in () if x is None else self._keys_of(x):
+        constant = [CONSTANT_KEY] if prepared is not None and prepared.constant else []
+        for name in constant if x is None else self._keys_of(x):
             named.setdefault(self._hashed_column(name), []).append(name or CONSTANT)
         return [" and ".join(named[column]) if column in named else int(column) for column in columns]
 
