@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import os
 import re
@@ -200,6 +201,19 @@ def test_the_readme_shows_what_is_printed(block, tmp_path):
         env=os.environ | {"COLUMNS": "100"},
     )
     assert without_speeds(ran.stdout) == without_speeds(shown)
+
+
+def test_vowpal_wabbit_does_what_the_page_beside_ours_says(capsys):
+    pytest.importorskip("vowpalwabbit", reason="the comparison with Vowpal Wabbit needs it: pip install vowpalwabbit")
+    page = TEXT[ROOT / "docs" / "coming-from.md"]
+    stream, *_, text = (block for language, block in FENCED.findall(page) if language == "python")
+    held = {}
+    for example in [each for block in (stream, text) for each in doctest.DocTestParser().get_examples(block)]:
+        exec(example.source, held)  # noqa: S102
+    capsys.readouterr()
+    (theirs,) = (block for language, block in FENCED.findall(page) if language == "py")
+    exec(theirs, held)  # noqa: S102
+    assert theirs.strip().endswith(f"# {capsys.readouterr().out.strip()}")
 
 
 def test_nothing_names_a_path_of_one_machine():
