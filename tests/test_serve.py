@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Observed, Record, Refused, decode_frame
 from coterie.serve.journal import HEAD, MARK, Journal
+from coterie.serve.live import Limits
 from coterie.serve.service import ClosedError, Service
 
 
@@ -193,6 +195,97 @@ def test_an_engine_of_which_a_part_is_impossible_is_refused(tmp_path):
         ct.load(tmp_path / "bad.coterie")
 
 
+# -- whether learning together helps -----------------------------------------------------------------------------------
+
+
+def labelled(n, seed=0, numbers=False):
+    """Records of tasks that have a direction in common and turn it each a little."""
+    rng = np.random.default_rng(seed)
+    X, task = rng.normal(size=(n, 3)), rng.integers(12, size=n)
+    margin = X @ [1.0, 2.0, 0.0] + X[:, 2] * (task % 3 - 1)
+    y = margin + rng.normal(size=n) if numbers else margin > 0.2
+    xs = [{f"x{j}": value for j, value in enumerate(row)} for row in X.tolist()]
+    return [Record(task=f"u{i}", x=x, y=label) for i, x, label in zip(task.tolist(), xs, y.tolist(), strict=True)]
+
+
+def frames(records, seed=0):
+    """The records in events of a few, some tenths of a second apart."""
+    rng, first, at = np.random.default_rng(seed), 0, 1e9
+    while first < len(records):
+        size, at = int(rng.integers(1, 50)), at + 0.3
+        yield Event("observed", at, records[first : first + size])
+        first += size
+
+
+@pytest.mark.parametrize("numbers", [False, True], ids=["labels", "numbers"])
+def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
+    records = labelled(600, numbers=numbers)
+    kind = ct.MultitaskRegressor if numbers else ct.MultitaskLogistic
+    engine, going_on = Engine(kind()), Engine(kind())
+    for k, event in enumerate(frames(records)):
+        engine.apply([event])
+        going_on.apply([event])
+        if k == 5:  # records wait to be compared then
+            going_on.save(tmp_path / "m")
+            going_on = ct.load(tmp_path / "m")
+    assert digest(engine) == digest(going_on)
+    engine.live.catch_up(engine.at)
+    xs, ys, tasks = zip(*((each.x, each.y, each.task) for each in records), strict=True)
+    whole = ct.compare({"together": kind()}, list(xs), list(ys), task=list(tasks))
+    for against in ("independent", "pooled"):
+        found, literal = engine.live.verdict(against), whole.verdict("together", against)
+        assert found.tasks == literal.tasks
+        for name in ("n", "error", "error_against", "measured", "deviation", "gain", "low", "high"):
+            np.testing.assert_allclose(getattr(found, name), getattr(literal, name), rtol=1e-7, atol=1e-12)
+        assert (found.outcome == literal.outcome).all()
+        for name in ("average", "overall", "constant", "constant_error"):
+            assert getattr(found, name) == pytest.approx(getattr(literal, name), rel=1e-7, abs=1e-12)
+        assert found.base_rate == pytest.approx(literal.base_rate, nan_ok=True)
+        assert found.sentence() == replace(literal, name=found.name, against=found.against).sentence()
+    assert engine.live.errors == pytest.approx({name: trace.error for name, trace in whole.traces.items()})
+    assert engine.live.curve["error"]["pooled"][-1] == pytest.approx(whole.traces["pooled"].error)
+
+
+def test_a_forgotten_task_is_in_no_verdict():
+    engine = make()
+    for event in frames(labelled(200)):
+        engine.apply([event])
+    engine.apply([Event("forgotten", engine.at, [Record(task="u3"), Record(task="u5")])])
+    kept = [f"u{i}" for i in range(12) if i not in (3, 5)]
+    assert sorted(engine.live.verdict().tasks) == sorted(kept)
+    assert "u3" not in engine.live.references["pooled"].tasks_
+    assert engine.live.of_task("u3") == {}
+    assert engine.live.n == 200
+    engine.apply([Event("observed", engine.at + 9, [Record(task="u3", x={"x0": 1.0}, y=True)])])
+    assert engine.live.of_task("u3")["examples"] == 1
+
+
+def test_alarms_say_what_is_wrong():
+    engine, records, limits = make(), labelled(2500), Limits(error=0.3, silence=600.0)
+    for event in frames(records[:1500]):
+        engine.apply([event])
+    assert engine.alarms(limits, engine.at + 60) == {}
+    turned = [Record(task=each.task, x=each.x, y=True) for each in records[1500:]]
+    for event in frames(turned, 1):
+        event.at += 1e6
+        engine.apply([event])
+    engine.live.catch_up(engine.at)
+    told = engine.alarms(limits, engine.at + 60)
+    assert told["drift"].startswith("The share of the label True is 1 among the last 1,000 records, 0.6")
+    engine.apply([Event("predicted", engine.at + 700, [Record(id="a", task="u1", x={"x0": 1.0})])])
+    assert engine.alarms(limits, engine.at)["silence"] == "No label has come for 12 minutes."
+    assert engine.alarms(Limits(error=0.0), engine.at)["error"].startswith("The error of the last 1,000 records is")
+
+
+def test_a_service_that_compares_nothing_says_so(tmp_path):
+    with Service(tmp_path, lambda: Engine(ct.MultitaskLogistic(), compared=False)) as service:
+        service.observe(labelled(20))
+        client = TestClient(make_app(service))
+        assert client.get("/verdict").json()["error"] == "the service was begun with --no-verdict, and compares nothing"
+        assert client.get("/tasks/u1").json()["task"] == "u1"
+    assert ct.load(service.snapshots()[-1]).live is None
+
+
 # -- a folder ----------------------------------------------------------------------------------------------------------
 
 
@@ -308,7 +401,20 @@ def test_predict_observe_and_the_rest(client):
     assert client.post("/snapshot").json()["offset"] == client.get("/readyz").json()["offset"]
     frames = client.get("/journal").content
     assert HEAD.unpack_from(frames)[2] == 0
+    told = client.get("/verdict").json()
+    assert told["sentence"].startswith("Learning together made no clear difference")
+    assert (told["examples"], told["errors"]["constant"]) == (2, 0.5)
+    assert client.get("/verdict?against=nobody").json()["error"].startswith("there is no 'nobody' among")
+    assert client.get("/state").json()["alarms"] == {}
+    assert client.get("/tasks?contains=AN").json()["tasks"] == ["ann"]
+    assert client.get("/tasks/ann").json()["nearest"] == []
+    assert client.get("/tasks/nobody").status_code == 404
+    assert "live.js" in client.get("/").text
+    assert client.get("/assets/style.css").headers["content-type"].startswith("text/css")
+    assert client.get("/assets/other.js").status_code == 404
     metrics = client.get("/metrics").text
+    assert 'coterie_error_ratio{learner="constant"}' in metrics
+    assert 'coterie_alarm{alarm="drift"} 0.0' in metrics
     assert 'coterie_records_total{verb="observe"} 4.0' in metrics
     assert "coterie_duplicates_total 1.0" in metrics
     assert set(client.get("/openapi.json").json()["paths"]) >= {"/predict", "/observe", "/tasks/{task}"}

@@ -58,6 +58,21 @@ MaxWaiting = Annotated[
     int,
     typer.Option(metavar="N", min=1, help="Requests are refused for a while where more records wait to be written."),
 ]
+NoVerdict = Annotated[
+    bool,
+    typer.Option(
+        "--no-verdict",
+        help="Let no model per task and none for all learn beside it: half the memory and time, and nothing is said of "
+        "whether learning together helps.",
+    ),
+]
+AlarmError = Annotated[
+    float | None,
+    typer.Option(metavar="X", min=0, help="Alarm if the error of the last 1,000 records is X or more, as 0.2."),
+]
+AlarmSilence = Annotated[
+    str | None, typer.Option(metavar="1h", help="Alarm if records are predicted and no label has come for so long.")
+]
 
 
 def serve(
@@ -74,6 +89,9 @@ def serve(
     max_body: MaxBody = "8MiB",
     max_records: MaxRecords = 4096,
     max_waiting: MaxWaiting = 20_000,
+    no_verdict: NoVerdict = False,
+    alarm_error: AlarmError = None,
+    alarm_silence: AlarmSilence = None,
 ) -> None:
     """Predict and learn over HTTP, and lose nothing that was acknowledged.
 
@@ -93,6 +111,7 @@ def serve(
         import uvicorn
 
         from coterie.serve.app import make_app
+        from coterie.serve.live import Limits
         from coterie.serve.service import Service
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
@@ -102,13 +121,12 @@ def serve(
     if model is not None:
         learning.refuse()
     every = SaveEvery.of(snapshot)
-    seconds = SaveEvery.of(expire).seconds
-    if seconds is None:
-        raise UsageError(f"--expire is {expire!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
+    seconds = _seconds("--expire", expire)
+    limits = Limits(alarm_error, None if alarm_silence is None else _seconds("--alarm-silence", alarm_silence))
     body = _bytes(max_body)
 
     def begin() -> Engine:
-        return _engine(model, learning, remember, seconds)
+        return _engine(model, learning, remember, seconds, not no_verdict)
 
     service = Service(
         data,
@@ -117,6 +135,7 @@ def serve(
         waiting=max_waiting,
         every_records=every.records,
         every_seconds=every.seconds,
+        limits=limits,
     )
     try:
         app = make_app(service, token=token, max_body=body, max_records=max_records)
@@ -138,7 +157,16 @@ def serve(
         raise service.failure
 
 
-def _engine(model: Path | None, learning: Learning, remember: int, expire: float) -> Engine:
+def _seconds(option: str, given: str) -> float:
+    from coterie.jobs.stopping import SaveEvery
+
+    seconds = SaveEvery.of(given).seconds
+    if seconds is None:
+        raise UsageError(f"{option} is {given!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
+    return seconds
+
+
+def _engine(model: Path | None, learning: Learning, remember: int, expire: float, compared: bool) -> Engine:
     from coterie import load
     from coterie.batch.base import BatchEstimator
     from coterie.serve.engine import Engine
@@ -146,7 +174,7 @@ def _engine(model: Path | None, learning: Learning, remember: int, expire: float
     made: Any = learning.config().make() if model is None else load(model)
     if isinstance(made, (BatchEstimator, Engine)):
         raise UsageError(f"{model} holds a {type(made).__name__}, which does not learn record by record")
-    return Engine(made, remember, expire)
+    return Engine(made, remember, expire, compared)
 
 
 def _token(path: Path) -> str:

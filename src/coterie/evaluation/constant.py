@@ -57,6 +57,11 @@ class Constant:
     delay : int
         The label of a record comes after so many further records have been predicted.
 
+    Attributes
+    ----------
+    seen : mapping
+        The count of each label that came, of numbers their sum and their number.
+
     Examples
     --------
     >>> import coterie as ct
@@ -68,7 +73,7 @@ class Constant:
 
     def __init__(self, delay: int = 0) -> None:
         self._delay = delay
-        self._seen: Seen = {}
+        self.seen: Seen = {}
         self._late: NDArray[Any] | None = None
 
     def beside(self, trace: Trace) -> Trace:
@@ -82,7 +87,7 @@ class Constant:
         waiting = len(labels) - len(trace.label)
         known = np.maximum(np.arange(len(trace.label)) + waiting - self._delay, 0)
         come = max(len(labels) - self._delay, 0)
-        told, self._seen = guesses(trace, self._seen, Arrivals(labels, known, come))
+        told, self.seen = guesses(trace, self.seen, Arrivals(labels, known, come))
         self._late = labels[come:]
         nothing = np.zeros(len(trace.label), bool)
         moves: dict[str, Any] = {"updated": nothing, "queried": ~nothing, "stored": None, "evicted": None}

@@ -22,7 +22,7 @@ twenty at most has the other sign on average, however many they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -79,12 +79,18 @@ class Moments(NamedTuple):
         known = ~np.isnan(values)
         values, group = values[known], group[known]
         with np.errstate(over="ignore"):  # squares are infinite then, and means are still to be had
-            sums = (np.bincount(group, each, groups).astype(np.float64) for each in (values, values**2))
-            return cls(np.bincount(group, minlength=groups), *sums)
+            total, squares = (np.bincount(group, each, groups).astype(np.float64) for each in (values, values**2))
+        return cls(np.bincount(group, minlength=groups), total, squares)
 
     def plus(self, other: Moments) -> Moments:
-        """Those of the values of both."""
-        return Moments(self.n + other.n, self.total + other.total, self.squares + other.squares)
+        """Those of the values of both; groups that only one has stand behind those that both have."""
+        n, total, squares = (_added(one, another) for one, another in zip(self, other, strict=True))
+        return Moments(n, total, squares)
+
+    def without(self, groups: Ints) -> Moments:
+        """Those of all groups but some."""
+        kept: list[NDArray[Any]] = [np.delete(each, groups) for each in self]
+        return Moments(*kept)
 
     @property
     def whole(self) -> tuple[int, float, float]:
@@ -135,6 +141,13 @@ class Shrunken(NamedTuple):
         """The interval of each value, a share 1 - certainty left out on either side: zero outside, sign certain."""
         half = quantile(certainty) * self.spread
         return self.value - half, self.value + half
+
+
+def _added(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    made: NDArray[Any] = np.zeros(max(len(one), len(other)), one.dtype)
+    made[: len(one)] += one
+    made[: len(other)] += other
+    return made
 
 
 def quantile(probability: float) -> float:

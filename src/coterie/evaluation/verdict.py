@@ -315,8 +315,10 @@ class Beside(NamedTuple):
         Of the other's losses less the learner's, divided by ``scale``.
     apart : Moments, shape (1,)
         Of the other's costs less the learner's.
-    cost, lost : tuple of two Moments, shapes (K,) and (1,)
-        Of the costs and the losses of the learner, and of the other.
+    by_task : tuple of two Moments, shape (K,)
+        Of the costs of the learner in each task, and of the other's.
+    cost, lost : tuple of two Moments, shape (1,)
+        Of all costs and all losses of the learner, and of the other's.
     """
 
     words: Words
@@ -324,6 +326,7 @@ class Beside(NamedTuple):
     scale: float
     gains: Moments
     apart: Moments
+    by_task: tuple[Moments, Moments]
     cost: tuple[Moments, Moments]
     lost: tuple[Moments, Moments]
 
@@ -343,8 +346,24 @@ class Beside(NamedTuple):
             Moments.of((theirs - ours) / scale, task, tasks),
             Moments.of(cost[1] - cost[0]),
             (Moments.of(cost[0], task, tasks), Moments.of(cost[1], task, tasks)),
+            (Moments.of(cost[0]), Moments.of(cost[1])),
             (Moments.of(ours), Moments.of(theirs)),
         )
+
+    def plus(self, other: Beside) -> Beside:
+        """The sums over the rounds of both, which have the same words and scale, and number tasks alike."""
+        return self._replace(
+            gains=self.gains.plus(other.gains),
+            apart=self.apart.plus(other.apart),
+            by_task=(self.by_task[0].plus(other.by_task[0]), self.by_task[1].plus(other.by_task[1])),
+            cost=(self.cost[0].plus(other.cost[0]), self.cost[1].plus(other.cost[1])),
+            lost=(self.lost[0].plus(other.lost[0]), self.lost[1].plus(other.lost[1])),
+        )
+
+    def without(self, tasks: Ints) -> Beside:
+        """The sums where some tasks are forgotten: those over all rounds stay."""
+        ours, theirs = (each.without(tasks) for each in self.by_task)
+        return self._replace(gains=self.gains.without(tasks), by_task=(ours, theirs))
 
 
 def judge(
@@ -368,18 +387,18 @@ def judge(
     scale = ours.scale
     low, high = (scale * each for each in shrunken.intervals(confidence))
     average = (scale * each for each in (shrunken.mu, *shrunken.interval(confidence)))
-    n = ours.cost[0].n
+    n = ours.by_task[0].n
     made: dict[str, Any] = {
         "n": n,
-        "error": ratio(ours.cost[0].total, n),
-        "error_against": ratio(ours.cost[1].total, n),
+        "error": ratio(ours.by_task[0].total, n),
+        "error_against": ratio(ours.by_task[1].total, n),
         "measured": scale * found.mean,
         "deviation": scale * found.error,
         "gain": scale * shrunken.value,
         "low": low,
         "high": high,
         "outcome": np.where(low > 0, "helped", np.where(high < 0, "hurt", "unclear")),
-        "average": Gain(int(n.sum()), ours.lost[0].mean, ours.lost[1].mean, *average),
+        "average": Gain(ours.cost[0].whole[0], ours.lost[0].mean, ours.lost[1].mean, *average),
         "spread": scale * shrunken.tau,
         "overall": _error_gain(ours, confidence),
         "constant": _loss_gain(constant, confidence),

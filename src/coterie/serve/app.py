@@ -1,15 +1,20 @@
-"""A service over HTTP: what it takes and tells is JSON, but for the journal, the model's file, and metrics."""
+"""A service over HTTP: what it takes and tells is JSON, but for the journal, the model's file, metrics and the page."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import cache
+from importlib import resources
+from itertools import islice
 from typing import Any
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
@@ -26,6 +31,13 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 RETRY = "1"
 #: Up to so many records are predicted by the event loop itself, which is less work than to change threads.
 AT_ONCE = 64
+
+#: Tasks helped, and hurt, that are named.
+LISTED = 20
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+}
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -63,8 +75,41 @@ class Metrics:
             ("journal_offset", "Offset behind the last frame", lambda: journal.end),
             ("snapshot_offset", "Offset of the last snapshot, -1 without", lambda: service.snapshot_offset),
             ("tasks", "Tasks known", lambda: len(engine.tasks)),
+            ("expired", "Records that were given up without a label", lambda: engine.expired),
         ):
             Gauge(f"coterie_{name}", text, **given).set_function(value)
+        self.registry.register(_Judged(service))
+        commit = Histogram("coterie_commit_seconds", "Seconds a frame took", buckets=BUCKETS, **given)
+        frame = Histogram(
+            "coterie_commit_records", "Records of a frame", buckets=(1, 4, 16, 64, 256, 1024, 4096), **given
+        )
+
+        def committed(seconds: float, records: int) -> None:
+            commit.observe(seconds)
+            frame.observe(records)
+
+        service.on_commit = committed
+
+
+class _Judged(Collector):
+    """The errors of the model and of what it is compared with, and the alarms, as they are when Prometheus asks."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[Metric]:
+        engine = self._service.engine
+        errors = GaugeMetricFamily("coterie_error_ratio", "Error over all records, by learner", labels=["learner"])
+        with engine.lock:
+            told = engine.live.errors if engine.live is not None else {}
+        for learner, error in told.items():
+            errors.add_metric([learner], error)
+        yield errors
+        alarms = GaugeMetricFamily("coterie_alarm", "Whether there is an alarm", labels=["alarm"])
+        wrong = engine.alarms(self._service.limits, time.time())
+        for name in ("error", "drift", "silence"):
+            alarms.add_metric([name], float(name in wrong))
+        yield alarms
 
 
 class App:
@@ -84,6 +129,7 @@ class App:
         self, service: Service, token: str | None = None, max_body: int = 2**23, max_records: int = 4096
     ) -> None:
         self.service, self.metrics = service, Metrics(service)
+        self._said: dict[str | None, tuple[float, dict[str, Any]]] = {}
         self._token = None if token is None else f"Bearer {token}".encode()
         self._max_body, self._max_records = max_body, max_records
 
@@ -167,20 +213,94 @@ class App:
     # -- tasks
 
     async def tasks(self, request: Request) -> Response:
-        """Answer ``GET /tasks``: the tasks known, in order of first appearance, a page at a time."""
-        first, most = _whole(request, "first", 0), min(_whole(request, "most", 1000), 10_000)
-        known = self.service.engine.tasks
-        return json({"tasks": list(known[first : first + most]), "known": len(known)})
+        """Answer ``GET /tasks``: the tasks known, in order of first appearance, a page at a time.
 
-    async def forget(self, request: Request) -> Response:
-        """Answer ``DELETE /tasks/{task}``."""
+        ``contains`` leaves those whose label has that text.
+        """
+        first, most = _whole(request, "first", 0), min(_whole(request, "most", 1000), 10_000)
+        known, text = self.service.engine.tasks, request.query_params.get("contains", "").lower()
+        chosen = (task for task in list(known) if text in str(task).lower()) if text else iter(known)
+        return json({"tasks": list(islice(chosen, first, first + most)), "known": len(known)})
+
+    async def task(self, request: Request) -> Response:
+        """Answer ``GET /tasks/{task}``."""
+        return json(await asyncio.to_thread(self.service.engine.about, self._named(request)))
+
+    def _named(self, request: Request) -> Any:
+        """The task that a path names, by its label or by what that looks like."""
         said = request.path_params["task"]
         known = self.service.engine.tasks
         task = said if said in known else next((task for task in known if str(task) == said), None)
         if task is None:
             raise Refusal(404, f"task {said!r} is not known")
+        return task
+
+    async def forget(self, request: Request) -> Response:
+        """Answer ``DELETE /tasks/{task}``."""
+        task = self._named(request)
         outcome = await self._applied("forgotten", [events.Record(task=task)])
         return json({"forgotten": task, "offset": outcome.offset})
+
+    # -- whether learning together helps
+
+    async def verdict(self, request: Request) -> Response:
+        """Answer ``GET /verdict``."""
+        against = request.query_params.get("against")
+        try:
+            return json(await asyncio.to_thread(self._verdict, against))
+        except ValueError as error:
+            raise Refusal(422, _line(error)) from None
+
+    def _verdict(self, against: str | None) -> dict[str, Any]:
+        """What is said of learning together; what takes long to say is said again for a while."""
+        said = self._said.get(against)
+        if said is not None and time.monotonic() < said[0]:
+            return said[1]
+        engine, began = self.service.engine, time.monotonic()
+        if engine.live is None:
+            raise ValueError("the service was begun with --no-verdict, and compares nothing")
+        with engine.lock:
+            live = engine.live.as_it_is()
+        judged = live.verdict(against)
+        told: dict[str, Any] = {"examples": live.n, "errors": live.errors, "words": live.words.error}
+        if judged is None:
+            told |= {"sentence": "No label has come yet.", "verdict": None}
+        else:
+            short = judged.to_json()
+            counts = {name: len(short[name]) for name in ("helped", "hurt")}
+            named = {name: short[name][:LISTED] for name in counts}
+            told |= {"sentence": judged.sentence(), "verdict": short | named, "counts": counts}
+        told |= {"curve": live.curve, "recent": live.recent._asdict()}
+        took = time.monotonic() - began
+        self._said[against] = (began + took + max(1.0, 20 * took), told)
+        return told
+
+    async def state(self, request: Request) -> Response:
+        """Answer ``GET /state``: what the page shows beside the verdict."""
+        service, engine = self.service, self.service.engine
+        told = {
+            "tasks": len(engine.tasks),
+            "waiting": len(engine.waiting),
+            "queue": service.depth,
+            "offset": engine.offset,
+            "snapshot": service.snapshot_offset,
+            "at": engine.at,
+            "alarms": engine.alarms(service.limits, time.time()),
+            "version": __version__,
+        }
+        return json(told)
+
+    async def page(self, request: Request) -> Response:
+        """Answer ``GET /``: the live page, which asks for what it shows."""
+        return Response(assets()["page.html"], media_type="text/html", headers=PAGE_HEADERS)
+
+    async def asset(self, request: Request) -> Response:
+        """Answer ``GET /assets/…``."""
+        name = request.path_params["name"]
+        if name not in assets():
+            raise Refusal(404, f"there is no {name!r}")
+        kind = "text/css" if name.endswith(".css") else "text/javascript"
+        return Response(assets()[name], media_type=kind, headers={"Cache-Control": "max-age=3600"})
 
     # -- files
 
@@ -224,6 +344,18 @@ class App:
         return json(describe())
 
 
+@cache
+def assets() -> dict[str, str]:
+    """The page and what it fetches, by name."""
+    from plotly.offline import get_plotlyjs
+
+    own = {
+        name: resources.files("coterie.serve").joinpath(name).read_text("utf-8") for name in ("page.html", "live.js")
+    }
+    style = resources.files("coterie.report").joinpath("style.css").read_text("utf-8")
+    return own | {"style.css": style, "plotly.js": str(get_plotlyjs())}
+
+
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
@@ -258,6 +390,8 @@ def describe() -> dict[str, Any]:
     task = {"name": "task", "in": "path", "required": True, "schema": {"type": "string"}}
     get = {
         "/tasks": "The tasks known",
+        "/verdict": "Whether learning together helps",
+        "/state": "Tasks, what waits, offsets, alarms",
         "/healthz": "Whether the process answers",
         "/readyz": "Whether it takes what is written",
     }
@@ -266,7 +400,8 @@ def describe() -> dict[str, Any]:
         "/observe": {"post": post("Learn labels: 200 means durable and learned", observed)},
         "/snapshot": {"post": {"summary": "Write a snapshot now", "responses": answers(anything, 503)}},
         "/tasks/{task}": {
-            "delete": {"summary": "Forget a task", "parameters": [task], "responses": answers(anything, 404, 422, 503)}
+            "get": {"summary": "What is known of a task", "parameters": [task], "responses": answers(anything, 404)},
+            "delete": {"summary": "Forget a task", "parameters": [task], "responses": answers(anything, 404, 422, 503)},
         },
         **{path: {"get": {"summary": text, "responses": answers(anything, 422, 503)}} for path, text in get.items()},
     }
@@ -281,14 +416,20 @@ def make_app(service: Service, **given: Any) -> Starlette:
         ("/predict", app.predict, "POST"),
         ("/observe", app.observe, "POST"),
         ("/tasks", app.tasks, "GET"),
+        ("/tasks/{task:path}", app.task, "GET"),
         ("/tasks/{task:path}", app.forget, "DELETE"),
+        ("/verdict", app.verdict, "GET"),
+        ("/state", app.state, "GET"),
         ("/snapshot", app.snapshot, "POST"),
         ("/snapshot", app.model, "GET"),
         ("/journal", app.frames, "GET"),
         ("/metrics", app.prometheus, "GET"),
         ("/openapi.json", app.openapi, "GET"),
     ]
-    health = [Route("/healthz", app.guarded(app.health, True)), Route("/readyz", app.guarded(app.ready, True))]
+    opened = (("/healthz", app.health), ("/readyz", app.ready), ("/", app.page), ("/assets/{name}", app.asset))
     return Starlette(
-        routes=[*(Route(path, app.guarded(handler), methods=[verb]) for path, handler, verb in routes), *health]
+        routes=[
+            *(Route(path, app.guarded(handler), methods=[verb]) for path, handler, verb in routes),
+            *(Route(path, app.guarded(handler, True)) for path, handler in opened),
+        ]
     )

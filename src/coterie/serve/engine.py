@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice, takewhile
 from os import PathLike
 from typing import Any, Self
@@ -18,10 +19,12 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.evaluation.stream_model import stream_model_of
+from coterie.explanation import nearest_tasks
 from coterie.numeric.trees import below
 from coterie.parameters import Parameters
 
 from .events import Event, Observed, Prediction, Record, Refused
+from .live import Limits, Live
 
 #: From how many records on they are predicted as a block.
 BLOCK = 16
@@ -42,6 +45,8 @@ class _Kept(msgspec.Struct, array_like=True):
     at: float
     waiting: dict[str, Waiting]
     learned: list[str]
+    observed_at: float = 0.0
+    began_at: float = 0.0
 
 
 class _Change(msgspec.Struct):
@@ -66,17 +71,24 @@ class Engine(Parameters):
         An id is learned at most once among the last so many.
     expire : float > 0
         Seconds after which a record that waits for its label is given up, by the times that events have.
+    compared : bool
+        Whether one model per task and one for all learn beside it, to say whether learning together helps; it takes
+        about twice the memory and the time.
 
     Attributes
     ----------
     offset : int
         The journal's offset up to which everything was applied.
-    at : float
-        The time of the last event.
+    began_at, at, observed_at : float
+        The times of the first event, the last, and the last that brought a label; 0 before the first.
     waiting : dict of str to Waiting
         The records that wait for labels by id, the oldest first.
+    expired : int
+        How many were given up by this process.
     learned : dict of str to None
         The ids learned, the oldest first.
+    live : Live or None
+        Whether learning together helps.
     lock : RLock
         Held by what applies, predicts or copies.
 
@@ -95,15 +107,17 @@ class Engine(Parameters):
 
     learns_streams = False
 
-    def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0) -> None:
-        self.model, self.remember, self.expire = model, remember, expire
+    def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0, compared: bool = True) -> None:
+        self.model, self.remember, self.expire, self.compared = model, remember, expire, compared
         spec.require_instance("model", model)
         if not (isinstance(remember, int) and remember >= 1):
             raise ValueError(f"remember must be a whole number of at least 1, got {remember!r}")
         if not 0.0 < expire < math.inf:
             raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
         self._stream = stream_model_of(model)
-        self.offset, self.at = 0, 0.0
+        self.live = Live(model) if compared else None
+        self.offset, self.began_at, self.at, self.observed_at = 0, 0.0, 0.0, 0.0
+        self.expired = 0
         self.waiting: dict[str, Waiting] = {}
         self.learned: dict[str, None] = {}
         self.lock = threading.RLock()
@@ -125,6 +139,7 @@ class Engine(Parameters):
                 else:
                     done = [outcome for event in events for outcome in self.apply([event])]
             if events:
+                self.began_at = self.began_at or events[0].at
                 self.at = max(self.at, events[-1].at)
                 self._expire()
             return done
@@ -136,9 +151,14 @@ class Engine(Parameters):
         if change.records:
             xs, ys, tasks = zip(*change.records, strict=True)
             block = self._stream.as_block(list(xs), list(ys), list(tasks))
-            self._stream.learn_block(block)
+            rounds = self._stream.learn_block(block)
+            if self.live is not None:
+                self.live.add(change.records, self._stream.trace_rows(rounds.margin, block.y), events[-1].at)
+            self.observed_at = events[-1].at
         if change.forgotten:
             self.model.forget_tasks(change.forgotten)
+            if self.live is not None:
+                self.live.forget(change.forgotten, events[-1].at)
         for name, held in change.waiting.items():
             self.waiting.pop(name, None)
             if held is not None:
@@ -180,13 +200,39 @@ class Engine(Parameters):
     def _expire(self) -> None:
         for name in list(takewhile(lambda name: self.waiting[name].at <= self.at - self.expire, self.waiting)):
             del self.waiting[name]
+            self.expired += 1
 
     # -- what is told
+
+    def alarms(self, limits: Limits, now: float) -> dict[str, str]:
+        """What is wrong, in a sentence each by the name of the alarm; ``now`` is the time in seconds since 1970."""
+        with self.lock:
+            told = {} if self.live is None else self.live.alarms(limits)
+            quiet = now - max(self.observed_at, self.began_at)
+            if limits.silence is not None and self.began_at and quiet >= limits.silence and self.at > self.observed_at:
+                told["silence"] = f"No label has come for {_span(quiet)}."
+        return told
 
     @property
     def tasks(self) -> Sequence[Any]:
         """The tasks known, in order of first appearance."""
         return self._stream.known_tasks
+
+    def about(self, task: Any) -> dict[str, Any]:
+        """What is known of a task: its records and errors, what it does otherwise than all, and whom it is like."""
+        with self.lock:
+            found: dict[str, Any] = {"task": task, "waiting": sum(held.task == task for held in self.waiting.values())}
+            if self.live is not None:
+                found |= self.live.of_task(task)
+            shares = getattr(self.model, "sharing_", None)
+            if shares is not None:
+                found["sharing"] = float(shares[self.model.state_.tasks.numbers[task]])
+            with suppress(ValueError, TypeError, AttributeError):  # not every model has weights by name
+                weights = self.model.largest_weights(task)
+                found["differs_in"] = [each._asdict() for each in weights] if isinstance(weights, list) else None
+            with suppress(ValueError, TypeError, AttributeError):
+                found["nearest"] = [list(pair) for pair in nearest_tasks(self.model, task)]
+        return found
 
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
         """Predict records; nothing is noted. Before anything was learned a label is None, a number 0."""
@@ -230,19 +276,30 @@ class Engine(Parameters):
     def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
         model, arrays = self.model.__dump__()
-        kept = msgspec.msgpack.encode(_Kept(self.offset, self.at, self.waiting, list(self.learned)))
+        kept = msgspec.msgpack.encode(
+            _Kept(self.offset, self.at, self.waiting, list(self.learned), self.observed_at, self.began_at)
+        )
         held = {f"model.{name}": array for name, array in arrays.items()}
-        return {"model": model}, held | {"kept": np.frombuffer(kept, np.uint8)}
+        live, sums = self.live.to_saved() if self.live is not None else (None, {})
+        held |= {f"live.{name}": array for name, array in sums.items()}
+        return {"model": model, "live": live}, held | {"kept": np.frombuffer(kept, np.uint8)}
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`__dump__`; ValueError for what no engine can have been."""
         self.model.__restore__(data["model"], below(arrays, "model."))
         kept = msgspec.msgpack.decode(arrays["kept"].tobytes(), type=_Kept)
-        if kept.offset < 0 or not math.isfinite(kept.at):
+        if kept.offset < 0 or not all(map(math.isfinite, (kept.at, kept.observed_at, kept.began_at))):
             raise ValueError("a service's offset and time are no such numbers")
         self.offset, self.at, self.waiting = kept.offset, kept.at, kept.waiting
         self.learned = dict.fromkeys(kept.learned)
+        self.began_at, self.observed_at = kept.began_at, kept.observed_at
+        if self.live is not None and data.get("live") is not None:
+            self.live.restore(data["live"], below(arrays, "live."))
         return self
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"
 
 
 def _plain(label: Any) -> Any:

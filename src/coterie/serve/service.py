@@ -28,6 +28,7 @@ from coterie import persistence
 from .engine import Engine
 from .events import Event, Observed, Prediction, Record, Refused, check, decode_frame, encode_frame
 from .journal import SEGMENT, Journal
+from .live import Limits
 
 #: Records that one frame holds at most, unless one request has more.
 GROUP = 4096
@@ -67,6 +68,8 @@ class Service:
         A snapshot is written after so many records, or so many seconds if there was a record since, whichever is first.
     segment : int
         Bytes of a file of the journal.
+    limits : Limits, optional
+        From when on there is an alarm.
 
     Attributes
     ----------
@@ -80,8 +83,9 @@ class Service:
         The offset of the last snapshot, -1 if there is none.
     failure : BaseException or None
         Why the service takes nothing any more: after an error of writing, nobody knows what is on the disk.
-    on_failure : callable
-        Is called with the error then, by the thread that writes.
+    on_failure, on_commit : callable
+        Are called by the thread that writes: with the error then, and after every frame with the seconds it took and
+        its number of records.
 
     Raises
     ------
@@ -114,9 +118,11 @@ class Service:
         every_records: int | None = None,
         every_seconds: float | None = 300.0,
         segment: int = SEGMENT,
+        limits: Limits | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.limits = limits or Limits()
         self._lock = _locked(self.folder / "lock")
         try:
             self.journal = Journal(self.folder, segment)
@@ -129,6 +135,7 @@ class Service:
             raise
         self._flushes, self._most = flush, waiting
         self.on_failure: Callable[[BaseException], Any] = lambda error: None
+        self.on_commit: Callable[[float, int], Any] = lambda seconds, records: None
         self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
         self._flusher = ThreadPoolExecutor(1, "coterie-flush")
         self._snapshots = ThreadPoolExecutor(1, "coterie-snapshot")
@@ -278,6 +285,7 @@ class Service:
     def _commit(self, group: list[_Asked]) -> None:
         if not group:
             return
+        began = time.perf_counter()
         events = [asked.event for asked in group if asked.event is not None]
         for event in events:
             event.at = max(event.at, self.engine.at)  # clocks may jump back
@@ -285,9 +293,11 @@ class Service:
         flushed = self._flusher.submit(self.journal.flush) if self._flushes else None
         outcomes = self.engine.apply(events)
         self.engine.offset = end
-        self._since += sum(len(event.records) for event in events)
+        records = sum(len(event.records) for event in events)
+        self._since += records
         if flushed is not None:
             flushed.result()
+        self.on_commit(time.perf_counter() - began, records)
         for asked, outcome in zip(group, outcomes, strict=True):
             if isinstance(outcome, Observed):
                 outcome.offset = end

@@ -1,0 +1,409 @@
+"""Whether learning together helps, said while it goes on: models that learn beside it, and sums over all rounds.
+
+Beside the model go those that every comparison has, one model per task and one for all, and the constant. They learn
+the same records a little later, many at once: when 256 wait, or a second after the last time, by the times that events
+have, so that what is said is a function of the journal alone. Nothing grows with the number of records.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+from coterie.evaluation.amounts import AmountTrace
+from coterie.evaluation.constant import CONSTANT, BaseRate, Constant, with_constant
+from coterie.evaluation.costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, Words, costs
+from coterie.evaluation.shrunken import Moments
+from coterie.evaluation.stream_model import stream_model_of
+from coterie.evaluation.trace import Trace
+from coterie.evaluation.verdict import Beside, Verdict, judge
+from coterie.index import distinct_labels
+from coterie.numeric.core.checks import require
+from coterie.numeric.trees import below
+
+Arrays = dict[str, NDArray[Any]]
+
+#: The model's own name among learners.
+TOGETHER = "together"
+#: Records that are gone through at once at most, and seconds after which fewer are.
+AT_ONCE, SECONDS = 256, 1.0
+#: Points of the curve at most; then every second one is left out.
+POINTS = 400
+#: Records of the window that alarms look at.
+WINDOW = 1000
+_PAIRS = ("by_task", "cost", "lost")
+_WORDS = {words.error: words for words in (RATES, LOG_LOSS, SQUARES, AMOUNTS)}
+
+
+class Point(NamedTuple):
+    """The sums of costs of every learner after n records, and when that was."""
+
+    n: int
+    at: float
+    cost: list[float]
+
+
+class Recent(NamedTuple):
+    """The last records.
+
+    Attributes
+    ----------
+    n : int
+        How many there are, of 1,000 at most.
+    error : float
+        The mean cost of the model's predictions among them, nan without any.
+    rate, rate_before : float
+        The share of the positive label among them, and among all records; of numbers their mean; nan of many classes.
+    drift : float
+        How many standard deviations of chance the one is from the other.
+    """
+
+    n: int
+    error: float
+    rate: float
+    rate_before: float
+    drift: float
+
+
+class Limits(NamedTuple):
+    """From when on there is an alarm.
+
+    Attributes
+    ----------
+    error : float or None
+        The mean error of the last records: the share of wrong labels, of numbers the mean absolute error.
+    silence : float or None
+        Seconds without a label while records are predicted.
+    drift : float
+        Standard deviations of chance that the share of the positive label among the last records, of numbers their
+        mean, is from that of all before.
+    """
+
+    error: float | None = None
+    silence: float | None = None
+    drift: float = 6.0
+
+
+class Live:
+    """Sums over all rounds of a model and of what it is compared with.
+
+    Parameters
+    ----------
+    model : estimator
+        The model that is judged, of which the others are made.
+
+    Attributes
+    ----------
+    references : dict of str to estimator
+        What learns beside it; none before the first record.
+    tasks : list
+        The tasks, in the order of the sums.
+    n : int
+        Rounds gone through.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model, self._stream = model, stream_model_of(model)
+        self.references: dict[str, Any] = {}
+        self.tasks: list[Hashable] = []
+        self._number: dict[Hashable, int] = {}
+        self.n = 0
+        self._sums: dict[str, Beside] = {}
+        self._constant = Constant()
+        self._value = Moments.of(np.zeros(0))
+        self._waiting: list[tuple[Any, Any, Any]] = []
+        self._rows: list[NDArray[Any]] = []
+        self._since = -np.inf
+        self._curve: list[Point] = []
+        self._recent: deque[tuple[float, float]] = deque(maxlen=WINDOW)
+        self._classes: list[Any] = []
+
+    # -- going on
+
+    def add(self, records: Sequence[tuple[Any, Any, Any]], rows: NDArray[Any], at: float) -> None:
+        """Take note of records (features, label, task) that the model has learned, and of what it had told of them.
+
+        ``rows`` are as ``StreamModel.trace_rows`` gives them.
+        """
+        self._waiting += records
+        self._rows.append(rows)
+        if len(self._waiting) >= AT_ONCE or at >= self._since + SECONDS:
+            self.catch_up(at)
+
+    def catch_up(self, at: float) -> None:
+        """Go through what waits."""
+        self._since = at
+        if not self._waiting:
+            return
+        xs, ys, tasks = (list(each) for each in zip(*self._waiting, strict=True))
+        rows = np.concatenate(self._rows)
+        self._waiting, self._rows = [], []
+        if not self.references:
+            self.references = self._model.baselines(xs)
+        block = self._stream.as_block(xs, ys, tasks)
+        known, codes = distinct_labels(block.tasks)
+        n = len(ys)
+        rounds = {
+            "updated": np.zeros(n, bool),
+            "queried": np.ones(n, bool),
+            "task": codes,
+            "tasks": tuple(known),
+        }
+        traces = {TOGETHER: self._stream.make_trace(rows, np.asarray(block.y), rounds)}
+        for name, model in list(self.references.items()):
+            stream = stream_model_of(model)
+            try:
+                read = stream.as_block(xs, ys, tasks)
+                told = stream.trace_rows(stream.learn_block(read).margin, read.y)
+            except ValueError:  # what the model took may be too much for this one: it is compared no more
+                self._drop(name)
+                continue
+            traces[name] = stream.make_trace(told, np.asarray(read.y), rounds)
+        self._sum(with_constant(traces, self._constant), self._numbered(known)[codes], at)
+
+    def _drop(self, name: str) -> None:
+        del self.references[name]
+        self._sums.pop(name, None)
+        self._curve = []
+
+    def _numbered(self, labels: Sequence[Hashable]) -> NDArray[np.int64]:
+        for label in labels:
+            if label not in self._number:
+                self._number[label] = len(self.tasks)
+                self.tasks.append(label)
+        return np.array([self._number[label] for label in labels], np.int64)
+
+    def _sum(self, traces: Mapping[str, Trace], task: NDArray[np.int64], at: float) -> None:
+        ours = traces[TOGETHER]
+        for name, trace in traces.items():
+            if name != TOGETHER:
+                found = Beside.of(ours, trace, task, len(self.tasks), 1.0)
+                before = self._sums.get(name)
+                # Until a second label came there were no probabilities: what was summed then had another unit.
+                fits = before is not None and before.loss is found.loss
+                self._sums[name] = before.plus(found) if fits and before is not None else found
+        self.n += ours.n
+        self._classes = ours.classes.tolist()
+        value = _values(ours)
+        self._value = self._value.plus(Moments.of(value))
+        self._recent.extend(zip(costs(ours).tolist(), value.tolist(), strict=True))
+        totals = [float(costs(trace).sum()) for trace in traces.values()]
+        if self._curve:  # which begins anew where there is one learner less
+            totals = [one + other for one, other in zip(self._curve[-1].cost, totals, strict=True)]
+        self._curve.append(Point(self.n, at, totals))
+        if len(self._curve) > POINTS:
+            del self._curve[:-1:2]
+
+    def forget(self, tasks: Sequence[Hashable], at: float) -> None:
+        """Forget tasks: what was theirs alone goes, totals stay."""
+        self.catch_up(at)
+        gone = [task for task in tasks if task in self._number]
+        if not gone:
+            return
+        numbers = np.array([self._number[task] for task in gone], np.int64)
+        for model in self.references.values():
+            model.forget_tasks(gone)
+        self._sums = {name: sums.without(numbers) for name, sums in self._sums.items()}
+        self.tasks = [task for task in self.tasks if task not in gone]
+        self._number = {task: number for number, task in enumerate(self.tasks)}
+
+    # -- what is said
+
+    @property
+    def learners(self) -> list[str]:
+        """The names of all learners, the model's first, the constant last."""
+        return [TOGETHER, *self.references, CONSTANT]
+
+    @property
+    def words(self) -> Words:
+        """How errors are called and written."""
+        return self._sums[CONSTANT].words if self._sums else RATES
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The mean error of each learner over all rounds."""
+        if not self._sums:
+            return {}
+        ours = self._sums[CONSTANT].cost[0].mean
+        return {TOGETHER: ours} | {name: sums.cost[1].mean for name, sums in self._sums.items()}
+
+    def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict | None:
+        """Judge the model as :func:`coterie.evaluation.verdict.verdict` does; None before the first round.
+
+        Parameters
+        ----------
+        against : str, optional
+            The name of what it is judged against; what one has without learning together, where it is not given.
+        confidence : float
+            As there.
+
+        Raises
+        ------
+        ValueError
+            For a name that is none of them.
+        """
+        if not self._sums:
+            return None
+        chosen = against or self._model.reference_names(self.errors)[0]
+        if against is None and chosen not in self._sums:
+            chosen = CONSTANT
+        if chosen not in self._sums:
+            raise ValueError(f"there is no {chosen!r} among {', '.join(self._sums)}")
+        return judge(tuple(self.tasks), self._sums[chosen], self._sums[CONSTANT], self.base_rate, confidence)
+
+    @property
+    def base_rate(self) -> BaseRate:
+        """The label to know the stream by, and its share; of numbers their mean."""
+        seen = self._constant.seen
+        if "sum" in seen and self._stream.label_kind.numeric:
+            return BaseRate(seen["sum"] / max(seen["number"], 1), float("nan"))
+        if not seen:
+            return BaseRate(None, float("nan"))
+        label = self._classes[-1] if len(self._classes) == 2 else max(seen, key=lambda each: seen[each])
+        return BaseRate(label, seen.get(label, 0) / sum(seen.values()))
+
+    @property
+    def recent(self) -> Recent:
+        """What the last records were like."""
+        if not self._recent:
+            return Recent(0, *[float("nan")] * 4)
+        cost, value = np.array(self._recent).T
+        n, total, squares = self._value.whole
+        if np.isnan(value).all() or n <= len(value):
+            return Recent(len(cost), float(cost.mean()), float(value.mean()), float("nan"), 0.0)
+        before = total / n
+        deviation = (max(squares / n - before**2, 0.0) / len(value)) ** 0.5
+        apart = abs(float(value.mean()) - before)
+        drift = apart / deviation if deviation else 0.0
+        return Recent(len(cost), float(cost.mean()), float(value.mean()), before, drift)
+
+    def alarms(self, limits: Limits) -> dict[str, str]:
+        """What is wrong with the last records, in a sentence each by the name of the alarm."""
+        recent, words = self.recent, self.words
+        told: dict[str, str] = {}
+        if limits.error is not None and recent.n and recent.error >= limits.error:
+            over = f"of the last {recent.n:,} records"
+            told["error"] = (
+                f"The {words.error} {over} is {words.value(recent.error)}, of all {words.value(self.errors[TOGETHER])}."
+            )
+        if recent.drift >= limits.drift and recent.n == WINDOW:
+            label = "" if self._stream.label_kind.numeric else f" label {self.base_rate.label!r}"
+            what = f"The share of the{label}" if label else "The mean label"
+            now, before = (f"{each:.3g}" for each in (recent.rate, recent.rate_before))
+            told["drift"] = f"{what} is {now} among the last {recent.n:,} records, {before} among all."
+        return told
+
+    def of_task(self, task: Hashable) -> dict[str, Any]:
+        """The number of records of a task, and its error by learner; empty for one of which no label came."""
+        number = self._number.get(task)
+        if number is None:
+            return {}
+        cost = {TOGETHER: self._sums[CONSTANT].by_task[0]}
+        cost |= {name: sums.by_task[1] for name, sums in self._sums.items()}
+        errors = {name: each.total[number].item() / each.n[number].item() for name, each in cost.items()}
+        return {"examples": cost[TOGETHER].n[number].item(), "error": errors}
+
+    @property
+    def curve(self) -> dict[str, Any]:
+        """The error over time: of each learner between two points, and up to each of them."""
+        points = self._curve
+        totals = np.array([point.cost for point in points]).reshape(len(points), -1)
+        n = np.array([point.n for point in points], np.float64)
+        steps = np.diff(n, prepend=0.0)[:, None]
+        between = np.diff(totals, axis=0, prepend=np.zeros((1, totals.shape[1]))) / np.maximum(steps, 1.0)
+        upto = totals / np.maximum(n, 1.0)[:, None]
+        names = self.learners if points else []
+        return {
+            "n": [point.n for point in points],
+            "at": [point.at for point in points],
+            "error": {name: upto[:, k].tolist() for k, name in enumerate(names)},
+            "between": {name: between[:, k].tolist() for k, name in enumerate(names)},
+        }
+
+    def as_it_is(self) -> Live:
+        """A copy for who reads it while records are learned; O(K), and no model is copied."""
+        made = copy.copy(self)
+        made.tasks, made._number, made._sums = list(self.tasks), dict(self._number), dict(self._sums)
+        made._curve, made._recent = list(self._curve), self._recent.copy()
+        return made
+
+    # -- files
+
+    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything as data with a JSON form, and named arrays."""
+        models = {name: model.__dump__() for name, model in self.references.items()}
+        arrays = {f"{name}.model.{key}": held for name, (_, each) in models.items() for key, held in each.items()}
+        for name, sums in self._sums.items():
+            arrays |= {f"{name}.sums.{key}": held for key, held in _flat(sums).items()}
+        if self._rows:
+            arrays["rows"] = np.concatenate(self._rows)
+        saved: dict[str, Any] = {
+            "models": [[name, self.references[name], data] for name, (data, _) in models.items()],
+            "sums": [[name, sums.words.error, sums.loss.error] for name, sums in self._sums.items()],
+            "tasks": self.tasks,
+            "n": self.n,
+            "seen": [list(pair) for pair in self._constant.seen.items()],
+            "value": [each[0].item() for each in self._value],
+            "waiting": [list(record) for record in self._waiting],
+            "since": self._since,
+            "curve": [[point.n, point.at, point.cost] for point in self._curve],
+            "recent": [list(pair) for pair in self._recent],
+            "classes": self._classes,
+        }
+        return saved, arrays
+
+    def restore(self, saved: Mapping[str, Any], arrays: Arrays) -> None:
+        """Undo :meth:`to_saved`; ValueError for what it never gave."""
+        for name, model, data in saved["models"]:
+            spec.require_instance(name, model)
+            model.__restore__(data, below(arrays, f"{name}.model."))
+            self.references[name] = model
+        self.tasks = list(saved["tasks"])
+        self._number = {task: number for number, task in enumerate(self.tasks)}
+        for name, words, loss in saved["sums"]:
+            held = below(arrays, f"{name}.sums.")
+            self._sums[name] = _nested(_WORDS[words], _WORDS[loss], held, len(self.tasks))
+        self.n, self._since = int(saved["n"]), float(saved["since"])
+        self._constant.seen = dict(map(tuple, saved["seen"]))
+        self._value = Moments(*(np.array([each]) for each in saved["value"]))
+        self._waiting = [tuple(record) for record in saved["waiting"]]
+        self._rows = [arrays["rows"]] if "rows" in arrays else []
+        require(sum(map(len, self._rows)) == len(self._waiting), "what waits to be compared was told otherwise")
+        self._curve = [Point(*point) for point in saved["curve"]]
+        self._recent.extend(map(tuple, saved["recent"]))
+        self._classes = list(saved["classes"])
+
+
+def _values(trace: Trace) -> NDArray[np.float64]:
+    """Of numbers the labels, of two labels 1 for the positive one, of more nan."""
+    if isinstance(trace, AmountTrace):
+        return np.asarray(trace.label, np.float64)
+    if len(trace.classes) == 2 and type(trace) is Trace:
+        return np.asarray(trace.label == trace.classes[-1], np.float64)
+    return np.full(trace.n, np.nan)
+
+
+def _flat(sums: Beside) -> Arrays:
+    """The arrays of some sums by name."""
+    held = {"gains": sums.gains, "apart": sums.apart}
+    held |= {f"{name}{k}": each for name in _PAIRS for k, each in enumerate(getattr(sums, name))}
+    return {f"{name}.{field}": array for name, each in held.items() for field, array in each._asdict().items()}
+
+
+def _nested(words: Words, loss: Words, arrays: Arrays, tasks: int) -> Beside:
+    """Undo :func:`_flat`."""
+
+    def moments(name: str, length: int) -> Moments:
+        made = Moments(*(arrays[f"{name}.{field}"] for field in Moments._fields))
+        require(all(each.shape == (length,) for each in made), "the sums of a service are of other tasks")
+        return made
+
+    lengths = zip(_PAIRS, (tasks, 1, 1), strict=True)
+    pairs = [(moments(f"{name}0", length), moments(f"{name}1", length)) for name, length in lengths]
+    return Beside(words, loss, 1.0, moments("gains", tasks), moments("apart", 1), *pairs)
