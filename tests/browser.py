@@ -93,9 +93,9 @@ class Page:
                 return answer["result"]
 
     def open(self, path):
-        """Load a file and wait until it and its scripts are done."""
+        """Load a file, or an address, and wait until it and its scripts are done."""
         self._events.clear()
-        self.call("Page.navigate", url=Path(path).resolve().as_uri())
+        self.call("Page.navigate", url=path if "://" in str(path) else Path(path).resolve().as_uri())
         while "Page.loadEventFired" not in self._events:
             self._next()
         self.ask("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")

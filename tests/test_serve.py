@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import browser
 import coterie as ct
 
 pytest.importorskip("starlette")
@@ -521,6 +522,39 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
         assert digest(rebuilt(tmp_path, lambda: Engine(ct.MultitaskLogistic(ct.HalfUpdate())))) == digest(
             service.engine
         )
+
+
+def test_the_live_page_in_a_browser(tmp_path):
+    import httpx2 as httpx
+
+    found = browser.find()
+    if found is None:
+        pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
+    process, url = start(tmp_path, "--alarm-error", "0.01")
+    try:
+        for first in range(0, 400, 50):
+            records = [{"task": each.task, "x": each.x, "y": each.y} for each in labelled(400)[first : first + 50]]
+            assert httpx.post(f"{url}/observe", json={"records": records}, timeout=60).status_code == 200
+        time.sleep(1)
+        httpx.post(f"{url}/observe", json={"records": records[:1]}, timeout=60)
+        for width in (1400, 390):
+            with browser.page(found, width=width, touch=width < 500) as page:
+                page.open(url)
+                page.ask("new Promise(done => setTimeout(done, 500))")
+                assert page.errors == []
+                assert page.ask("document.getElementById('sentence').textContent").startswith("Learning together")
+                assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 4
+                assert "The error of the last" in page.ask("document.getElementById('alarms').textContent")
+                assert page.ask("document.documentElement.scrollWidth") <= width
+                typed = "each.value = 'U3'; each.dispatchEvent(new Event('input'))"
+                page.ask(f"(each => {{ {typed} }})(document.getElementById('search'))")
+                page.ask("new Promise(done => setTimeout(done, 300))")
+                page.ask("document.querySelector('#found a').click()")
+                page.ask("new Promise(done => setTimeout(done, 300))")
+                assert "differs in" in page.ask("document.getElementById('task').textContent")
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def test_what_the_command_refuses(tmp_path):

@@ -52,7 +52,7 @@
     }));
     const axis = { color: color("--muted"), gridcolor: color("--rule"), zeroline: false };
     const layout = {
-      height: 360, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
+      autosize: true, height: 360, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
       font: { family: getComputedStyle(document.body).fontFamily, color: color("--ink"), size: narrow ? 11 : 13 },
       margin: { l: 48, r: 8, t: 8, b: 72 }, legend: { orientation: "h", y: -0.22 }, dragmode: false,
       xaxis: { ...axis, title: { text: "labels" }, fixedrange: true },
@@ -63,7 +63,6 @@
 
   function table(title, rows) {
     const figure = element("figure");
-    figure.append(element("figcaption", title));
     const made = element("table"), body = element("tbody");
     for (const row of rows.slice(0, 8)) {
       const line = element("tr"), head = element("th");
@@ -76,7 +75,7 @@
       body.append(line);
     }
     made.append(body);
-    figure.append(made);
+    figure.append(made, element("figcaption", title)); // which the style puts above
     return figure;
   }
 
