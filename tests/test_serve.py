@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -20,14 +21,18 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+from coterie.cli.app import app
 from coterie.serve import journal as journals
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Observed, Record, Refused, decode_frame
 from coterie.serve.journal import HEAD, MARK, Journal
 from coterie.serve.live import Limits
-from coterie.serve.service import ClosedError, Service
+from coterie.serve.replay import moment, replay
+from coterie.serve.replica import Folder, Replica, source_of
+from coterie.serve.service import ClosedError, ReadOnlyError, Service
 
 
 def make():
@@ -90,7 +95,7 @@ def test_what_was_written_is_read(written):
     journal = Journal(folder, segment=40)
     ends = [held.end for held in journal.read(0)]
     assert [[held.payload for held in journal.read(end)] for end in ends] == [payloads[k + 1 :] for k in range(6)]
-    assert b"".join(journal.raw(ends[2])).count(b"D") == 8
+    assert b"".join(held.whole for held in journal.read(ends[2])).count(b"D") == 8
     with pytest.raises(ValueError, match=f"the journal holds offsets 0 to {journal.end}, not {journal.end + 1}"):
         journal.read(journal.end + 1)
     journal.drop_before(ends[3])
@@ -364,6 +369,115 @@ def test_what_is_damaged_is_named(tmp_path):
         Service(tmp_path, make)
 
 
+# -- replicas, and moments in the past ---------------------------------------------------------------------------------
+
+
+def wait_for(offset, replica):
+    until = time.monotonic() + 60
+    while replica.engine.offset < offset and replica.failure is None and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def test_a_replica_is_equal_at_every_offset_it_shows(tmp_path):
+    records, seen = labelled(300), {}
+    with Service(tmp_path / "first", make) as service:
+        service.observe(records[:20])
+        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
+            for first in range(20, 300, 20):
+                service.predict([Record(id=str(first), task="u1", x={"x0": 1.0})])
+                service.observe(records[first : first + 20])
+                wait_for(service.engine.offset, replica)
+                assert (replica.engine.offset, replica.lag) == (service.engine.offset, 0)
+                assert digest(replica.engine) == digest(service.engine)
+                seen[service.engine.offset] = digest(service.engine)
+            told = [Record(task="u2", x={"x0": 0.3})]
+            assert replica.predict(told) == service.predict(told)
+            with pytest.raises(ReadOnlyError, match="labels go to the service that it follows"):
+                replica.observe(records[:1])
+            client = TestClient(make_app(replica))
+            assert post(client, "/observe", {"task": "u1", "x": {"x0": 1.0}, "y": True}).status_code == 409
+            assert client.delete("/tasks/u1").status_code == 409
+            assert client.get("/state").json()["follows"] == str(tmp_path / "first")
+            assert client.post("/snapshot").json()["offset"] == replica.engine.offset
+        service.observe(records[:20])
+        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:  # goes on where it was
+            wait_for(service.engine.offset, replica)
+            assert digest(replica.engine) == digest(service.engine)
+    for offset, bits in seen.items():
+        assert digest(replay(tmp_path / "first", offset)) == bits
+
+
+def test_a_replica_over_http(tmp_path):
+    process, url = start(tmp_path / "first", "--relation", "half")
+    try:
+        import httpx2 as httpx
+
+        observed = [{"task": each.task, "x": each.x, "y": each.y} for each in labelled(60)]
+        httpx.post(f"{url}/observe", json={"records": observed[:30]}, timeout=60)
+        with Replica(tmp_path / "copy", source_of(url)) as replica:
+            offset = httpx.post(f"{url}/observe", json={"records": observed[30:]}, timeout=60).json()["offset"]
+            wait_for(offset, replica)
+            process.kill()  # a replica waits for what it follows
+            process.communicate()
+            time.sleep(0.5)
+            assert (replica.failure, replica.engine.offset) == (None, offset)
+    finally:
+        process.kill()
+    with Service(tmp_path / "first", make) as service:
+        assert digest(service.engine) == digest(replica.engine)
+
+
+def test_a_replica_that_came_too_late_says_so(tmp_path):
+    with Service(tmp_path / "first", make, segment=500) as service:
+        service.observe(labelled(20))
+        Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
+        for first in range(0, 100, 10):
+            service.observe(labelled(100)[first : first + 10])
+            service.snapshot()
+        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
+            wait_for(service.engine.offset, replica)
+            assert "begins at offset" in str(replica.failure)
+
+
+def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path, monkeypatch):
+    moments, now = [], [1e9]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    with Service(tmp_path, make, segment=500, keep=True) as service:
+        for first in range(0, 100, 10):
+            now[0] += 60.0
+            service.observe(labelled(100)[first : first + 10])
+            moments.append((service.engine.offset, now[0], digest(service.engine)))
+            service.snapshot()
+    for offset, at, bits in moments:
+        assert digest(replay(tmp_path, offset)) == bits
+        assert digest(replay(tmp_path, time=at + 1)) == bits
+    learned = []
+    replay(tmp_path, on_learned=learned.extend)
+    assert learned == [(each.x, each.y, each.task) for each in labelled(100)]
+    told = CliRunner().invoke(
+        app, ["replay", str(tmp_path), "--until", str(moments[3][0]), "--model", str(tmp_path / "m")]
+    )
+    assert told.exit_code == 0
+    np.testing.assert_array_equal(ct.load(tmp_path / "m").coef_, replay(tmp_path, moments[3][0]).model.coef_)
+    lines = CliRunner().invoke(app, ["replay", str(tmp_path), "--records"]).stdout.splitlines()
+    first = labelled(100)[0]
+    assert json.loads(lines[0]) == {**first.x, "task": first.task, "label": first.y}
+    assert moment("2001-09-09T01:46:40+00:00") == (None, 1e9)
+    with pytest.raises(ValueError, match="--until is 'yesterday'; expected an offset, or a time"):
+        moment("yesterday")
+
+
+def test_a_moment_that_is_not_kept_is_named(tmp_path):
+    with Service(tmp_path, make, segment=500) as service:
+        for first in range(0, 100, 10):
+            service.observe(labelled(100)[first : first + 10])
+            service.snapshot()
+    with pytest.raises(ValueError, match="holds nothing so early: its oldest snapshot is of offset"):
+        replay(tmp_path, 10)
+    with pytest.raises(ValueError, match="has no snapshot of a service"):
+        replay(tmp_path / "nowhere")
+
+
 # -- HTTP --------------------------------------------------------------------------------------------------------------
 
 
@@ -442,6 +556,18 @@ def test_a_bad_request_is_refused_whole(client, body, status, said):
     assert answer.status_code == status
     assert said in answer.json()["error"]
     assert client.get("/tasks").json()["known"] == 0
+
+
+def test_bodies_may_be_gzipped(client):
+    body = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
+    packed = {"Content-Encoding": "gzip"}
+    assert client.post("/observe", content=gzip.compress(body), headers=packed).json()["learned"] == 1
+    bomb = client.post("/observe", content=gzip.compress(b" " * 10_000_000), headers=packed)
+    assert (bomb.status_code, bomb.json()["error"]) == (413, "the body is longer than 4000 bytes")
+    assert client.post("/observe", content=b"no gzip", headers=packed).status_code == 400
+    cut = client.post("/observe", content=gzip.compress(body)[:-20], headers=packed)
+    assert (cut.status_code, client.get("/state").json()["tasks"]) == (400, 1)
+    assert client.post("/observe", content=body, headers={"Content-Encoding": "br"}).status_code == 415
 
 
 def test_a_prediction_that_cannot_be_made_leaves_nothing_waiting(client):

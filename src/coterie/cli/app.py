@@ -21,6 +21,7 @@ NAMES = (
     "explain",
     "forget",
     "serve",
+    "replay",
     "compare",
     "relations",
     "datasets",

@@ -73,6 +73,21 @@ AlarmError = Annotated[
 AlarmSilence = Annotated[
     str | None, typer.Option(metavar="1h", help="Alarm if records are predicted and no label has come for so long.")
 ]
+KeepJournal = Annotated[
+    bool,
+    typer.Option(
+        "--keep-journal",
+        help="Keep the whole journal and the first snapshot, so that `coterie replay` can rebuild any moment.",
+    ),
+]
+Follow = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL|DIR",
+        help="Be a replica of another service: learn what it learns, answer predictions, and refuse labels. It is "
+        "asked with the secret of --token-file.",
+    ),
+]
 
 
 def serve(
@@ -92,6 +107,8 @@ def serve(
     no_verdict: NoVerdict = False,
     alarm_error: AlarmError = None,
     alarm_silence: AlarmSilence = None,
+    keep_journal: KeepJournal = False,
+    follow: Follow = None,
 ) -> None:
     """Predict and learn over HTTP, and lose nothing that was acknowledged.
 
@@ -104,6 +121,7 @@ def serve(
       coterie serve --data state/
       coterie serve clicks.coterie --data state/ --port 9000 --token-file secret
       coterie serve --data state/ --regression --snapshot 1h
+      coterie serve --data copy/ --port 8001 --follow http://127.0.0.1:8000
     """
     from coterie.jobs.stopping import SaveEvery
 
@@ -112,14 +130,17 @@ def serve(
 
         from coterie.serve.app import make_app
         from coterie.serve.live import Limits
+        from coterie.serve.replica import Replica, source_of
         from coterie.serve.service import Service
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
     token = None if token_file is None else _token(token_file)
     if token is None and not _is_local(host):
         raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
-    if model is not None:
+    if model is not None or follow is not None:
         learning.refuse()
+    if follow is not None and model is not None:
+        raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
     every = SaveEvery.of(snapshot)
     seconds = _seconds("--expire", expire)
     limits = Limits(alarm_error, None if alarm_silence is None else _seconds("--alarm-silence", alarm_silence))
@@ -128,15 +149,15 @@ def serve(
     def begin() -> Engine:
         return _engine(model, learning, remember, seconds, not no_verdict)
 
-    service = Service(
-        data,
-        begin,
-        flush=not no_fsync,
-        waiting=max_waiting,
-        every_records=every.records,
-        every_seconds=every.seconds,
-        limits=limits,
-    )
+    given: dict[str, Any] = {
+        "flush": not no_fsync,
+        "waiting": max_waiting,
+        "every_records": every.records,
+        "every_seconds": every.seconds,
+        "limits": limits,
+        "keep": keep_journal,
+    }
+    service = Service(data, begin, **given) if follow is None else Replica(data, source_of(follow, token), **given)
     try:
         app = make_app(service, token=token, max_body=body, max_records=max_records)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))

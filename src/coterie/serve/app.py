@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from importlib import resources
@@ -24,7 +25,7 @@ from coterie import __version__
 
 from . import events
 from .events import Observed, Predictions, Refused, decode_request, to_json
-from .service import BusyError, ClosedError, Service
+from .service import BusyError, ClosedError, ReadOnlyError, Service
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Seconds after which a client that was told to come back may do so.
@@ -32,6 +33,8 @@ RETRY = "1"
 #: Up to so many records are predicted by the event loop itself, which is less work than to change threads.
 AT_ONCE = 64
 
+#: Bytes of frames after which an answer ends.
+LONGEST_ANSWER = 2**26
 #: Tasks helped, and hurt, that are named.
 LISTED = 20
 PAGE_HEADERS = {
@@ -75,6 +78,7 @@ class Metrics:
             ("journal_offset", "Offset behind the last frame", lambda: journal.end),
             ("snapshot_offset", "Offset of the last snapshot, -1 without", lambda: service.snapshot_offset),
             ("tasks", "Tasks known", lambda: len(engine.tasks)),
+            ("replica_lag_bytes", "Bytes of frames that a replica has not learned", lambda: service.lag),
             ("expired", "Records that were given up without a label", lambda: engine.expired),
         ):
             Gauge(f"coterie_{name}", text, **given).set_function(value)
@@ -148,6 +152,8 @@ class App:
                 return json(Refused(str(refusal)), refusal.status)
             except BusyError as error:
                 return json(Refused(str(error)), 429)
+            except ReadOnlyError as error:
+                return json(Refused(str(error)), 409)
             except ClosedError as error:
                 return json(Refused(str(error)), 503)
             except ClientDisconnect:
@@ -156,9 +162,16 @@ class App:
         return answer
 
     async def _records(self, request: Request) -> list[events.Record]:
-        body = bytearray()
+        body, packed = bytearray(), request.headers.get("content-encoding", "identity").lower()
+        if packed not in ("identity", "gzip"):
+            raise Refusal(415, f"the body is {packed}-encoded: gzip or nothing is understood")
+        unpacking = zlib.decompressobj(wbits=31) if packed == "gzip" else None
         async for piece in request.stream():
-            body += piece
+            try:  # one byte more than is allowed is enough to know
+                more = self._max_body + 1 - len(body)
+                body += piece if unpacking is None else unpacking.decompress(piece, max(more, 1))
+            except zlib.error as error:
+                raise Refusal(400, f"the body is no gzip: {error}") from None
             if len(body) > self._max_body:
                 raise Refusal(413, f"the body is longer than {self._max_body} bytes")
         try:
@@ -288,6 +301,8 @@ class App:
             "alarms": engine.alarms(service.limits, time.time()),
             "version": __version__,
         }
+        if service.follows is not None:
+            told |= {"follows": service.follows, "lag": service.lag}
         return json(told)
 
     async def page(self, request: Request) -> Response:
@@ -316,12 +331,21 @@ class App:
         return FileResponse(found[-1], filename=found[-1].name)
 
     async def frames(self, request: Request) -> Response:
-        """Answer ``GET /journal?from=N``: all frames from an offset on, as they are in the journal."""
+        """Answer ``GET /journal?from=N``: frames from an offset on, as they are in the journal, 64 MiB or one more."""
         try:
-            found = self.service.journal.raw(_whole(request, "from", 0))
+            found = self.service.journal.read(_whole(request, "from", 0))
         except ValueError as error:
             raise Refusal(404, str(error)) from None
-        return StreamingResponse(found, media_type="application/octet-stream")
+
+        def sent() -> Iterator[bytes]:
+            size = 0
+            for held in found:
+                yield held.whole
+                size += len(held.payload)
+                if size >= LONGEST_ANSWER:
+                    return
+
+        return StreamingResponse(sent(), media_type="application/octet-stream")
 
     # -- the state of the process
 

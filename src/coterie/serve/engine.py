@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from os import PathLike
@@ -91,6 +91,8 @@ class Engine(Parameters):
         Whether learning together helps.
     lock : RLock
         Held by what applies, predicts or copies.
+    on_learned : callable
+        Is called with the records that were learned: features, label, task of each.
 
     Examples
     --------
@@ -121,6 +123,7 @@ class Engine(Parameters):
         self.waiting: dict[str, Waiting] = {}
         self.learned: dict[str, None] = {}
         self.lock = threading.RLock()
+        self.on_learned: Callable[[Sequence[tuple[Any, Any, Any]]], Any] = lambda records: None
 
     # -- what happens
 
@@ -155,6 +158,7 @@ class Engine(Parameters):
             if self.live is not None:
                 self.live.add(change.records, self._stream.trace_rows(rounds.margin, block.y), events[-1].at)
             self.observed_at = events[-1].at
+            self.on_learned(change.records)
         if change.forgotten:
             self.model.forget_tasks(change.forgotten)
             if self.live is not None:

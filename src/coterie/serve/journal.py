@@ -33,6 +33,11 @@ class Frame(NamedTuple):
     payload: bytes
     end: int
 
+    @property
+    def whole(self) -> bytes:
+        """The frame as it is in the journal."""
+        return frame(self.end - HEAD.size - len(self.payload), self.payload)
+
 
 def frame(offset: int, payload: bytes) -> bytes:
     """The bytes of a frame at an offset."""
@@ -63,6 +68,8 @@ class Journal:
         Where the files lie.
     segment : int
         Bytes after which a new file is begun.
+    first : int
+        The offset to begin at where there is no file yet.
 
     Attributes
     ----------
@@ -89,17 +96,17 @@ class Journal:
     >>> journal.close()
     """
 
-    def __init__(self, folder: Path, segment: int = SEGMENT) -> None:
+    def __init__(self, folder: Path, segment: int = SEGMENT, first: int = 0) -> None:
         self._folder, self._segment = folder, segment
-        self._firsts = sorted(int(path.name.removeprefix(PREFIX)) for path in folder.glob(f"{PREFIX}*"))
+        self._firsts = _firsts(folder)
         if self._firsts:
             self._handle, self.end = self._reopen(self._firsts[-1])
         else:
-            self._firsts = [0]
-            self._handle, self.end = self._begin(0), 0
+            self._firsts = [first]
+            self._handle, self.end = self._begin(first), first
 
     def _path(self, first: int) -> Path:
-        return self._folder / f"{PREFIX}{first:020d}"
+        return _path(self._folder, first)
 
     def _begin(self, first: int) -> int:
         """Make a file, so that its name outlasts a loss of power."""
@@ -119,7 +126,7 @@ class Journal:
         if path.stat().st_size < len(MARK):  # it was made, and the power failed
             return self._begin(first), first
         end = first
-        for held in self._frames(first, first, newest=True):
+        for held in _frames(path, first, first, newest=True):
             end = held.end
         handle = os.open(path, os.O_RDWR)
         os.ftruncate(handle, end - first + len(MARK))
@@ -158,35 +165,7 @@ class Journal:
         """The frames from an offset on, which is where one begins; ValueError for an offset that is not kept."""
         if not self.first <= start <= self.end:
             raise ValueError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
-        return self._read(start)
-
-    def _read(self, start: int) -> Iterator[Frame]:
-        behind = [*self._firsts[1:], None]
-        for first, following in zip(self._firsts, behind, strict=True):
-            if following is None or start < following:
-                yield from self._frames(first, max(start, first), newest=following is None, following=following)
-
-    def _frames(self, first: int, start: int, newest: bool, following: int | None = None) -> Iterator[Frame]:
-        """The frames of one file from an offset on."""
-        path = self._path(first)
-        data = memoryview(path.read_bytes())
-        if data[: len(MARK)] != MARK:
-            raise ValueError(f"{path} is no journal of this version")
-        at, offset = len(MARK) + start - first, start
-        while at < len(data):
-            length = _is_whole(data, at, offset)
-            if not length:
-                if not newest or _has_whole_behind(data, at, offset):
-                    raise ValueError(f"{path} is damaged at offset {offset}")
-                return
-            at, offset = at + length, offset + length
-            yield Frame(bytes(data[at - length + HEAD.size : at]), offset)
-        if following is not None and offset != following:
-            raise ValueError(f"{path} ends at offset {offset}, and the next file begins at {following}")
-
-    def raw(self, start: int) -> Iterator[bytes]:
-        """The frames from an offset on as they are on the disk, for who keeps a copy."""
-        return (frame(held.end - HEAD.size - len(held.payload), held.payload) for held in self.read(start))
+        return _read(self._folder, list(self._firsts), start)
 
     def drop_before(self, offset: int) -> None:
         """Delete files of which every frame ends at or before an offset."""
@@ -197,6 +176,65 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         os.close(self._handle)
+
+
+def read_only(folder: Path, start: int | None = None) -> Iterator[Frame]:
+    """The frames of a journal that another process may be writing, from an offset or the oldest kept on.
+
+    Raises
+    ------
+    ValueError
+        If there is no journal, an offset is not kept, or a file is damaged.
+    """
+    firsts = _firsts(folder)
+    if not firsts:
+        raise ValueError(f"{folder} has no journal")
+    if start is not None and start < firsts[0]:
+        raise ValueError(f"the journal in {folder} begins at offset {firsts[0]}, not {start}")
+    return _read(folder, firsts, firsts[0] if start is None else start)
+
+
+def frames_in(data: bytes, offset: int) -> Iterator[Frame]:
+    """The frames in bytes that begin at an offset, up to the first that is not whole."""
+    view, at = memoryview(data), 0
+    while length := _is_whole(view, at, offset):
+        at, offset = at + length, offset + length
+        yield Frame(bytes(view[at - length + HEAD.size : at]), offset)
+
+
+def _path(folder: Path, first: int) -> Path:
+    return folder / f"{PREFIX}{first:020d}"
+
+
+def _firsts(folder: Path) -> list[int]:
+    """The offsets at which the files of a folder begin."""
+    return sorted(int(path.name.removeprefix(PREFIX)) for path in folder.glob(f"{PREFIX}*"))
+
+
+def _read(folder: Path, firsts: list[int], start: int) -> Iterator[Frame]:
+    behind = [*firsts[1:], None]
+    for first, following in zip(firsts, behind, strict=True):
+        if following is None or start < following:
+            at = max(start, first)
+            yield from _frames(_path(folder, first), first, at, newest=following is None, following=following)
+
+
+def _frames(path: Path, first: int, start: int, newest: bool, following: int | None = None) -> Iterator[Frame]:
+    """The frames of one file from an offset on."""
+    with path.open("rb") as file:
+        if file.read(len(MARK)) != MARK:
+            raise ValueError(f"{path} is no journal of this version")
+        file.seek(start - first, os.SEEK_CUR)
+        data = file.read()
+    offset = start
+    for held in frames_in(data, start):
+        offset = held.end
+        yield held
+    rest = offset - start
+    if rest < len(data) and (not newest or _has_whole_behind(memoryview(data), rest, offset)):
+        raise ValueError(f"{path} is damaged at offset {offset}")
+    if following is not None and offset != following:
+        raise ValueError(f"{path} ends at offset {offset}, and the next file begins at {following}")
 
 
 def _write(handle: int, data: bytes) -> None:

@@ -45,6 +45,10 @@ class ClosedError(Exception):
     """The service takes nothing any more."""
 
 
+class ReadOnlyError(Exception):
+    """A replica learns from the service that it follows alone."""
+
+
 class _Asked(NamedTuple):
     event: Event | None  # None: a snapshot is wanted
     done: Future[Any]
@@ -70,6 +74,8 @@ class Service:
         Bytes of a file of the journal.
     limits : Limits, optional
         From when on there is an alarm.
+    keep : bool
+        Keep the whole journal and the first snapshot, from which any moment can be rebuilt.
 
     Attributes
     ----------
@@ -77,6 +83,10 @@ class Service:
         The model and what waits.
     journal : Journal
         What was acknowledged.
+    follows : str or None
+        The service that this one is a replica of.
+    lag : int
+        Bytes of that one's frames that are not learned here yet.
     replayed : int
         Frames that were learned again when the folder was opened.
     snapshot_offset : int
@@ -108,6 +118,9 @@ class Service:
     1
     """
 
+    follows: str | None = None
+    lag = 0
+
     def __init__(
         self,
         folder: str | os.PathLike[str],
@@ -119,13 +132,14 @@ class Service:
         every_seconds: float | None = 300.0,
         segment: int = SEGMENT,
         limits: Limits | None = None,
+        keep: bool = False,
     ) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.limits = limits or Limits()
+        self.limits, self._keeps = limits or Limits(), keep
         self._lock = _locked(self.folder / "lock")
         try:
-            self.journal = Journal(self.folder, segment)
+            self.journal = Journal(self.folder, segment, self._begins_at())
             self.engine, self.snapshot_offset = self._newest(make)
             self.replayed = self._replay()
             if self.snapshot_offset < 0:  # what it began with is part of what is replayed
@@ -150,9 +164,13 @@ class Service:
 
     # -- opening
 
+    def _begins_at(self) -> int:
+        """The offset of the first frame ever, where there is none yet."""
+        return 0
+
     def snapshots(self) -> list[Path]:
         """The files of snapshots, the oldest first."""
-        return sorted(self.folder.glob(f"{SNAPSHOT}*{SUFFIX}"))
+        return snapshots_in(self.folder)
 
     def _newest(self, make: Callable[[], Engine]) -> tuple[Engine, int]:
         found = self.snapshots()
@@ -323,9 +341,10 @@ class Service:
             copied.set()
         self.snapshot_offset = offset
         kept = self.snapshots()
-        for path in kept[:-KEPT]:
+        for path in kept[1 if self._keeps else 0 : -KEPT]:
             path.unlink()
-        self.journal.drop_before(min(map(_offset_of, kept[-KEPT:])))
+        if not self._keeps:
+            self.journal.drop_before(min(map(offset_of, kept[-KEPT:])))
         return offset
 
     def _is_due(self) -> bool:
@@ -387,7 +406,13 @@ class _Copied:
         self.set()
 
 
-def _offset_of(path: Path) -> int:
+def snapshots_in(folder: Path) -> list[Path]:
+    """The files of snapshots in a folder, the oldest first."""
+    return sorted(folder.glob(f"{SNAPSHOT}*{SUFFIX}"))
+
+
+def offset_of(path: Path) -> int:
+    """The offset of a snapshot, from its file's name."""
     return int(path.name.removeprefix(SNAPSHOT).removesuffix(SUFFIX))
 
 

@@ -1,0 +1,95 @@
+"""The model of a moment in the past, from a service's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from coterie import persistence
+
+from .engine import Engine
+from .events import decode_frame
+from .journal import read_only
+from .service import offset_of, snapshots_in
+
+Learned = Callable[[Sequence[tuple[Any, Any, Any]]], Any]
+
+
+def replay(
+    folder: Path, offset: int | None = None, time: float | None = None, on_learned: Learned | None = None
+) -> Engine:
+    """Rebuild the engine as it was at an offset of the journal or at a time, or as it is.
+
+    Parameters
+    ----------
+    folder : Path
+        That of a service, which may be running.
+    offset : int, optional
+        The last frame to learn ends there or before.
+    time : float, optional
+        The last frame to learn was of this time or before, in seconds since 1970.
+    on_learned : callable, optional
+        Is called with the records that were learned, from the oldest snapshot that is kept on.
+
+    Returns
+    -------
+    Engine
+        To the bit what the service's was.
+
+    Raises
+    ------
+    ValueError
+        If nothing is kept of so early a moment, or a file is damaged.
+    """
+    kept = snapshots_in(folder)
+    if not kept:
+        raise ValueError(f"{folder} has no snapshot of a service")
+    for path in kept if on_learned is not None else reversed(kept):
+        if offset is not None and offset_of(path) > offset:
+            continue
+        engine = persistence.load(path)
+        if not isinstance(engine, Engine):
+            raise ValueError(f"{path} is no snapshot of a service, but a {type(engine).__name__}")
+        if time is None or engine.at <= time:
+            return _go_on(engine, folder, offset, time, on_learned)
+    raise ValueError(
+        f"{folder} holds nothing so early: its oldest snapshot is of offset {offset_of(kept[0])}; a service begun with "
+        "--keep-journal keeps all"
+    )
+
+
+def _go_on(engine: Engine, folder: Path, offset: int | None, time: float | None, on_learned: Learned | None) -> Engine:
+    if on_learned is not None:
+        engine.on_learned = on_learned
+    last_offset, last_time = inf if offset is None else offset, inf if time is None else time
+    for held in read_only(folder, engine.offset):
+        events = decode_frame(held.payload)
+        if held.end > last_offset or any(event.at > last_time for event in events):
+            break
+        engine.apply(events)
+        engine.offset = held.end
+    return engine
+
+
+def moment(text: str) -> tuple[int | None, float | None]:
+    """An offset, or a time in ISO 8601, as seconds since 1970.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> moment("81234"), moment("2026-01-01T12:00:00+00:00")
+    ((81234, None), (None, 1767268800.0))
+    """
+    if text.isdecimal():
+        return int(text), None
+    try:
+        return None, datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise ValueError(f"--until is {text!r}; expected an offset, or a time as 2026-01-31T12:00") from None

@@ -1,0 +1,193 @@
+"""A copy of a service: it takes over the frames of another one, learns them as it did, and answers predictions.
+
+Offsets, frames and bits are the same as those of the service that it follows, with a delay of some tenths of a second.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from http.client import HTTPException
+from pathlib import Path
+from shutil import copyfileobj
+from typing import IO, Any, Protocol
+
+from coterie.persistence import replacing
+
+from .engine import Engine
+from .events import Prediction, Record, decode_frame
+from .journal import Frame, frames_in, read_only
+from .service import SNAPSHOT, SUFFIX, ReadOnlyError, Service, offset_of, snapshots_in
+
+#: Seconds between two looks at what is new, and after which a source does not answer.
+PAUSE, PATIENCE = 0.2, 30.0
+
+
+class Source(Protocol):
+    """What a replica follows."""
+
+    def snapshot(self) -> tuple[int, IO[bytes]]:
+        """The offset of the newest snapshot, and its file."""
+
+    def frames(self, start: int) -> Iterator[Frame]:
+        """The frames from an offset on that are there now."""
+
+
+class Folder:
+    """A service's folder, on the same machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __str__(self) -> str:
+        """Where it is."""
+        return str(self._folder)
+
+    def snapshot(self) -> tuple[int, IO[bytes]]:
+        """The offset of the newest snapshot, and its file."""
+        found = snapshots_in(self._folder)
+        if not found:
+            raise ValueError(f"{self._folder} has no snapshot to begin with")
+        return offset_of(found[-1]), found[-1].open("rb")
+
+    def frames(self, start: int) -> Iterator[Frame]:
+        """The frames from an offset on that are there now."""
+        return read_only(self._folder, start)
+
+
+class Address:
+    """A service over HTTP.
+
+    Parameters
+    ----------
+    url : str
+        Where it is, as ``http://host:8000``.
+    token : str, optional
+        The secret that its requests bear.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self._url = url.rstrip("/")
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    def __str__(self) -> str:
+        """Where it is."""
+        return self._url
+
+    def snapshot(self) -> tuple[int, IO[bytes]]:
+        """The offset of the newest snapshot, and its file."""
+        answer = self._get("/snapshot")
+        name = answer.headers.get_filename() or ""
+        return offset_of(Path(name)), answer
+
+    def frames(self, start: int) -> Iterator[Frame]:
+        """The frames from an offset on that are there now."""
+        with self._get(f"/journal?from={start}") as answer:
+            return frames_in(answer.read(), start)
+
+    def _get(self, path: str) -> Any:
+        request = urllib.request.Request(self._url + path, headers=self._headers)  # noqa: S310 - checked when made
+        try:
+            return urllib.request.urlopen(request, timeout=PATIENCE)  # noqa: S310
+        except urllib.error.HTTPError as error:
+            if error.code >= 500:
+                raise
+            said = error.read(500).decode(errors="replace")
+            raise ValueError(f"{self._url}{path} answers {error.code}: {said}") from None
+
+
+def source_of(given: str, token: str | None = None) -> Source:
+    """What a replica follows: the service at an address, or that of a folder."""
+    if given.startswith(("http://", "https://")):
+        return Address(given, token)
+    return Folder(Path(given))
+
+
+class Replica(Service):
+    """A copy of another service, in a folder of its own; predicts, and refuses to learn anything else.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where the copy is kept, made if it is not there.
+    source : Source
+        What is followed.
+    given
+        As for :class:`coterie.serve.service.Service`.
+
+    Attributes
+    ----------
+    follows : str
+        What is followed.
+    lag : int
+        Bytes of frames that were there at the last look and are not learned yet.
+    heard : float
+        When the source answered last, in seconds since 1970.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], source: Source, **given: Any) -> None:
+        self._source, self.follows, self.lag, self.heard = source, str(source), 0, 0.0
+        super().__init__(folder, self._nothing, **given)
+
+    def _nothing(self) -> Engine:
+        raise ValueError(f"{self.folder} has no snapshot, which a replica begins with")
+
+    def _begins_at(self) -> int:
+        found = self.snapshots()
+        if not found:
+            offset, held = self._source.snapshot()
+            with held, replacing(self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}") as file:
+                copyfileobj(held, file)
+            found = self.snapshots()
+        return offset_of(found[0])
+
+    def predict(self, records: Sequence[Record]) -> list[Prediction]:
+        """Predict records; none of them waits for its label here."""
+        return self.engine.predict(records)
+
+    def submit(self, kind: Any, records: Sequence[Record]) -> Future[Any]:
+        """Refuse what would change the model."""
+        raise ReadOnlyError("this is a replica: labels go to the service that it follows")
+
+    def _write(self) -> None:
+        """Take over frames until the service ends."""
+        while not self._closed:
+            try:
+                with suppress(OSError, HTTPException):  # the source is away: a replica waits for it
+                    self._take_over()
+                    self.heard = time.time()
+            except BaseException as error:
+                self._fail(error, [])
+                return
+            self._answer_snapshots()
+            time.sleep(PAUSE)
+
+    def _take_over(self) -> None:
+        frames = list(self._source.frames(self.engine.offset))
+        self.lag = frames[-1].end - self.engine.offset if frames else 0
+        for held in frames:
+            began, events = time.perf_counter(), decode_frame(held.payload)
+            if self.journal.append(held.payload) != held.end:
+                raise ValueError(f"the frame that ends at {held.end} does not follow offset {self.engine.offset}")
+            with self.engine.lock:
+                self.engine.apply(events)
+                self.engine.offset = held.end
+            self.lag = frames[-1].end - held.end
+            records = sum(len(event.records) for event in events)
+            self._since += records
+            self.on_commit(time.perf_counter() - began, records)
+        if frames:
+            self.journal.flush()
+            if self._is_due():
+                self._begin_snapshot()
+
+    def _answer_snapshots(self) -> None:
+        while not self._queue.empty():
+            asked = self._queue.get()
+            if asked is not None:
+                asked.done.set_result(self._begin_snapshot())
