@@ -3,8 +3,8 @@ A service fed from a log
 ========================
 
 A consumer reads a log line by line, sends what it read to a service that learns, and remembers its place in the log
-only after the service has said that it is durable. If either of them dies, the consumer sends some records again, and the
-service counts them as duplicates, because each has an id: its place in the log.
+only after the service has said that it is durable. If either of them dies, the consumer sends some records again, and
+the service counts them as duplicates, because each has an id: its place in the log.
 """
 
 import json

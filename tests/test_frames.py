@@ -55,7 +55,7 @@ def test_a_frame_with_strings_is_what_its_rows_are(made, estimator):
 def test_the_task_may_be_a_column_of_the_frame(made):
     model = ct.MultitaskLogistic(task_column="user").fit(made({**COLUMNS, "user": USER}), Y)
     assert model.tasks_ == list(dict.fromkeys(USER))
-    assert model.feature_names[:3] == ["constant", "carrier=" + COLUMNS["carrier"][0], "delay"]
+    assert model.feature_names[:2] == ["carrier=" + COLUMNS["carrier"][0], "delay"]
     trace = ct.progressive_validation(ct.MultitaskLogistic(), made(COLUMNS), Y, task=USER)
     beside = ct.progressive_validation(ct.MultitaskLogistic(), rows(COLUMNS, gaps=True), Y, task=USER)
     np.testing.assert_array_equal(trace.margin, beside.margin)
@@ -95,7 +95,7 @@ def test_a_column_that_is_neither_numbers_nor_strings():
 def test_frames_of_numbers_stay_arrays():
     frame = pd.DataFrame({"a": np.array([1, 2], object), "b": [True, False]})
     model = ct.MultitaskLogistic().fit(frame, [True, False])
-    assert (model.n_features_in_, model.feature_names) == (2, ["a", "b", "constant"])
+    assert (model.n_features_in_, model.feature_names) == (2, ["a", "b"])
 
 
 def test_a_frame_of_numbers_after_one_and_dictionaries_is_still_an_array():

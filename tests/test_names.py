@@ -269,6 +269,7 @@ def test_weights_of_a_class_and_of_no_relation():
     found = model.largest_weights("u", n=2)
     assert list(found) == ["x", "y", "z"]
     w = dict(zip(model.feature_names, model.coef_[0][model.tasks_.index("u")], strict=True))
+    w["constant"] = model.intercept_[0][model.tasks_.index("u")]
     for name, shared, own in found["x"]:
         assert shared + own == pytest.approx(w[name])
     graph = ct.MultitaskPerceptron(ct.TaskGraph([("u", "v")])).partial_fit([[1.0]], [True], task=["u"])

@@ -601,8 +601,11 @@ class OnlineEstimator(Parameters):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names of the features where records had names: tables, and dictionaries that are not hashed."""
-        return self._inner.input.feature_names
+        """The names of the columns of ``coef_``, of tables and of dictionaries that are not hashed; else None."""
+        names, constant = self._inner.input.feature_names, self._source.constant
+        if names is not None and constant is not None:
+            del names[constant]
+        return names
 
     def relation_among(self, tasks: Sequence[Hashable]) -> NDArray[np.float64]:
         """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
