@@ -217,7 +217,7 @@ def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outpu
     written = {name: None if path is None else str(path) for name, path in vars(outputs).items() if name in _WRITTEN}
     told: dict[str, Any] = {"command": command, "version": __version__} | summary.to_json()
     parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
-    told |= {"parameters": parameters, "reading": vars(outcome.reading), "seconds": outcome.seconds}
+    told |= {"parameters": parameters, "reading": outcome.reading.to_json(), "seconds": outcome.seconds}
     told["stopped"] = None if outcome.stopped is None else Signals(outcome.stopped).name
     print_json(told | written | {"rescued": rescued})
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import textwrap
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,7 +84,7 @@ def learner_table(summary: Summary) -> Iterator[str]:
 
 
 def reading_lines(reading: Reading) -> Iterator[str]:
-    """Yield what was left out and which columns were not used."""
+    """Yield what was left out, which columns were not used, and which might be read better."""
     if reading.unlabelled:
         told = reading.unlabelled + reading.skipped + reading.rows
         yield f"{reading.unlabelled:,} of {told:,} records have no label: left out"
@@ -94,6 +95,9 @@ def reading_lines(reading: Reading) -> Iterator[str]:
             yield "  ..."
     for name, reason in reading.dropped.items():
         yield f"Not used: {name} ({reason})"
+    for hint in reading.hints:
+        tried = " or ".join(f"--{option} {quote(hint.column)}" for option in hint.options)
+        yield f"Hint: {hint.column} has {hint.seen}: try {tried}"
 
 
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling) -> str:

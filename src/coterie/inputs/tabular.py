@@ -143,7 +143,8 @@ def encoder_of(table: Any, constant: bool, scale: str) -> Encoder:
     ValueError
         If no column can be used.
     """
-    from .columns import kind_of, mostly_dates
+    from .columns import kind_of, mostly_dates, plain
+    from .hints import new_values
 
     kinds = {field.name: kind_of(field.type) for field in table.schema}
     texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
@@ -154,6 +155,10 @@ def encoder_of(table: Any, constant: bool, scale: str) -> Encoder:
             warnings.warn(f"column {name!r} is left out: {reason}", UserWarning, stacklevel=_OUTSIDE)
     if not columns:
         raise InputError("no column is left for features")
+    for name, kind in columns:
+        for hint in new_values(name, plain(table.column(name))) if kind == "categorical" else ():
+            said = f"column {name!r} has {hint.seen}: it tells nothing of later ones, leave it out"
+            warnings.warn(said, UserWarning, stacklevel=_OUTSIDE)
     return Encoder(columns, constant=constant, scale=scale)
 
 

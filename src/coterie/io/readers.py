@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coterie.inputs.hints import Hint, Looks
+
     from .formats.rows import RowParser, RowSchema
     from .formats.table import Batch, Table
 
@@ -159,6 +161,7 @@ class Reader:
         )
         self._bytes_before = 0
         self._order = Order()
+        self._looks: Looks | None = None
         self._source: Source | None = None
         self.columns: dict[str, str] = {}
         self.dropped: dict[str, str] = {}
@@ -187,6 +190,18 @@ class Reader:
     def unlabelled(self) -> int:
         """Records left out because they have no label."""
         return self._faults.unlabelled
+
+    @property
+    def hints(self) -> list[Hint]:
+        """What the first records say about columns that might be read better in another way; of a new encoder only."""
+        if self._looks is None or self.encoder is None:
+            return []
+        return self._looks.hints(self._hinted(self.encoder), self._options.label)
+
+    def _hinted(self, encoder: Encoder | ViewEncoder) -> dict[str, str]:
+        """The columns of which the caller has not said what they are, and their kinds."""
+        said = {*self._options.named_kinds, self._options.time}
+        return {name: kind for name, kind in encoder.columns if name not in said}
 
     def require_labels(self) -> None:
         """Leave out records without a label, also where the first one has none; before the iteration begins."""
@@ -327,6 +342,7 @@ class Reader:
         passed = self._pass(columns.num_rows)
         columns = columns.slice(passed)
         if columns.num_rows:
+            self._look(columns, encoder)
             values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
             if kept and "label" in values:
                 values["label"] = _none_where(unlabelled[good][passed:], values["label"])
@@ -335,6 +351,14 @@ class Reader:
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
             asides = {name: held[good][passed:] for name, held in batch.kept.items()}
             yield Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=asides)
+
+    def _look(self, columns: Any, encoder: Encoder | ViewEncoder) -> None:
+        """Keep records of which hints are made, where columns may still be read in another way."""
+        if self._given is None and isinstance(encoder, Encoder):
+            from coterie.inputs.hints import Looks
+
+            self._looks = self._looks or Looks()
+            self._looks.see(columns, self._hinted(encoder), self._options.label)
 
     def _pass(self, n: int) -> int:
         """How many of the next n records are to be left out, being among the first of all."""
@@ -461,6 +485,8 @@ class Reading:
         Reasons for the first of them.
     unlabelled : int
         Records left out because they have no label.
+    hints : tuple of Hint
+        Columns that might be read better in another way.
     columns : dict of str to list of str
         By role (``"label"``, ``"task"``, or a kind of feature), the columns used.
     dropped : dict of str to str
@@ -472,6 +498,7 @@ class Reading:
     skipped: int
     skipped_examples: tuple[str, ...]
     unlabelled: int
+    hints: tuple[Hint, ...]
     columns: dict[str, list[str]]
     dropped: dict[str, str]
 
@@ -482,11 +509,13 @@ class Reading:
         for name, role in reader.columns.items():
             columns.setdefault(role, []).append(name)
         source, examples = listed(reader.paths, 3), tuple(reader.skipped_examples)
-        return cls(source, reader.rows, reader.skipped, examples, reader.unlabelled, columns, dict(reader.dropped))
+        left_out, hints = (reader.rows, reader.skipped, examples, reader.unlabelled), tuple(reader.hints)
+        return cls(source, *left_out, hints, columns, dict(reader.dropped))
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as data with a JSON form."""
-        return dict(vars(self)) | {"skipped_examples": list(self.skipped_examples)}
+        hints = [hint._asdict() for hint in self.hints]
+        return dict(vars(self)) | {"skipped_examples": list(self.skipped_examples), "hints": hints}
 
 
 def read(
