@@ -25,6 +25,7 @@ extensions = [
     "outside",
     "formulas",
     "listing",
+    "live",
 ]
 exclude_patterns = ["_ext", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5", "gallery/*.json"]
 html_theme = "furo"

@@ -263,6 +263,14 @@ def test_the_site_needs_no_network():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
+def test_the_site_has_the_report_of_the_demo():
+    assert 'href="report-of-the-demo.html"' in (SITE / "verdict.html").read_text(encoding="utf-8")
+    page = (SITE / "report-of-the-demo.html").read_text(encoding="utf-8")
+    assert "coterie demo --quiet --report report-of-the-demo.html" in page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
 def test_the_site_has_every_public_name():
     listed = "".join(path.read_text(encoding="utf-8") for path in (SITE / "api").glob("*.html"))
     for name in coterie.__all__:

@@ -9,10 +9,12 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects
 import pytest
 
 import browser
+import coterie as ct
 import samples
 from coterie.evaluation.verdict import verdict
 from coterie.report import figures, render, write_report
@@ -287,6 +289,47 @@ def test_labels_by_what_was_predicted_of_them():
     table = render(comparison, learner="half-shared").split("Labels, and what was predicted of them")[-1]
     right = int(((trace.label == "yes") & (trace.prediction == "yes")).sum())
     assert f"{right:,}" in table.split("<bdi>yes</bdi>")[1].split("</tr>")[0]
+
+
+def learned(labels, many=False, named=True):
+    rng = np.random.default_rng(0)
+    x, users = rng.normal(size=(200, 2)), [f"u{i % 4}" for i in range(200)]
+    names = ["price-net", "<b>age</b>"] if named else [0, 1]
+    X = pd.DataFrame(x, columns=names) if named else x
+    models = {"half": ct.MultitaskLogistic(), "independent": ct.MultitaskLogistic("independent")}
+    if many:
+        models = {name: ct.OneVsRest(model) for name, model in models.items()}
+    return ct.compare(models, X, labels(x), task=users)
+
+
+def test_the_largest_weights_are_told_by_name():
+    comparison = learned(lambda x: np.where(x[:, 0] > 0, "yes", "no"))
+    page = render(comparison, learner="half")
+    part = text_of(page).partition('<section id="weights"')[2].partition("</section>")[0]
+    assert "A weight above zero speaks for yes" in part
+    found = comparison.models["half"].largest_weights()
+    assert figures_of(page)["feature-weights"]["data"][0]["customdata"][0] == html.escape(found[0].name)
+    own = comparison.models["half"].largest_weights("u1", n=1)[0]
+    said = f"{html.escape(own.name)}\N{NO-BREAK SPACE}{own.own:+.2g}"
+    assert said.removesuffix(f"{own.own:+.2g}") + f"{own.own:+.2g}".replace("-", "\N{MINUS SIGN}") in part
+    assert "<b>age</b>" not in page
+    assert part.count("<bdi>u") == 4
+
+
+def test_the_largest_weights_of_each_label():
+    comparison = learned(
+        lambda x: np.where(x[:, 0] > 0.5, "high", np.where(x[:, 0] > -0.5, "middle", "low")), many=True
+    )
+    page = render(comparison, learner="half")
+    part = text_of(page).partition('<section id="weights"')[2].partition("</section>")[0]
+    assert all(f"<bdi>{label}</bdi>" in part for label in ("high", "middle", "low"))
+    assert "price-net\N{NO-BREAK SPACE}+" in part
+    pooled = text_of(render(comparison, learner="pooled"))
+    assert "Where tasks differ" not in pooled
+
+
+def test_columns_without_names_have_no_weights_to_show():
+    assert 'id="weights"' not in render(learned(lambda x: x[:, 0] > 0, named=False), learner="half")
 
 
 def test_a_comparison_with_one_learner_is_refused():

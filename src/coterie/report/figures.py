@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from coterie.evaluation.support import SupportCurve
     from coterie.evaluation.verdict import Verdict
     from coterie.evaluation.view_weights import ViewWeights
+    from coterie.explanation import Weight
 
     Array = NDArray[Any]
 
@@ -165,6 +166,24 @@ def view_weights(curve: ViewWeights) -> Figure:
         for k, name in enumerate(curve.names)
     ]
     return _figure(areas, _rounds_axis("linear"), _axis("part of the weights", ticksuffix=" %", range=[0, 100]))
+
+
+def feature_weights(found: Sequence[Weight]) -> Figure:
+    """A bar for each feature's shared weight, in the order given from top to bottom."""
+    values = [float(f"{each.shared:.4g}") for each in found]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": values,
+        "y": list(range(len(found))),
+        "customdata": [label(each.name, 60) for each in found],
+        "marker": {"color": "--series-1"},
+        "hovertemplate": "%{customdata}: %{x}<extra></extra>",
+    }
+    names = {"tickvals": bars["y"], "ticktext": [label(each.name) for each in found], "showgrid": False}
+    across = _axis("weight", zeroline=True, zerolinewidth=2, side="top")
+    down = _axis(None, range=[len(found) - 0.4, -0.6], zeroline=False, ticklen=0, **names)
+    return _figure([bars], across, down, hovermode="closest", bargap=0.35, showlegend=False)
 
 
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:

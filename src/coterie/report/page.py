@@ -96,6 +96,7 @@ def render(
         sections.tasks(content),
         sections.decisions(content),
         sections.support(content),
+        sections.weights(content),
         sections.shared(content, relation),
         sections.read(reading),
     ]

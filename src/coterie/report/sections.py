@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, evaluate, measured, threshold_curve, written
 from coterie.evaluation.support import support_curve
 from coterie.evaluation.verdict import verdict
+from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
 from coterie.jobs.summary import conclusions
 from coterie.online.multiview import ALONE
 from coterie.wording import NONE, counted, digits_of, listed, percent, spoken
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from coterie.evaluation.progressive import Trace
     from coterie.evaluation.verdict import Verdict
     from coterie.evaluation.view_weights import ViewWeights
+    from coterie.explanation import Weight
 
     from .clustering import Clustered, Relation
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 _TASKS, _LISTED = 3000, 30
 #: Classes of a table of labels and predictions.
 _CLASSES = 12
+#: Weights that are drawn, those that stand in a row of a table, and its rows.
+_WEIGHTS, _NAMED, _DIFFERING = 15, 4, 8
 #: Points of the curves of views, and columns of their table.
 _POINTS, _LOOKS = 200, 5
 
@@ -295,6 +299,54 @@ def tasks(content: Content) -> Part:
     return Part(
         markup.section("tasks", "Tasks", markup.table(markup.Table(caption, columns, rows, looked_up=True))), {}
     )
+
+
+def weights(content: Content) -> Part:
+    """The largest weights by name: what all tasks share, and in what some of them differ most from that."""
+    model: Any = content.comparison.models.get(content.learner)
+    if content.weights is not None or not getattr(model, "fitted", False):
+        return Part("", {})
+    found = model.largest_weights(n=_WEIGHTS)
+    if isinstance(found, dict):
+        rows = [(str(name), _in_words([(each.name, each.shared) for each in held])) for name, held in found.items()]
+        heads, caption = ["label", "largest weights that all tasks share"], "What speaks for each label, or against it"
+        named = any(map(_named, found.values()))
+        table = markup.table(markup.Table(caption, heads, rows[:_LISTED], words=2)) if named else ""
+        return Part(markup.section("weights", "Weights", table), {})
+    if not _named(found):
+        return Part("", {})
+    classes = content.comparison.traces[content.learner].classes
+    above = f"speaks for {classes[1]}" if len(classes) == 2 else "makes the prediction larger"
+    text = f"The largest weights that all tasks share. A weight above zero {above}; it is for scaled values."
+    said = f"{text} {_in_words([(each.name, each.shared) for each in found])}"
+    place = markup.plot("feature-weights", said, text, 120 + 24 * len(found))
+    drawn = {"feature-weights": figures.feature_weights(found)}
+    return Part(markup.section("weights", "Weights", place, _differing(content, model)), drawn)
+
+
+def _differing(content: Content, model: Any) -> str:
+    """The table of what some tasks do otherwise: of those most surely helped and hurt, or else with most examples."""
+    result, known = content.verdict, set(model.tasks_)
+    called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
+    others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)
+    chosen = [i for i in (*called, *others) if result.n[i] > 0 and result.tasks[i] in known][:_DIFFERING]
+    own = {i: [(each.name, each.own) for each in model.largest_weights(result.tasks[i], n=_NAMED)] for i in chosen}
+    rows = [(str(result.tasks[i]), _in_words(held)) for i, held in own.items() if held]
+    if not rows or len(known) < 2:
+        return ""
+    caption = "Where tasks differ most from what is shared: what is added to the weights above"
+    return markup.table(markup.Table(caption, ["task", "its own weights"], rows, words=2))
+
+
+def _named(found: Sequence[Weight]) -> bool:
+    """True if features have names: numbers of columns say nothing."""
+    columns = [each.name for each in found if each.name != CONSTANT_FEATURE]
+    return any(not isinstance(name, int) and not str(name).endswith("=") for name in columns)
+
+
+def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
+    told = ((name, f"{value:+.2g}".replace("-", "\N{MINUS SIGN}")) for name, value in held[:_NAMED])
+    return ", ".join(f"{name}\N{NO-BREAK SPACE}{value}" for name, value in told)
 
 
 def shared(content: Content, relation: Relation | None) -> Part:
