@@ -368,3 +368,16 @@ def test_whole_numbers_may_be_names_in_every_form(tmp_path: Any) -> None:
         told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), reader).margin
         np.testing.assert_array_equal(told, wanted)
         assert reader.columns["zip"] == "categorical"
+
+
+def test_hashed_names_have_dates_too() -> None:
+    model = ct.AdaptiveSharingClassifier(storage="hashed", bits=14)
+    held = records(TABLE)
+    for x, label, user in zip(held[:30], Y.tolist(), USER, strict=False):
+        model.learn_one(x, label, user)
+    explained = model.explain(held[0], task=USER[0])
+    assert {f"when.hour={held[0]['when'].hour}", "when.weekday=Wed", "constant"} <= {
+        str(part.name) for part in explained.parts
+    }
+    other = ct.AdaptiveSharingClassifier(storage="hashed", bits=14).partial_fit(held[:30], Y[:30], task=USER[:30])
+    np.testing.assert_array_equal(other.decision_function(held, USER), model.decision_function(held, USER))

@@ -6,6 +6,8 @@ import datetime
 import re
 from collections.abc import Hashable, Mapping, MutableMapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,6 +40,8 @@ _PARTS = (
     ("month", range(1, 13)),
     ("yearday", range(1, 367)),
 )
+#: How many values the parts before each have.
+_BEFORE = tuple(accumulate((len(values) for _, values in _PARTS[:-1]), initial=0))
 #: How many categories a date has.
 PARTS = len(_PARTS)
 
@@ -115,6 +119,15 @@ def part_keys(name: Hashable) -> tuple[tuple[str, str], ...]:
     return tuple((f"{name}.{part}", str(value)) for part, values in _PARTS for value in values)
 
 
+def parts_of(wall: int) -> tuple[int, ...]:
+    """The numbers, in `part_keys`, of the categories of one date: as `parts`, without what calling NumPy costs."""
+    days, rest = divmod(wall, DAY)
+    day = datetime.date.fromordinal(days - FIRST_DAY + 1)
+    yearday = day.toordinal() - datetime.date(day.year, 1, 1).toordinal()
+    numbers = rest // (DAY // 24), day.weekday(), day.month - 1, yearday
+    return tuple(map(add, _BEFORE, numbers))
+
+
 def parts(wall: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers, in `part_keys`, of the categories of n dates, shape (n, 4).
 
@@ -129,8 +142,8 @@ def parts(wall: NDArray[np.int64]) -> NDArray[np.int64]:
     months = date.astype("M8[M]").astype(np.int64)
     yearday = days - date.astype("M8[Y]").astype("M8[D]").astype(np.int64)
     numbers = (wall - days * DAY) // (DAY // 24), (days + 3) % 7, months % 12, yearday
-    before = np.cumsum([0, *(len(values) for _, values in _PARTS[:-1])])
-    made: NDArray[np.int64] = np.stack(numbers, axis=1) + before
+    made: NDArray[np.int64] = np.stack(numbers, axis=1)
+    made += np.array(_BEFORE)
     return made
 
 
@@ -153,7 +166,7 @@ def spread(record: Mapping[Any, Any], first: MutableMapping[Any, int], update: b
     found = {
         name: moment(held, name)
         for name, held in record.items()
-        if not is_missing(held) and (name in first or is_date(held))
+        if (name in first or is_date(held)) and not is_missing(held)
     }
     made: dict[Any, Any] = {}
     for name, held in record.items():
@@ -162,7 +175,7 @@ def spread(record: Mapping[Any, Any], first: MutableMapping[Any, int], update: b
             continue
         made[name] = years(found[name].instant, first.get(name, found[name].instant))
         keys = part_keys(name)
-        made |= dict(keys[k] for k in parts(np.array([found[name].wall]))[0])
+        made |= [keys[k] for k in parts_of(found[name].wall)]
     if update:
         for name, each in found.items():
             first.setdefault(name, each.instant)

@@ -13,7 +13,7 @@ from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.primal.preparation import prepare_columns
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
 
-from .dates import check_first, moment, part_keys, parts, years
+from .dates import check_first, moment, part_keys, parts_of, years
 from .errors import FieldError, InputError
 from .faults import require_column
 from .keys import CONSTANT_KEY, HashedFeatures, is_missing, keyed, missing_key
@@ -496,7 +496,7 @@ class Encoder:
             return keyed(name, kind, value)
         at, keys = moment(value, name), part_keys(name)
         passed = years(at.instant, first.setdefault(name, at.instant))
-        own = (keys[k] for k in parts(np.array([at.wall]))[0])
+        own = (keys[k] for k in parts_of(at.wall))
         return [(name, passed), *((f"{part}={held}", 1.0) for part, held in own)]
 
     def _column(self, key: str) -> int:

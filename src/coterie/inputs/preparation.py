@@ -247,7 +247,7 @@ class Preparation:
     def _hashed(self, record: Mapping[Any, Any], vocabulary: HashedVocabulary) -> Csr:
         """As :meth:`record` where no name is kept: numbers stay as they are."""
         there = {name: held for name, held in record.items() if not is_missing(held)}
-        ones = dict.fromkeys(self.keys_of(record)[len(there) :], 1.0)
+        ones = dict.fromkeys(self._keys(record)[len(there) :], 1.0)
         parts = vocabulary.record(there, False), vocabulary.record(ones, False)
         values, features = (np.concatenate(each) for each in zip(*(part[:2] for part in parts), strict=True))
         starts = np.array([0, len(values)])
@@ -257,8 +257,11 @@ class Preparation:
 
     def keys_of(self, record: Mapping[Any, Any]) -> list[str]:
         """The keys of a record's features where no name is kept: those there, the constant, what is missing."""
-        spelled = spread(record, self.first.copy(), False)
-        there = feature_keys({name: held for name, held in spelled.items() if not is_missing(held)})
+        return self._keys(spread(record, self.first, False))
+
+    def _keys(self, record: Mapping[Any, Any]) -> list[str]:
+        """As :meth:`keys_of`, of a record without dates."""
+        there = feature_keys({name: held for name, held in record.items() if not is_missing(held)})
         gaps = [missing_key(name) for name, held in record.items() if is_missing(held)]
         return [*there, *[CONSTANT_KEY] * self.constant, *gaps]
 
