@@ -381,3 +381,22 @@ def test_hashed_names_have_dates_too() -> None:
     }
     other = ct.AdaptiveSharingClassifier(storage="hashed", bits=14).partial_fit(held[:30], Y[:30], task=USER[:30])
     np.testing.assert_array_equal(other.decision_function(held, USER), model.decision_function(held, USER))
+
+
+def test_views_may_have_dates(tmp_path: Any) -> None:
+    path = tmp_path / "t.csv"
+    pd.DataFrame(TABLE | {"label": Y}).to_csv(path, index=False)
+    reader = read(path, label="label", views={"time": ["when"], "rest": ["amount", "shop"]}, bits=8)
+    (block,) = reader
+    encoder = reader.encoder
+    view = encoder.parts[0].encoder
+    assert view.first == {"when": moment(WHEN[0]).instant}
+    view.first.clear()
+    with pytest.raises(InputError, match="'soon' is not a date"):
+        encoder.records([{"time": {"when": WHEN[0]}}, {"time": {"when": "soon"}}])
+    assert view.first == {}
+    rest = {name: TABLE[name][0] for name in ("amount", "shop")}
+    made = encoder.records([{"time": {"when": text(TABLE)["when"][0]}, "rest": rest}])
+    one = slice(*block.X.rows.starts[[0, 2]])  # a row for each view
+    row = dict(zip(block.X.rows.features[one].tolist(), block.X.rows.values[one].tolist(), strict=True))
+    assert dict(zip(made.rows.features.tolist(), made.rows.values.tolist(), strict=True)) == row

@@ -185,7 +185,7 @@ class ViewEncoder:
         InputError
             For a value that does not fit its column.
         """
-        before = [each.encoder.moments.copy() for each in self.parts]
+        undo = [each.encoder.snapshot() for each in self.parts]
         present, rows = np.zeros((len(records), len(self.parts)), bool), []
         try:
             for t, record in enumerate(records):
@@ -193,8 +193,8 @@ class ViewEncoder:
                 present[t, list(given)] = True
                 rows += [self._row(k, given.get(k), update) for k in range(len(self.parts))]
         except BaseException:
-            for each, moments in zip(self.parts, before, strict=True):
-                each.encoder.moments = moments
+            for undo_one in undo:
+                undo_one()
             raise
         starts = np.cumsum([0, *(len(values) for _, values in rows)]).astype(np.int64)
         features, values = (np.concatenate(each) for each in zip(*rows, strict=True))
