@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import fields, replace
 from functools import cache, partial
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from . import spec
@@ -46,10 +46,8 @@ class _Request:
         for name in requests:
             if name not in known:
                 raise TypeError(f"{self._name} takes {' and '.join(known) or 'nothing'}, got {name!r}")
-        made = instance.get_metadata_routing()
-        for name, wanted in requests.items():
-            getattr(made, self._method).add_request(param=name, alias=wanted)
-        instance._metadata_request = made
+        said = instance._passed_on
+        instance._passed_on = {**said, self._method: {**said.get(self._method, {}), **requests}}
         return instance
 
 
@@ -216,12 +214,12 @@ class Parameters:
 
     def _asking_as(self, made: Self) -> Self:
         """A copy that is to have the same passed on."""
-        if self._metadata_request is not None:
-            made._metadata_request = deepcopy(self._metadata_request)
+        if self._passed_on:
+            made._passed_on = self._passed_on
         return made
 
-    #: What is passed on to the methods, where that was said.
-    _metadata_request: Any = None
+    #: What is to be passed on to methods, by name, where that was said; never changed in place.
+    _passed_on: Mapping[str, Mapping[str, bool | str | None]] = MappingProxyType({})
 
     set_fit_request = _Request()
     set_partial_fit_request = _Request()
@@ -230,19 +228,17 @@ class Parameters:
     set_decision_function_request = _Request()
     set_score_request = _Request()
 
-    def _get_default_requests(self) -> Any:
-        """What is passed on where nothing was said, under the name by which scikit-learn's scorers ask for it."""
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn's meta-estimators pass on to which method, with ``enable_metadata_routing=True``."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         made = MetadataRequest(owner=self)
-        for name in ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score"):
-            for passed, wanted in _passable(self, name).items():
-                getattr(made, name).add_request(param=passed, alias=wanted)
+        for method in ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score"):
+            for name, wanted in {**_passable(self, method), **self._passed_on.get(method, {})}.items():
+                getattr(made, method).add_request(param=name, alias=wanted)
         return made
 
-    def get_metadata_routing(self) -> Any:
-        """What scikit-learn's meta-estimators pass on to which method, with ``enable_metadata_routing=True``."""
-        return self._get_default_requests() if self._metadata_request is None else deepcopy(self._metadata_request)
+    _get_default_requests = get_metadata_routing  # as scikit-learn's scorers call it
 
     def __sklearn_tags__(self) -> Tags:
         """scikit-learn's tags: a classifier or regressor of dense or sparse records."""

@@ -219,12 +219,12 @@ class OnlineEstimator(Parameters):
     def __getstate__(self) -> dict[str, Any]:
         """The state for :mod:`pickle`: parameters as they are, and the inner model, which copies itself."""
         given = {name: getattr(self, name) for name in self._parameter_names()}
-        return {"parameters": given, "inner": self._inner, "requests": self._metadata_request}
+        return {"parameters": given, "inner": self._inner, "passed_on": dict(self._passed_on)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._inner = state["inner"]
-        if state.get("requests") is not None:
-            self._metadata_request = state["requests"]
+        if state.get("passed_on"):
+            self._passed_on = state["passed_on"]
         self.__dict__.update(state["parameters"])
 
     def __copy__(self) -> Self:
