@@ -252,6 +252,25 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
     assert engine.live.curve["error"]["pooled"][-1] == pytest.approx(whole.traces["pooled"].error)
 
 
+@pytest.mark.parametrize("make", [ct.AdaptiveSharingClassifier, ct.MultitaskPerceptron, ct.OneVsRest], ids=str)
+def test_what_is_compared_changes_nothing_of_the_model(make):
+    compared, alone = Engine(make()), Engine(make(), compared=False)
+    for event in frames(labelled(200)):
+        compared.apply([event])
+        alone.apply([event])
+    data, arrays = compared.model.__dump__()
+    other_data, other = alone.model.__dump__()
+    assert repr(data) == repr(other_data)
+    assert {name: array.tobytes() for name, array in arrays.items()} == {
+        name: array.tobytes() for name, array in other.items()
+    }
+    asked = labelled(40, seed=5)
+    one_by_one = [compared.predict([each])[0] for each in asked]
+    assert one_by_one == compared.predict(asked)
+    known = [compared.model.predict_one(each.x, each.task) for each in asked]
+    assert [told.label for told in one_by_one] == known
+
+
 def test_a_forgotten_task_is_in_no_verdict():
     engine = make()
     for event in frames(labelled(200)):

@@ -170,11 +170,13 @@ class Preparation:
 
     def record(self, record: Mapping[Any, Any], vocabulary: View, grow: bool, update: bool) -> Csr:
         """Prepare one dictionary as a block of one; names that are new are added if it may grow, else left out."""
-        if self.first or any(map(is_date, record.values())):
+        found = None
+        if type(record) is dict and not self.first and not isinstance(vocabulary, HashedVocabulary):
+            found = self._read_plain(record, vocabulary, grow)
+        if found is None and (self.first or any(map(is_date, record.values()))):
             record = self._spread(record, vocabulary, update)
         if isinstance(vocabulary, HashedVocabulary):
             return self._hashed(record, vocabulary)
-        found = self._read_plain(record, vocabulary, grow) if type(record) is dict else None
         values, features, n, behind = found or self._read(record, vocabulary, grow)
         if self.standardised:  # of a list of items one may come often
             self._make_room(n)

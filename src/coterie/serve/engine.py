@@ -249,8 +249,8 @@ class Engine(Parameters):
         with self.lock:
             known = self.model.state_.tasks.numbers
             if len(records) < BLOCK:
-                labels = [self.model.predict_one(x, task) for x, task in zip(xs, tasks, strict=True)]
-                chances = [self._chances(x, task) for x, task in zip(xs, tasks, strict=True)]
+                told = [self._predict_one(x, task) for x, task in zip(xs, tasks, strict=True)]
+                labels, chances = zip(*told, strict=True) if told else ((), ())
             else:
                 labels, chances = self._predict_block(xs, tasks)
             return [
@@ -258,10 +258,15 @@ class Engine(Parameters):
                 for record, label, p in zip(records, labels, chances, strict=True)
             ]
 
-    def _chances(self, x: Any, task: Any) -> float | None:
+    def _predict_one(self, x: Any, task: Any) -> tuple[Any, float | None]:
+        """The label of a record and its probability, where the model has any."""
         if not hasattr(self.model, "predict_proba_one"):
-            return None
-        return float(max(self.model.predict_proba_one(x, task).values()))
+            return self.model.predict_one(x, task), None
+        chances = self.model.predict_proba_one(x, task)
+        if len(chances) != 2:
+            return self.model.predict_one(x, task), float(max(chances.values()))
+        (negative, less), (positive, more) = chances.items()
+        return (positive, float(more)) if more >= less else (negative, float(less))
 
     def _predict_block(self, xs: list[Any], tasks: list[Any]) -> tuple[Any, Any]:
         keys: NDArray[Any] = np.empty(len(tasks), object)

@@ -26,6 +26,7 @@ from coterie.evaluation.verdict import Beside, Verdict, judge
 from coterie.index import distinct_labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
+from coterie.online.labels import as_labels
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -146,16 +147,15 @@ class Live:
         self._waiting, self._rows = [], []
         if not self.references:
             self.references = self._model.baselines(xs)
-        block = self._stream.as_block(xs, ys, tasks)
-        known, codes = distinct_labels(block.tasks)
-        n = len(ys)
+        known, codes = distinct_labels(tasks)
+        n, y = len(ys), as_labels(ys)
         rounds = {
             "updated": np.zeros(n, bool),
             "queried": np.ones(n, bool),
             "task": codes,
             "tasks": tuple(known),
         }
-        traces = {TOGETHER: self._stream.make_trace(rows, np.asarray(block.y), rounds)}
+        traces = {TOGETHER: self._stream.make_trace(rows, y, rounds)}
         for name, model in list(self.references.items()):
             stream = stream_model_of(model)
             try:
@@ -164,7 +164,7 @@ class Live:
             except ValueError:  # what the model took may be too much for this one: it is compared no more
                 self._drop(name)
                 continue
-            traces[name] = stream.make_trace(told, np.asarray(read.y), rounds)
+            traces[name] = stream.make_trace(told, y, rounds)
         self._sum(with_constant(traces, self._constant), self._numbered(known)[codes], at)
 
     def _drop(self, name: str) -> None:
