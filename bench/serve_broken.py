@@ -1,0 +1,184 @@
+"""What is left of `coterie serve` after it was killed, flooded, and asked nonsense.
+
+    python -m bench.serve_broken kills 200
+
+* ``kills N``: services with five kinds of learners are killed (kill -9) N times while three clients predict and
+  observe. Then every acknowledged label must have been learned, none twice, and the bits must be those of the journal
+  learned in one go.
+* ``soak SECONDS``: eight clients for so long; the memory of the process must have come to rest.
+* ``requests N``: N requests that Schemathesis makes from the OpenAPI description; none may be answered by 500.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from coterie.serve.replay import replay
+from coterie.serve.service import Service, snapshots_in
+
+KINDS = {
+    "default": (),
+    "logistic": ("--relation", "half"),
+    "b = 1": ("--b", "1"),
+    "averaged": ("--relation", "half", "--rule", "perceptron", "--average"),
+    "learned relation": ("--relation", "logdet", "--rule", "perceptron", "--no-average"),
+}
+
+
+def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+    """A service as its user starts it, and its address."""
+    command = [sys.executable, "-m", "coterie", "serve", "--data", str(folder), "--port", "0", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    line = process.stderr.readline() if process.stderr else ""
+    if "listening on" not in line:
+        raise SystemExit(f"it does not start: {line}{process.stderr.read() if process.stderr else ''}")
+    return process, line.split("listening on ")[1].strip()
+
+
+def post(url: str, path: str, records: list[Any]) -> Any:
+    body = json.dumps({"records": records}).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/{path}", body), timeout=60) as answer:
+        return json.load(answer)
+
+
+class Client(threading.Thread):
+    """Predicts and observes until it is stopped or nobody answers."""
+
+    def __init__(self, url: str, seed: int) -> None:
+        super().__init__()
+        self.url, self.draw, self.stopped = url, random.Random(seed), False
+        self.acknowledged: set[str] = set()
+
+    def run(self) -> None:
+        while not self.stopped:
+            names = [f"{self.draw.random()}" for _ in range(self.draw.randrange(1, 20))]
+            records = [
+                {
+                    "id": name,
+                    "task": f"u{self.draw.randrange(20)}",
+                    "x": {f"x{j}": self.draw.gauss(0, 1) for j in range(5)},
+                }
+                for name in names
+            ]
+            labels = [{"id": each["id"], "y": sum(each["x"].values()) > 0} for each in records]
+            try:
+                post(self.url, "predict", records)
+                if post(self.url, "observe", labels)["learned"] == len(names):
+                    self.acknowledged.update(names)
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                return
+
+
+def digest(engine: Any) -> tuple[str, dict[str, bytes]]:
+    data, arrays = engine.__dump__()
+    return repr(data), {name: array.tobytes() for name, array in arrays.items()}
+
+
+def kills(trials: int) -> None:
+    draw = random.Random(0)
+    for k, (kind, options) in enumerate(KINDS.items()):
+        done = trials // len(KINDS) + (k < trials % len(KINDS))
+        with tempfile.TemporaryDirectory() as made:
+            folder, acknowledged = Path(made), set[str]()
+            for trial in range(done):
+                process, url = start(folder, *options, "--keep-journal", "--snapshot", "300")
+                clients = [Client(url, 1000 * trial + 10 * k + n) for n in range(3)]
+                for each in clients:
+                    each.start()
+                time.sleep(draw.uniform(0.1, 1.5))
+                process.kill()
+                process.communicate()
+                for each in clients:
+                    each.stopped = True
+                    each.join()
+                    acknowledged |= each.acknowledged
+            with Service(folder, lambda: None) as service:
+                lost = len(acknowledged - set(service.engine.learned))
+                told = digest(service.engine)
+            for path in snapshots_in(folder)[1:]:
+                path.unlink()
+            records: list[Any] = []
+            again = replay(folder, on_learned=records.extend)
+            twice = len(records) - len(again.learned)
+            bits = "equal" if digest(again) == told else "DIFFERENT"
+        print(f"| {kind} | {done} | {len(acknowledged):,} | {lost} | {twice} | {bits} |", flush=True)
+
+
+def resident(pid: int) -> float:
+    """MiB of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+def soak(seconds: float) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        process, url = start(Path(made), "--snapshot", "10s", "--remember", "10000")
+        clients = [Client(url, n) for n in range(8)]
+        for each in clients:
+            each.start()
+        for step in range(11):
+            print(
+                f"| {step * seconds / 10:.0f} | {sum(len(each.acknowledged) for each in clients):,} | {resident(process.pid):.0f} |",
+                flush=True,
+            )
+            time.sleep(seconds / 10 if step < 10 else 0)
+        for each in clients:
+            each.stopped = True
+            each.join()
+        process.terminate()
+        process.communicate()
+
+
+def requests(n: int) -> None:
+    import schemathesis
+    from hypothesis import HealthCheck, given, settings
+
+    with tempfile.TemporaryDirectory() as made:
+        process, url = start(Path(made))
+        schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
+        codes: dict[int, int] = {}
+        for operation in schema.get_all_operations():
+            made_of = operation.ok().as_strategy()
+
+            @settings(max_examples=n, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+            @given(case=made_of)
+            def ask(case: Any) -> None:
+                answer = case.call(base_url=url, timeout=60)
+                codes[answer.status_code] = codes.get(answer.status_code, 0) + 1
+                if answer.status_code >= 500:
+                    raise AssertionError(f"{case.method} {case.path}: {answer.status_code} {answer.text[:300]}")
+
+            ask()
+        print("| " + " | ".join(f"{code}: {count:,}" for code, count in sorted(codes.items())) + " |")
+        process.terminate()
+        process.communicate()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("kills", "soak", "requests"))
+    parser.add_argument("much", type=float)
+    asked = parser.parse_args()
+    if asked.what == "kills":
+        print("| learner | kills | labels acknowledged | lost | twice | bits |\n|---|---|---|---|---|---|")
+        kills(int(asked.much))
+    elif asked.what == "soak":
+        print("| seconds | labels acknowledged | MiB |\n|---|---|---|")
+        soak(asked.much)
+    else:
+        requests(int(asked.much))
+
+
+if __name__ == "__main__":
+    main()
