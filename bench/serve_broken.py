@@ -21,6 +21,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ class Client(threading.Thread):
                 post(self.url, "predict", records)
                 if post(self.url, "observe", labels)["learned"] == len(names):
                     self.acknowledged.update(names)
-            except (urllib.error.URLError, ConnectionError, TimeoutError):
+            except (urllib.error.URLError, HTTPException, ConnectionError, TimeoutError):
                 return
 
 
@@ -103,7 +104,7 @@ def kills(trials: int) -> None:
                     each.stopped = True
                     each.join()
                     acknowledged |= each.acknowledged
-            with Service(folder, lambda: None) as service:
+            with Service(folder, lambda: None, keep=True) as service:
                 lost = len(acknowledged - set(service.engine.learned))
                 told = digest(service.engine)
             for path in snapshots_in(folder)[1:]:

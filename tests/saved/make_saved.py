@@ -7,6 +7,7 @@ made only, and added to what is there.
 
 from __future__ import annotations
 
+import datetime
 import json
 import sys
 import tempfile
@@ -281,12 +282,34 @@ def later():
             "numbers",
             lambda d: late(ct.AdaptiveSharingRegressor(), tripled(d)),
         ),
+        "sharing of dictionaries with a constant and scales": (
+            "pairs",
+            lambda d: learned(ct.AdaptiveSharingClassifier(), d._replace(X=[gappy(x, t) for t, x in enumerate(d.X)])),
+        ),
+        "sharing of tables with gaps": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier(), with_gaps(d))),
+        "sharing tabular": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier("tabular"), tripled(d))),
+        "sharing late member": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier(delay=2000), d)),
+        "logistic with a constant": ("arrays", lambda d: learned(ct.MultitaskLogistic(), d)),
+        "logistic standardised": ("pairs", lambda d: learned(ct.MultitaskLogistic(scale="standard"), d)),
     }
 
 
 def tripled(d):
     """The records three times, for what begins after thirty."""
     return d._replace(X=np.tile(d.X, (3, 1)), y=np.tile(d.y, 3), task=d.task * 3)
+
+
+def gappy(x, t):
+    """A dictionary with what files and programs say of what is missing, a word and a date."""
+    more = {"word": ["red", "blue", ""][t % 3], "day": datetime.date(2024, 1, 1) + datetime.timedelta(3 * t)}
+    return x | more | ({"f0": None} if t % 4 == 1 else {})
+
+
+def with_gaps(d):
+    """The same table with NaN here and there."""
+    X = d.X.copy()
+    X[::4, 1] = X[1::5, 3] = np.nan
+    return d._replace(X=X)
 
 
 def learned(model, d):
