@@ -79,7 +79,7 @@ class ViewEncoder:
     >>> encoder = ViewEncoder(parts)
     >>> records = encoder.encode_sound(pa.table({"red": [0.5, None], "pitch": [2.0, 3.0]}))
     >>> records.rows.values.tolist(), records.present.tolist()
-    ([[2.0, 0.5], [3.0, 0.0]], [[True, True], [True, False]])
+    ([[2.0, 0.5, 0.0], [3.0, 0.0, 0.0]], [[True, True], [True, False]])
     """
 
     task: None = None
