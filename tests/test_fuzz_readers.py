@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
@@ -152,7 +153,8 @@ def consume(path: Path, chosen: dict[str, Any]) -> None:
 
 
 def megabytes() -> float:
-    """Memory that the process holds."""
+    """Memory that the process holds, without what waits for the collector of garbage."""
+    gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1]) if Path("/proc/self/statm").exists() else 0
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
