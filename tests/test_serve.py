@@ -296,7 +296,7 @@ def test_alarms_say_what_is_wrong():
         engine.apply([event])
     engine.live.catch_up(engine.at)
     told = engine.alarms(limits, engine.at + 60)
-    assert told["drift"].startswith("The share of the label True is 1 among the last 1,000 records, 0.6")
+    assert told["drift"].startswith("The share of the label True is 1 among the last 1,000 records, and was 0.4")
     engine.apply([Event("predicted", engine.at + 700, [Record(id="a", task="u1", x={"x0": 1.0})])])
     assert engine.alarms(limits, engine.at)["silence"] == "No label has come for 12 minutes."
     assert engine.alarms(Limits(error=0.0), engine.at)["error"].startswith("The error of the last 1,000 records is")

@@ -544,6 +544,8 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
             r"\[2\] is .*\[0\] again",
         ),
         ({"local": -1.0}, ValueError, "local"),
+        ({"members": [ct.MultitaskLogistic(), ct.MultitaskLogistic("half", max_tasks=3)]}, ValueError, r"\[0\] again"),
+        ({"members": [ct.MultitaskRegressor()]}, TypeError, "members must be classifiers, got MultitaskRegressor"),
         ({"step": 0.0}, ValueError, "step"),
         ({"members": [ct.Member(AdaptiveGradient(), ct.Pooled(), ct.AROW())]}, TypeError, "AdaptiveGradient"),
     ],

@@ -299,7 +299,7 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
         constant = Constant().beside(trace)
     n_tasks = len(trace.tasks)
     ours, guessed = (Beside.of(trace, other, trace.task, n_tasks) for other in (against, constant))
-    return judge(tuple(trace.tasks), ours, guessed, base_rate(trace), confidence)
+    return verdict_of_sums(tuple(trace.tasks), ours, guessed, base_rate(trace), confidence)
 
 
 class Beside(NamedTuple):
@@ -366,7 +366,7 @@ class Beside(NamedTuple):
         return self._replace(gains=self.gains.without(tasks), by_task=(ours, theirs))
 
 
-def judge(
+def verdict_of_sums(
     tasks: tuple[Hashable, ...], ours: Beside, constant: Beside, base_rate: BaseRate, confidence: float = 0.95
 ) -> Verdict:
     """The verdict from sums: of the learner beside the other, and beside the constant.
@@ -484,9 +484,11 @@ def _tasks(verdict: Verdict) -> str:
     if total < 2 or not verdict.says_something:
         return ""
     alike = "All tasks are alike in this, as far as can be told." if verdict.spread == 0 else ""
+    if alike and not (verdict.average.low > 0 or verdict.average.high < 0):
+        return alike  # what is said of the mean holds of each of them
     if not helped and not hurt:
         return alike or f"No single one of the {total:,} tasks can be told apart yet."
-    unclear = total - len(helped) - len(hurt)
+    unclear = 0 if alike else total - len(helped) - len(hurt)
     none = "hurt none that can be told" if unclear else "hurt none"
     whom = f"hurt {len(hurt):,} ({listed(hurt)})" if hurt else none
     rest = f"; {unclear:,} cannot be told apart yet" if unclear else ""

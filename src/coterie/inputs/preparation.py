@@ -24,7 +24,7 @@ from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.primal.preparation import UNPREPARED, Preparing, prepare_columns, prepare_entries, take_back
 from coterie.numeric.text.rows import unit_rows
 from coterie.views import HashedVocabulary, View, Vocabulary
-from coterie.views.vocabularies import concatenated, feature_keys, usable_number
+from coterie.views.vocabularies import concatenated, usable_number
 
 from .dates import check_first, is_date, spread
 from .keys import CONSTANT_KEY, is_missing, missing_key, spell
@@ -248,10 +248,10 @@ class Preparation:
 
     def _hashed(self, record: Mapping[Any, Any], vocabulary: HashedVocabulary) -> Csr:
         """As :meth:`record` where no name is kept: numbers stay as they are."""
-        there = {name: held for name, held in record.items() if not is_missing(held)}
-        ones = dict.fromkeys(self._keys(record)[len(there) :], 1.0)
-        parts = vocabulary.record(there, False), vocabulary.record(ones, False)
-        values, features = (np.concatenate(each) for each in zip(*(part[:2] for part in parts), strict=True))
+        keys, held, _, gaps = self._entries(record, None)
+        keys += [CONSTANT_KEY] * self.constant + gaps
+        values, features = np.ones(len(keys)), vocabulary.columns(keys)
+        values[: len(held)] = held
         starts = np.array([0, len(values)])
         if self.unit:
             unit_rows(starts, values)
@@ -263,9 +263,8 @@ class Preparation:
 
     def _keys(self, record: Mapping[Any, Any]) -> list[str]:
         """As :meth:`keys_of`, of a record without dates."""
-        there = feature_keys({name: held for name, held in record.items() if not is_missing(held)})
-        gaps = [missing_key(name) for name, held in record.items() if is_missing(held)]
-        return [*there, *[CONSTANT_KEY] * self.constant, *gaps]
+        keys, _, _, gaps = self._entries(record, None)
+        return [*keys, *[CONSTANT_KEY] * self.constant, *gaps]
 
     def _add(self, names: Iterable[Any], scaled: Container[Any], vocabulary: Vocabulary) -> None:
         """Give names features that have none yet; those ``scaled`` are numbers."""

@@ -179,7 +179,7 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
 
 
 def _of_a_table(model: Any) -> bool:
-    """True of the default learner where it read numbers and categories from columns."""
+    """True of the default learner where it read numbers, categories and dates from columns."""
     learner = base_model(model)
     if type(learner) is not AdaptiveSharingClassifier or learner.members is not None:
         return False
@@ -187,7 +187,7 @@ def _of_a_table(model: Any) -> bool:
     if encoder is None or encoder.source != "columns":
         return False
     kinds = {kind for _, kind in encoder.columns}
-    return bool(kinds) and kinds <= {"numeric", "categorical"}
+    return bool(kinds) and kinds <= {"numeric", "categorical", "date"}
 
 
 def conclusions(

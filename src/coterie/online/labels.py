@@ -258,7 +258,7 @@ class TwoLabels:
             shown = ", ".join(repr(label) for label in [*known, *fresh][:5])
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: expected two labels, "
-                f"got {shown}; OneVsRest(model) learns any number"
+                f"got {shown}; OneVsRest(model) learns any number of labels, AdaptiveSharingRegressor learns numbers"
             )
         return known | _signed(known, fresh)
 

@@ -38,6 +38,8 @@ _SHARED = (
     *("step", "fit_intercept", "scale", "storage", "bits", "dtype"),
     *("task_column", "new_task", "class_weight"),
 )
+#: Parameters of a member that the mixture's own take the place of.
+_OF_READING = ("fit_intercept", "scale", "task_column", "new_task", "max_tasks", "class_weight")
 #: The experts of "cheap" from its two learners: the pool, a task's own, both.
 CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
@@ -225,9 +227,11 @@ class AdaptiveSharingClassifier(OnlineEstimator):
             spec.require_instance(f"members[{n}]", member)
             if not isinstance(member, (OnlineEstimator, Member)):
                 raise TypeError(f"members must be online classifiers or coterie.mixture.Member, got {member!r}")
+            if isinstance(member, OnlineEstimator) and member.__stream_model__().label_kind.numeric:
+                raise TypeError(f"members must be classifiers, got {member!r}, which learns numbers")
             if getattr(member, "class_weight", None) is not None:
                 raise ValueError(f"class_weight of a member is not used: give it to the mixture, and not to {member!r}")
-        described = [spec.to_json(member) for member in self.members]
+        described = [_learner_described(member) for member in self.members]
         for n, each in enumerate(described):
             if each in described[:n]:
                 raise ValueError(f"members[{n}] is members[{described.index(each)}] again: {self.members[n]!r}")
@@ -247,6 +251,14 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     @property
     def _storage(self) -> dict[str, Any]:
         return {"storage": self.storage, "dtype": self.dtype, "bits": self.bits}
+
+
+def _learner_described(member: Any) -> Any:
+    """What decides what a member learns, as data that can be compared: not how its records would be read."""
+    if isinstance(member, Member):
+        return spec.to_json(member)
+    given = {name: held for name, held in member.get_params(deep=False).items() if name not in _OF_READING}
+    return [type(member).__name__, spec.to_json(given | {"relation": member.relation_used})]
 
 
 def relation_at(share: float) -> Any:

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.evaluation.amounts import AmountTrace
 from coterie.evaluation.constant import CONSTANT, BaseRate, Constant, with_constant
 from coterie.evaluation.costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, Words, costs
 from coterie.evaluation.shrunken import Moments
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
-from coterie.evaluation.verdict import Beside, Verdict, judge
+from coterie.evaluation.verdict import Beside, Verdict, verdict_of_sums
 from coterie.index import distinct_labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
@@ -60,7 +59,7 @@ class Recent(NamedTuple):
     error : float
         The mean cost of the model's predictions among them, nan without any.
     rate, rate_before : float
-        The share of the positive label among them, and among all records; of numbers their mean; nan of many classes.
+        The share of the positive label among them, and among all before; of numbers their mean; nan of many classes.
     drift : float
         How many standard deviations of chance the one is from the other.
     """
@@ -122,7 +121,7 @@ class Live:
         self._rows: list[NDArray[Any]] = []
         self._since = -np.inf
         self._curve: list[Point] = []
-        self._recent: deque[tuple[float, float]] = deque(maxlen=WINDOW)
+        self._recent: deque[tuple[float, Any]] = deque(maxlen=WINDOW)
         self._classes: list[Any] = []
 
     # -- going on
@@ -168,9 +167,11 @@ class Live:
         self._sum(with_constant(traces, self._constant), self._numbered(known)[codes], at)
 
     def _drop(self, name: str) -> None:
+        column = self.learners.index(name)
+        for point in self._curve:
+            del point.cost[column]
         del self.references[name]
         self._sums.pop(name, None)
-        self._curve = []
 
     def _numbered(self, labels: Sequence[Hashable]) -> NDArray[np.int64]:
         for label in labels:
@@ -184,17 +185,15 @@ class Live:
         for name, trace in traces.items():
             if name != TOGETHER:
                 found = Beside.of(ours, trace, task, len(self.tasks), 1.0)
-                before = self._sums.get(name)
-                # Until a second label came there were no probabilities: what was summed then had another unit.
-                fits = before is not None and before.loss is found.loss
-                self._sums[name] = before.plus(found) if fits and before is not None else found
+                self._sums[name] = self._sums[name].plus(found) if name in self._sums else found
         self.n += ours.n
         self._classes = ours.classes.tolist()
-        value = _values(ours)
-        self._value = self._value.plus(Moments.of(value))
-        self._recent.extend(zip(costs(ours).tolist(), value.tolist(), strict=True))
+        labels = ours.label.tolist()
+        if self._stream.label_kind.numeric:
+            self._value = self._value.plus(Moments.of(np.asarray(labels, np.float64)))
+        self._recent.extend(zip(costs(ours).tolist(), labels, strict=True))
         totals = [float(costs(trace).sum()) for trace in traces.values()]
-        if self._curve:  # which begins anew where there is one learner less
+        if self._curve:
             totals = [one + other for one, other in zip(self._curve[-1].cost, totals, strict=True)]
         self._curve.append(Point(self.n, at, totals))
         if len(self._curve) > POINTS:
@@ -210,7 +209,8 @@ class Live:
         for model in self.references.values():
             model.forget_tasks(gone)
         self._sums = {name: sums.without(numbers) for name, sums in self._sums.items()}
-        self.tasks = [task for task in self.tasks if task not in gone]
+        forgotten = set(gone)
+        self.tasks = [task for task in self.tasks if task not in forgotten]
         self._number = {task: number for number, task in enumerate(self.tasks)}
 
     # -- what is said
@@ -255,7 +255,7 @@ class Live:
             chosen = CONSTANT
         if chosen not in self._sums:
             raise ValueError(f"there is no {chosen!r} among {', '.join(self._sums)}")
-        return judge(tuple(self.tasks), self._sums[chosen], self._sums[CONSTANT], self.base_rate, confidence)
+        return verdict_of_sums(tuple(self.tasks), self._sums[chosen], self._sums[CONSTANT], self.base_rate, confidence)
 
     @property
     def base_rate(self) -> BaseRate:
@@ -273,15 +273,31 @@ class Live:
         """What the last records were like."""
         if not self._recent:
             return Recent(0, *[float("nan")] * 4)
-        cost, value = np.array(self._recent).T
-        n, total, squares = self._value.whole
-        if np.isnan(value).all() or n <= len(value):
-            return Recent(len(cost), float(cost.mean()), float(value.mean()), float("nan"), 0.0)
-        before = total / n
+        cost = np.array([each for each, _ in self._recent])
+        value, (n, total, squares) = self._labels()
+        n, total, squares = n - len(value), total - value.sum(), squares - (value**2).sum()
+        rate = float(value.mean()) if len(value) else float("nan")
+        if not len(value) or n <= 0:
+            return Recent(len(cost), float(cost.mean()), rate, float("nan"), 0.0)
+        before = float(total / n)
         deviation = (max(squares / n - before**2, 0.0) / len(value)) ** 0.5
-        apart = abs(float(value.mean()) - before)
-        drift = apart / deviation if deviation else 0.0
-        return Recent(len(cost), float(cost.mean()), float(value.mean()), before, drift)
+        drift = float(abs(rate - before) / deviation) if deviation else 0.0
+        return Recent(len(cost), float(cost.mean()), rate, before, drift)
+
+    def _labels(self) -> tuple[NDArray[np.float64], tuple[int, float, float]]:
+        """The last labels as numbers, and the number, the sum and the sum of squares of all.
+
+        Of two labels the positive one is 1 and the other 0; of more there are none.
+        """
+        labels = [label for _, label in self._recent]
+        if self._stream.label_kind.numeric:
+            return np.array(labels, np.float64), self._value.whole
+        if len(self._classes) != 2:
+            return np.zeros(0), (0, 0.0, 0.0)
+        positive = self._classes[-1]
+        seen = self._constant.seen
+        share = float(seen.get(positive, 0))
+        return np.array([label == positive for label in labels], np.float64), (int(sum(seen.values())), share, share)
 
     def alarms(self, limits: Limits) -> dict[str, str]:
         """What is wrong with the last records, in a sentence each by the name of the alarm."""
@@ -296,7 +312,7 @@ class Live:
             label = "" if self._stream.label_kind.numeric else f" label {self.base_rate.label!r}"
             what = f"The share of the{label}" if label else "The mean label"
             now, before = (f"{each:.3g}" for each in (recent.rate, recent.rate_before))
-            told["drift"] = f"{what} is {now} among the last {recent.n:,} records, {before} among all."
+            told["drift"] = f"{what} is {now} among the last {recent.n:,} records, and was {before} before."
         return told
 
     def of_task(self, task: Hashable) -> dict[str, Any]:
@@ -378,15 +394,6 @@ class Live:
         self._curve = [Point(*point) for point in saved["curve"]]
         self._recent.extend(map(tuple, saved["recent"]))
         self._classes = list(saved["classes"])
-
-
-def _values(trace: Trace) -> NDArray[np.float64]:
-    """Of numbers the labels, of two labels 1 for the positive one, of more nan."""
-    if isinstance(trace, AmountTrace):
-        return np.asarray(trace.label, np.float64)
-    if len(trace.classes) == 2 and type(trace) is Trace:
-        return np.asarray(trace.label == trace.classes[-1], np.float64)
-    return np.full(trace.n, np.nan)
 
 
 def _flat(sums: Beside) -> Arrays:

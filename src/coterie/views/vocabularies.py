@@ -108,8 +108,12 @@ class HashedVocabulary:
     def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
         """One record as a block of one."""
         names, values = _numbers(features)
-        columns = np.array([feature_hash(name, self.bits) for name in names], np.int32)
+        columns = self.columns(names)
         return Csr(values, columns, _one_record(len(columns)))
+
+    def columns(self, keys: Iterable[Any]) -> NDArray[np.int32]:
+        """The columns of keys."""
+        return np.array([feature_hash(key, self.bits) for key in keys], np.int32)
 
     def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
         """Several records, in order."""
