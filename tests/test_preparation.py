@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -214,3 +215,17 @@ def test_hashed_names_keep_numbers_as_they_are():
     for x, label, user in zip(records(MIXED)[:40], Y[:40].tolist(), USER, strict=False):
         model.learn_one(x, label, user)
     assert set(model.predict(records(MIXED)[:40], USER[:40])) <= {"yes", "no"}
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_a_column_that_names_the_tasks_and_is_a_feature_is_warned_of(frame):
+    made = frame({"customer": ["ann", "bob"] * 3, "price": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
+    y = [True, False] * 3
+    with pytest.warns(
+        UserWarning, match="column 'customer' names the tasks and is a feature as well: give task_column="
+    ):
+        ct.AdaptiveSharingClassifier().fit(made, y, task=made["customer"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ct.AdaptiveSharingClassifier(task_column="customer").fit(made, y)
+        ct.AdaptiveSharingClassifier().fit(made[["price"]], y, task=made["customer"])

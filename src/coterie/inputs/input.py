@@ -230,6 +230,8 @@ class Input:
     def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
         """Records to learn from and their labels; ``first`` decide on the form; :meth:`with_tasks` reads the tasks."""
         X, task = tabular.split_task(X, task, self.options.task_column)
+        if first:
+            tabular.warn_of_task(X, task)
         found = self._by_name(X, first, learning=True)
         if found is None:
             rows, width, y = self._validated(X, y, first, labels, learning=True)

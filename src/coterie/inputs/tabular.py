@@ -53,6 +53,18 @@ def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
     return _split_array(X, column) if names is None else _split_frame(X, column, list(names))
 
 
+def warn_of_task(X: Any, task: Any) -> None:
+    """Warn where the column that names the tasks is among the features of a frame, which it is not in files."""
+    name = getattr(task, "name", None)
+    if isinstance(name, Hashable) and name is not None and name in list(getattr(X, "columns", ())):
+        warnings.warn(
+            f"column {name!r} names the tasks and is a feature as well: give task_column={name!r} instead of task=, or "
+            "leave it out of X",
+            UserWarning,
+            stacklevel=_OUTSIDE,
+        )
+
+
 def is_records(X: Any) -> bool:
     """True for a list of dictionaries."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
