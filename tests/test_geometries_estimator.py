@@ -74,7 +74,7 @@ def test_clone_pickle_and_copy(model, tmp_path):
     assert (
         eval(repr(model), vars(ct) | vars(ct.budgets) | vars(ct.kernels) | {"array": np.array}).get_params()
         == model.get_params()
-    )  # noqa: S307
+    )
 
 
 def test_a_search():

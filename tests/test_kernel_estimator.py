@@ -62,7 +62,7 @@ def test_clone_pickle_and_copy(model):
     assert (
         eval(repr(model), vars(ct) | vars(ct.budgets) | vars(ct.kernels) | {"array": np.array}).get_params()
         == model.get_params()
-    )  # noqa: S307
+    )
 
 
 def test_a_search_over_kernels_and_budgets():

@@ -31,7 +31,7 @@ def replay(folder: Folder, until: Until = None, output: Output = None, records: 
 
     For example:
       coterie replay state/ --until 2026-01-31T12:00 --model then.coterie
-      coterie replay state/ --records > records.jsonl
+      coterie replay state/ --records
     """
     from coterie.serve.replay import moment, replay
 
