@@ -71,10 +71,8 @@ def test_clone_pickle_and_copy(model, tmp_path):
         other.partial_fit(STREAM.X, -STREAM.y)
         assert not np.array_equal(other.decision_function(STREAM.X), before)
     np.testing.assert_allclose(fitted.decision_function(STREAM.X), before, rtol=1e-12, atol=1e-12)
-    assert (
-        eval(repr(model), vars(ct) | vars(ct.budgets) | vars(ct.kernels) | {"array": np.array}).get_params()
-        == model.get_params()
-    )
+    named = vars(ct) | vars(ct.budgets) | vars(ct.kernels) | {"array": np.array}
+    assert eval(repr(model), named).get_params() == model.get_params()  # noqa: S307
 
 
 def test_a_search():
