@@ -258,7 +258,9 @@ def _learner_described(member: Any) -> Any:
     if isinstance(member, Member):
         return spec.to_json(member)
     given = {name: held for name, held in member.get_params(deep=False).items() if name not in _OF_READING}
-    return [type(member).__name__, spec.to_json(given | {"relation": member.relation_used})]
+    if "relation" in given:
+        given["relation"] = member.relation_used
+    return [type(member).__name__, spec.to_json(given)]
 
 
 def relation_at(share: float) -> Any:
