@@ -101,7 +101,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.standard_normal((2000, 3)), rng.integers(40, size=2000)
     >>> y = 30 + 5 * X[:, 0] + 2 * rng.standard_normal(40)[task] + rng.standard_normal(2000)
-    >>> model = ct.AdaptiveSharingRegressor()
+    >>> model = ct.AdaptiveSharingRegressor(scale="standard")
     >>> trace = ct.progressive_validation(model, X, y, task=task)
     >>> bool(trace.residual[-500:].std() < 1.1)
     True

@@ -58,14 +58,14 @@ class MultitaskLogistic(OnlineEstimator):
     >>> model = ct.MultitaskLogistic(relation=ct.MeanRegularized(share=0.25))
     >>> X, y, users = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ["spam", "ham", "spam"], ["ann", "bob", "ann"]
     >>> model.partial_fit(X, y, task=users).predict_proba([[1.0, 0.0]], task=["ann"]).round(2)
-    array([[0.25, 0.75]])
+    array([[0.13, 0.87]])
 
     One record at a time, as dictionaries:
 
     >>> model = ct.MultitaskLogistic()
     >>> model.learn_one({"price": 1.0, "word=free": 1.0}, True, task="u42")
     >>> {label: round(p, 2) for label, p in model.predict_proba_one({"price": 2.0}, task="u43").items()}
-    {False: 0.33, True: 0.67}
+    {False: 0.26, True: 0.74}
     """
 
     def __init__(
@@ -149,7 +149,8 @@ class MultitaskAROW(OnlineEstimator):
     >>> import coterie as ct
     >>> model = ct.MultitaskAROW(r=3)
     >>> X, y, users = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ["spam", "ham", "spam"], ["ann", "bob", "ann"]
-    >>> model.partial_fit(X, y, task=users).predict([[1.0, 0.0], [0.0, 1.0]], task=["bob", "carol"])
+    >>> model = model.partial_fit(X * 5, y * 5, task=users * 5)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]], task=["bob", "carol"])
     array(['spam', 'ham'], dtype='<U4')
     """
 

@@ -134,7 +134,7 @@ class MultiLabel(OnlineEstimator):
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] * 5, [{"red"}, {"big"}, {"red", "big"}] * 5
     >>> model = ct.MultiLabel().fit(X, y)
     >>> sorted(model.predict([[1.0, 1.0]])[0]), model.predict_proba([[1.0, 0.0]]).round(2)
-    (['big', 'red'], array([[0.33, 0.92]]))
+    (['big', 'red'], array([[0.35, 0.93]]))
     """
 
     def __init__(self, model: Any = None) -> None:

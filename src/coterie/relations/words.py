@@ -19,7 +19,7 @@ def relation_of(given: Any) -> Any:
     Examples
     --------
     >>> relation_of("half"), relation_of("mean")
-    (HalfUpdate(), MeanRegularized(b=None, share=0.5))
+    (HalfUpdate(), MeanRegularized(share=0.5))
     """
     if not isinstance(given, str):
         return given
