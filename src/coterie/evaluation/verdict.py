@@ -425,7 +425,7 @@ def _loss_gain(sums: Beside, confidence: float) -> Gain:
 
 
 def _losses(trace: Trace, against: Trace) -> tuple[Words, Floats, Floats]:
-    """What two learners lost in each round, and what to call that: errors if one of them has no probabilities."""
+    """The losses of two learners in each round, and their name; costs where one of them has no probabilities."""
     ours, theirs = losses(trace), losses(against)
     if ours is None or theirs is None:
         return words_of(trace), costs(trace).astype(np.float64), costs(against).astype(np.float64)
@@ -446,7 +446,7 @@ def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:
 
 
 def _average(verdict: Verdict, name: str) -> str:
-    """What happened to the loss of a task."""
+    """The sentence about the mean loss of a task."""
     gain, words, several = verdict.average, verdict.loss, len(verdict.tasks) > 1
     digits = digits_of(gain.gain, gain.low, gain.high)
     what = f"the {words.error}{' of a task' if several else ''}"
@@ -461,7 +461,7 @@ def _average(verdict: Verdict, name: str) -> str:
 
 
 def _overall(verdict: Verdict, constant: bool) -> str:
-    """What happened to the error over all rounds."""
+    """The sentence about the error over all rounds."""
     gain, words = verdict.overall, verdict.words
     digits = digits_of(gain.gain, gain.low, gain.high)
     before, after, guessed = (
@@ -497,7 +497,7 @@ def _tasks(verdict: Verdict) -> str:
 
 
 def _reserve(verdict: Verdict) -> str:
-    """What keeps the rest from meaning much."""
+    """The sentence about the constant, or about single records, where they limit what was said."""
     if not verdict.beats_constant:
         better = "better" if verdict.constant.high < 0 else "as well"
         ours, theirs = (verdict.loss.value(each) for each in (verdict.constant.error, verdict.constant.error_against))

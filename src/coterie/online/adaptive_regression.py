@@ -55,13 +55,8 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     ----------
     step : float > 0
         Of the gradient members, as in :class:`MultitaskRegressor`.
-    fit_intercept : bool
-        Give every record a constant feature, as ``coterie learn`` does.
-    scale : {"none", "standard", "unit", "auto"}, optional
-        What is done to numbers: ``"auto"`` makes z-scores of them, by what was seen so far, and brings records to unit
-        length, as ``coterie learn`` does; see :class:`MultitaskPerceptron`. A frame or Arrow table with more than
-        numbers is then read as the same table in a file: strings and truth values are categories. Members that are
-        estimators get records so prepared, whatever their own parameters say.
+    fit_intercept, scale
+        A constant feature, and what is done to numbers: as in :class:`AdaptiveSharingClassifier`.
     storage, bits, dtype
         Of the gradient members, as in :class:`MultitaskPerceptron`; least squares are kept in float64.
     task_column, new_task, max_tasks

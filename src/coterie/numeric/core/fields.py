@@ -25,7 +25,6 @@ NO_NAME = 8
 NOT_AN_IMPORTANCE = 9
 HEADER_TOO_LONG = 10
 NO_TASK = 11
-NO_LABEL = 12
 SECOND_QUERY = 13
 
 # Larger values make squares and sums overflow; nothing that is measured is as large. A float64 of numpy, so that
