@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ import typer
 
 import coterie
 from coterie.cli.app import app
+from coterie.papers import catalogue
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
@@ -162,6 +164,20 @@ def test_the_site_lists_every_page_beside_its_text():
         "api/index",
         "gallery/index",
     }
+
+
+def test_the_page_of_the_papers_cites_what_there_is():
+    """Public names of the package, files of tests and items of `coterie reproduce`."""
+    items = {f"{paper.name}/{item.name}" for paper, item in catalogue.everything()}
+    cited = re.findall(r"`([^`]+)`", TEXT[ROOT / "docs" / "papers.md"])
+    assert {name for name in items if name not in cited} == set()
+    for name in cited:
+        if name.startswith("tests/"):
+            assert name == "tests/" or (ROOT / name).is_file(), name
+        elif "/" in name:
+            assert name in items, name
+        elif not name.startswith("coterie "):
+            attrgetter(name.partition("(")[0])(coterie)
 
 
 def test_the_page_on_choosing_has_its_figures_from_that_on_accuracy():

@@ -1,4 +1,4 @@
-"""Kernel Perceptrons on a budget (CC12 Algorithms 1 to 3, section 4.3; FOR09 §2.2), straight from their definitions.
+"""Kernel Perceptrons on a budget (CC12 Algorithms 1 to 3, section 4.3; FOR09 §4.2.3), straight from their definitions.
 
 The Gram matrix is made anew at every round and solved as it stands; nothing is carried on but the active set and its
 coefficients. The errata of the paper are put right: the budget is strict, candidates are judged by |beta|, the weights

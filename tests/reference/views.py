@@ -196,7 +196,7 @@ def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: fl
 def projectron(
     active: list[Any], beta: list[float], x: Vector, y: float, margin: float, kernel: Kernel, eta: float
 ) -> None:
-    """One round of the Projectron++ (FOR09 §2.2; Orabona, Keshet, Caputo 2008); eta is a norm."""
+    """One round of the Projectron++ (FOR09 §4.2.3; Orabona, Keshet, Caputo 2008); eta is a norm."""
     agreement = y * margin
     if agreement >= 1:
         return

@@ -85,7 +85,7 @@ class Projected(NamedTuple):
 
 
 class Projectron(NamedTuple):
-    """The same on margin errors too, y·margin < 1 (Projectron++; Orabona, Keshet and Caputo 2008, FOR09 §2.2)."""
+    """The same on margin errors too, y·margin < 1 (Projectron++; Orabona, Keshet and Caputo 2008, FOR09 §4.2.3)."""
 
     size: int
     limit: float
