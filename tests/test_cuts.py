@@ -252,6 +252,7 @@ LEARNERS = {
     "p-norm": lambda: ct.PNormMultitaskPerceptron(MEAN, 3.0),
     "p-norm by b": lambda: ct.PNormMultitaskPerceptron(B, 2.5, "Ainvsqrt"),
     "p-norm auto": lambda: ct.PNormMultitaskPerceptron(CLUSTERS),
+    "exponentiated": lambda: ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), B, rate=0.3),
 }
 #: Their sums are those of products of matrices.
 ROUNDED = {

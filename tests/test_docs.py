@@ -102,7 +102,7 @@ def parts_of(room):
     }
 
 
-ROOMS = (coterie.asking, coterie.batch, coterie.budgets, coterie.hypotheses, coterie.kernels)
+ROOMS = (coterie.asking, coterie.batch, coterie.budgets, coterie.hypotheses, coterie.kernels, coterie.potentials)
 NAMES = {name: getattr(coterie, name) for name in coterie.__all__}
 NAMES |= {name: each for room in ROOMS for name, each in parts_of(room).items()}
 

@@ -95,6 +95,7 @@ LINEAR = {
     "default": raw.AdaptiveSharingClassifier,
     "AROW": raw.MultitaskAROW,
     "p-norm": ct.PNormMultitaskPerceptron,
+    "potential": ct.PotentialMultitaskPerceptron,
     "numbers": raw.MultitaskRegressor,
     "default of numbers": raw.AdaptiveSharingRegressor,
 }

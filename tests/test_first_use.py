@@ -66,6 +66,10 @@ MODELS = {
     ),
     "MultitaskKernelPerceptron, learned": (ct.MultitaskKernelPerceptron(relation=ct.VonNeumann(1e-3)), PLAIN),
     "PNormMultitaskPerceptron": (ct.PNormMultitaskPerceptron(), PLAIN),
+    "PotentialMultitaskPerceptron": (
+        ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
+        PLAIN,
+    ),
     "SecondOrderMultitaskPerceptron": (ct.SecondOrderMultitaskPerceptron(), PLAIN),
     "HeterogeneousMultitaskPerceptron": (
         ct.HeterogeneousMultitaskPerceptron(),

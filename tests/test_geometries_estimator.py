@@ -22,6 +22,7 @@ CONFIGURATIONS = [
     ct.SecondOrderMultitaskPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
     ct.PNormMultitaskPerceptron(),
     ct.PNormMultitaskPerceptron(ct.Interaction([[2.0]], tasks=[0]), 6.5, "Ainvsqrt"),
+    ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=0.5),
     ct.HeterogeneousMultitaskPerceptron(),
     ct.HeterogeneousMultitaskPerceptron(2.0, ct.kernels.Gaussian(2.0)),
     ct.MultitaskAROW(covariance="full"),
@@ -71,7 +72,7 @@ def test_clone_pickle_and_copy(model, tmp_path):
         other.partial_fit(STREAM.X, -STREAM.y)
         assert not np.array_equal(other.decision_function(STREAM.X), before)
     np.testing.assert_allclose(fitted.decision_function(STREAM.X), before, rtol=1e-12, atol=1e-12)
-    named = vars(ct) | vars(ct.budgets) | vars(ct.kernels) | {"array": np.array}
+    named = vars(ct) | vars(ct.budgets) | vars(ct.kernels) | vars(ct.potentials) | {"array": np.array}
     assert eval(repr(model), named).get_params() == model.get_params()  # noqa: S307
 
 

@@ -137,6 +137,7 @@ MODELS = {
     "classes": lambda: ct.OneVsRest(raw.MultitaskLogistic()),
     "second order": lambda: ct.SecondOrderMultitaskPerceptron(),
     "p-norm": lambda: ct.PNormMultitaskPerceptron(),
+    "exponentiated": lambda: ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
 }
 models = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 

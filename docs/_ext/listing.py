@@ -20,6 +20,7 @@ KINDS = {
     "Rules": ("rules",),
     "What is kept of the weights": ("hypotheses", "wrappers"),
     "Kernels": ("kernels",),
+    "Potentials": ("potentials",),
     "Budgets": ("budgets",),
     "Chances of asking": ("asking",),
     "Evaluation and files": ("evaluation", "inputs", "io", "persistence"),
@@ -44,7 +45,7 @@ MODULES = (
 
 # What `ct.name` reaches without an import of its own, and those of them whose names are parts that users choose.
 SUBMODULES = tuple(name for name in coterie.__all__ if inspect.ismodule(getattr(coterie, name)))
-PARTS = ("asking", "batch", "budgets", "hypotheses", "kernels", "wrappers")
+PARTS = ("asking", "batch", "budgets", "hypotheses", "kernels", "potentials", "wrappers")
 
 TABLE = ".. autosummary::\n\n{}"
 CLASS = ".. autoclass:: {}\n   :members:\n   :inherited-members: BaseEstimator"

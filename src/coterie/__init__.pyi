@@ -8,6 +8,7 @@ from . import explanation as explanation
 from . import hypotheses as hypotheses
 from . import io as io
 from . import kernels as kernels
+from . import potentials as potentials
 from . import relations as relations
 from . import wrappers as wrappers
 from .batch import MultitaskKernelClassifier as MultitaskKernelClassifier
@@ -39,6 +40,7 @@ from .online import MultiviewPerceptron as MultiviewPerceptron
 from .online import OneVsRest as OneVsRest
 from .online import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
 from .online import PNormMultitaskPerceptron as PNormMultitaskPerceptron
+from .online import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron
 from .online import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .online import SelectiveSampling as SelectiveSampling
 from .online import view_baselines as view_baselines

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import spec
+from coterie import potentials, spec
 from coterie.numeric.primal.p_norm import PNorm
 
 Matrix = NDArray[np.float64]
+
+TRANSFORM = spec.Setting(kind="text", choices=("Ainv", "Ainvsqrt", "none"))
 
 
 @spec.part
@@ -37,7 +38,7 @@ class PNormed:
     """
 
     p: float | Literal["auto"] = spec.field(default="auto", words=("auto",), at_least=2)
-    transform: Literal["Ainv", "Ainvsqrt", "none"] = spec.field(default="Ainv", choices=("Ainv", "Ainvsqrt", "none"))
+    transform: Literal["Ainv", "Ainvsqrt", "none"] = spec.field(TRANSFORM, default="Ainv")
 
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
 
@@ -45,21 +46,17 @@ class PNormed:
         """Make a model of no task."""
         return PNorm.empty(sharing, features)
 
-    def order(self, tasks: int, features: int) -> float:
-        """Return the p for so many weights."""
-        if self.p != "auto":
-            return float(self.p)
-        return max(2.0, 2.0 * math.log(max(tasks * features, 1)))
-
-    def transformed(self, M: Matrix) -> Matrix:
-        """Return T for M."""
-        if self.transform == "none":
-            return np.eye(len(M))
-        return np.ascontiguousarray(M) if self.transform == "Ainv" else root_of(M)
-
     def grown(self, model: PNorm, M: Matrix, features: int) -> PNorm:
         """Make the model of the same moves under M, with so many features: O(K² d + K³)."""
-        return model.grown(self.transformed(M), self.order(len(M), features), features)
+        p = potentials.PNorm(self.p).order(len(M) * features)
+        return model.grown(transformed(M, self.transform), p, features)
+
+
+def transformed(M: Matrix, transform: str) -> Matrix:
+    """Return T for M."""
+    if transform == "none":
+        return np.eye(len(M))
+    return np.ascontiguousarray(M) if transform == "Ainv" else root_of(M)
 
 
 def root_of(M: Matrix) -> Matrix:

@@ -23,6 +23,7 @@ _NAMES_OF = {
     "dual.projections": "Projected Projectron SharedByGroups SharedByTasks",
     "dual.second_order": "Bordered FullPrimal",
     "dual.stores": "DenseStore SparseStore",
+    "mirrored": "Mirrored",
     "primal.adaptive": "Adaptive",
     "primal.arow": "Confident",
     "primal.averaged": "Averaged AveragedPairs",

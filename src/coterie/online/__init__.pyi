@@ -11,6 +11,7 @@ from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerce
 from .multiview import view_baselines as view_baselines
 from .p_norm import PNormMultitaskPerceptron as PNormMultitaskPerceptron
 from .perceptron import MultitaskPerceptron as MultitaskPerceptron
+from .potential import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron
 from .regression import MultitaskRegressor as MultitaskRegressor
 from .second_order import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .selective import SelectiveSampling as SelectiveSampling

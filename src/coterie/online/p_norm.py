@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from coterie import persistence
 from coterie.hypotheses import PNormed
-from coterie.learners.p_norm import PNormLearner
+from coterie.learners.potential import PNormLearner
 
 from .estimator import OnlineEstimator
 

@@ -1,7 +1,8 @@
-"""The learner of the p-norm Perceptron under a fixed relation."""
+"""Learners under a fixed relation whose weights are the gradient of a potential at the sum of all moves."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -10,20 +11,20 @@ from numpy.typing import NDArray
 
 from coterie.learner import Margins
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Csr, Dense, Rows
-from coterie.numeric.primal.p_norm import DONE, UNFIT, WHOLE, learn, predict
+from coterie.numeric.core.records import Csr, Dense, Rows, weights_of
+from coterie.numeric.primal import p_norm
 from coterie.numeric.primal.stream import Moves
 from coterie.state import State
 
-from .block import Codes, FixedLearner
+from .block import Codes, FixedLearner, copied
 
 
-class PNormLearner(FixedLearner):
-    """A p-norm hypothesis and a fixed relation joined into one round; the rule is the Perceptron's."""
+class _MirrorLearner(FixedLearner):
+    """A hypothesis with a potential and a fixed relation joined into one round; the rule is the Perceptron's."""
 
     @property
     def _counts_tasks(self) -> bool:
-        return True  # T is made of all of M, and p of the number of tasks
+        return True  # T is made of all of M, and potentials are of the weights of all tasks
 
     @property
     def weighs(self) -> bool:
@@ -32,7 +33,7 @@ class PNormLearner(FixedLearner):
 
     @property
     def counts_features(self) -> bool:
-        """True: p may follow their number, and where a record has most of them all is computed anew."""
+        """True: potentials may follow their number."""
         return True
 
     def _grown(self, state: State, changed: bool) -> Any:
@@ -42,18 +43,22 @@ class PNormLearner(FixedLearner):
         state.model = state.model._replace(raw=dropped.moved_copy(state.model.raw))
         return self._grown(state, True)
 
+    @abstractmethod
+    def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
+        """Write the margins of records."""
+
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense: margins of the unit vectors."""
         model, every = state.model, np.eye(state.features)
         made = np.zeros((len(state.tasks), state.features))
         for i, row in enumerate(made):
-            predict(model, Dense(every), np.full(len(every), i), row)
+            self._predict(model, Dense(every), np.full(len(every), i), row)
         return made
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
         """Margins of records of known tasks: O(nnz) each; nothing is written."""
         margins = np.zeros(len(codes))
-        predict(state.model, _within(rows, state.features), codes, margins)
+        self._predict(state.model, _within(rows, state.features), codes, margins)
         return margins
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
@@ -63,7 +68,7 @@ class PNormLearner(FixedLearner):
             some = np.array([t for t, each in enumerate(tasks) if each == task])
             model = self._with_one(state, task)
             found = np.zeros(len(some))
-            predict(model, _within(rows, state.features).take(some), np.full(len(some), len(state.tasks)), found)
+            self._predict(model, _within(rows, state.features).take(some), np.full(len(some), len(state.tasks)), found)
             margins[some] = found
         return margins
 
@@ -72,15 +77,44 @@ class PNormLearner(FixedLearner):
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
         return self.hypothesis.grown(state.model, M, state.features)
 
+
+class PNormLearner(_MirrorLearner):
+    """A p-norm hypothesis, whose powers compiled code keeps up to date, and a fixed relation."""
+
+    def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
+        p_norm.predict(model, rows, codes, margins)
+
     def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
         t = 0
         while t < last:
-            t, why = learn(state.model, rows, codes, y, t, last, len(codes) - last, moves)
-            if why == UNFIT:
+            t, why = p_norm.learn(state.model, rows, codes, y, t, last, len(codes) - last, moves)
+            if why == p_norm.UNFIT:
                 state.model.rescale()
-            elif why == WHOLE:
+            elif why == p_norm.WHOLE:
                 state.model.move_whole(int(codes[t]), moves.taus[t] * y[t] * _row(rows, t, state.features))
-            t += why != DONE
+            t += why != p_norm.DONE
+
+
+class PotentialLearner(_MirrorLearner):
+    """A hypothesis with any potential, whose gradient is taken anew after every mistake, and a fixed relation."""
+
+    def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
+        for t, i in enumerate(codes.tolist()):
+            margins[t] = model.margin(i, rows, t)
+
+    def _backup(self, state: State) -> Any:
+        return copied(state.model)  # a gradient that is not ours may refuse
+
+    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
+        model, delay, n = state.model, len(codes) - last, len(codes)
+        weights, task = weights_of(rows), codes.tolist()
+        for t in range(last):
+            moves.own[t] = model.margin(task[t], rows, t)
+            if t + delay < n:
+                moves.margins[t + delay] = model.margin(task[t + delay], rows, t + delay) if delay else moves.own[t]
+            if weights[t] > 0.0 and y[t] * moves.own[t] <= 0.0:
+                moves.taus[t] = weights[t]
+                self.hypothesis.move(model, task[t], weights[t] * y[t] * _row(rows, t, state.features))
 
 
 def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:

@@ -1,0 +1,67 @@
+"""Hypotheses of weights that are the gradient of a potential at the sum of all moves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+from coterie.numeric.mirrored import Mirrored
+from coterie.potentials import checked, require_potential
+
+from .p_norm import TRANSFORM, transformed
+
+Matrix = NDArray[np.float64]
+
+
+@spec.part
+class PotentialWeights:
+    """Weights w = ∇Φ*(v), v = rate Σ y z the sum of all moves z = (T ⊗ I)φ (FOR09 2.1.14), T made of M = A⁻¹.
+
+    Parameters
+    ----------
+    potential : potential
+        Such as :class:`coterie.potentials.PNorm`; any part that has a gradient.
+    transform : {"Ainv", "Ainvsqrt", "none"}
+        T = M, M^(1/2) or I.
+    rate : float > 0
+        λ: how much the loss counts beside the divergence from the weights before (2.1.13).
+
+    Raises
+    ------
+    TypeError
+        If the potential is no part with a gradient.
+    ValueError
+        If its gradient is not one finite number a weight, the rate not positive, or the transform unknown.
+
+    Examples
+    --------
+    >>> from coterie.potentials import ExponentiatedGradient
+    >>> PotentialWeights(ExponentiatedGradient(), rate=0.5)
+    PotentialWeights(potential=ExponentiatedGradient(total=1.0), transform='Ainv', rate=0.5)
+    """
+
+    potential: Any
+    transform: Literal["Ainv", "Ainvsqrt", "none"] = spec.field(TRANSFORM, default="Ainv")
+    rate: float = spec.field(default=1.0, above=0)
+
+    forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
+
+    def __post_init__(self) -> None:
+        require_potential(self.potential)
+
+    def start(self, sharing: Any, features: int, dense: bool) -> Mirrored:
+        """Make a model of no task."""
+        return Mirrored.empty(sharing, features)
+
+    def grown(self, model: Mirrored, M: Matrix, features: int) -> Mirrored:
+        """Make the model of the same moves under M, with so many features: O(K² d + K³)."""
+        gradient = partial(checked, self.potential)
+        return model.grown(transformed(M, self.transform), float(self.rate), gradient, features)
+
+    def move(self, model: Mirrored, i: int, x: Matrix) -> None:
+        """Add x at task i: O(K² d) and the gradient."""
+        model.move(i, x, float(self.rate), partial(checked, self.potential))

@@ -1,0 +1,188 @@
+"""Potentials: what makes weights of sums of moves, w = ∇Φ*(v), and what mistake bounds need to know of it.
+
+A quasi-additive learner adds its moves up to v and predicts with w = ∇Φ*(v), Φ* being the convex conjugate of the
+potential Φ (FOR09 2.1.14, CCG08 §5 and §7). A potential is a part with a method ``gradient``; for the bound it has
+three more, see :class:`Potential`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import spec
+
+__all__ = ["ExponentiatedGradient", "PNorm", "Potential", "require_potential"]
+
+Numbers = NDArray[np.float64]
+
+#: The input on which a potential is tried: sums of all signs.
+_TRIAL = np.array([[0.0, 0.5, -1.0], [2.0, -0.25, 0.0]])
+
+
+@runtime_checkable
+class Potential(Protocol):
+    """The convex function Φ of all weights together, by the gradient of its conjugate Φ*.
+
+    ``gradient`` alone is needed to learn. With the others the number of mistakes is bounded, see
+    :func:`coterie.bounds.geometries.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and for all v and z
+
+        Φ*(v + z) <= Φ*(v) + ∇Φ*(v)·z + ½ smoothness(N) ‖z‖².
+    """
+
+    def gradient(self, v: Numbers) -> Numbers:
+        """Return w = ∇Φ*(v), of the shape of v; v is not to be written to."""
+
+    def value(self, w: Numbers) -> float:
+        """Return Φ(w), infinite where no v has w for its gradient or comes near it."""
+
+    def norm(self, z: Numbers) -> float:
+        """Return ‖z‖, the norm in which Φ* is smooth."""
+
+    def smoothness(self, size: int) -> float:
+        """Return how smooth Φ* is for so many weights."""
+
+
+@spec.part
+class PNorm:
+    """Φ* = ½‖v‖_p²: w = sign(v) |v|^(p-1) / ‖v‖_p^(p-2), and Φ = ½‖w‖_q² with 1/p + 1/q = 1 (FOR09 2.1.11).
+
+    Parameters
+    ----------
+    p : float >= 2, or "auto"
+        2 is the Perceptron; large values suit truths of few features. ``"auto"`` is 2 ln N for N weights, at least 2.
+
+    Raises
+    ------
+    ValueError
+        If p is below 2 or not finite.
+
+    Notes
+    -----
+    The norm in which Φ* is smooth is the p-norm, and p - 1 how smooth. The thesis has w = ∇½‖v‖_q², q <= 2, in its
+    Figure 2.5, under which its own bound (2.1.15) does not hold.
+
+    Examples
+    --------
+    >>> PNorm(3.0).gradient(np.array([2.0, -1.0, 0.0])).round(3)
+    array([ 1.923, -0.481,  0.   ])
+    """
+
+    p: float | Literal["auto"] = spec.field(default="auto", words=("auto",), at_least=2)
+
+    def order(self, size: int) -> float:
+        """Return the p for so many weights."""
+        return max(2.0, 2.0 * math.log(max(size, 1))) if self.p == "auto" else float(self.p)
+
+    def gradient(self, v: Numbers) -> Numbers:
+        """Return ∇½‖v‖_p², 0 at 0: O(N)."""
+        p, top = self.order(v.size), float(np.abs(v).max(initial=0.0))
+        if top == 0.0:
+            return np.zeros_like(v)
+        part = np.abs(v) / top  # powers of v itself would overflow
+        power = part ** (p - 1.0)
+        return np.asarray(np.copysign(power * (top / float(np.vdot(part, power)) ** (1.0 - 2.0 / p)), v))
+
+    def value(self, w: Numbers) -> float:
+        """Return ½‖w‖_q²."""
+        p = self.order(w.size)
+        return 0.5 * float(np.linalg.norm(w.ravel(), p / (p - 1.0))) ** 2
+
+    def norm(self, z: Numbers) -> float:
+        """Return ‖z‖_p."""
+        return float(np.linalg.norm(z.ravel(), self.order(z.size)))
+
+    def smoothness(self, size: int) -> float:
+        """Return p - 1."""
+        return self.order(size) - 1.0
+
+
+@spec.part
+class ExponentiatedGradient:
+    """Φ* = total · ln(Σ cosh v_i / N): w = total · sinh v / Σ cosh v, of two exponentials a weight (EG±).
+
+    FOR09, in its last chapter, points to it for truths of few features that no weights in the span of the records
+    reach. Each weight is the difference of two positive ones, ½e^v and ½e^-v, and all of them together sum to
+    ``total``: the algorithm of Kivinen and Warmuth (1997). The rate of the learner matters here, other than with
+    ``PNorm``.
+
+    Parameters
+    ----------
+    total : float > 0
+        What |w_i| can sum to at most. It is a factor of all margins, and changes no decision.
+
+    Raises
+    ------
+    ValueError
+        If total is not positive and finite.
+
+    Notes
+    -----
+    Φ is ``total`` times the relative entropy of the 2N positive weights to equal ones, at most total · ln 2N for
+    ‖w‖_1 <= total, and infinite beyond. Φ* is smooth in the maximum norm, and ``total`` says how.
+
+    Examples
+    --------
+    >>> ExponentiatedGradient().gradient(np.array([1.0, -1.0, 0.0])).round(3)
+    array([ 0.288, -0.288,  0.   ])
+    """
+
+    total: float = spec.field(default=1.0, above=0)
+
+    def gradient(self, v: Numbers) -> Numbers:
+        """Return total · sinh v / Σ cosh v: O(N), nothing overflowing."""
+        top = np.abs(v).max(initial=0.0)
+        up, down = np.exp(v - top), np.exp(-v - top)
+        return np.asarray((self.total / max(float(up.sum() + down.sum()), 1e-300)) * (up - down))
+
+    def value(self, w: Numbers) -> float:
+        """Return Φ(w): the root of one equation in one number, O(N) a step."""
+        from scipy.optimize import brentq
+
+        part = np.abs(w.ravel()) / self.total
+        left, n = float(part.sum()), part.size
+        if left == 0.0 or left > 1.0:
+            return math.inf if left else 0.0
+        # 1 = Σ sqrt(x² + part²) for x = 1 / Σ cosh v, with sinh v = part / x
+        x = brentq(lambda x: float(np.hypot(x, part).sum()) - 1.0, 0.0, 2.0 / n) if left < 1.0 else 0.0
+        some = part[part > 0.0]
+        lengths = some @ np.log(some + np.hypot(some, x)) + math.log(n)  # v + ln x, which is finite where x is 0
+        return self.total * max(0.0, float(lengths) + (1.0 - left) * math.log(max(x, 1e-300)))
+
+    def norm(self, z: Numbers) -> float:
+        """Return the largest |z_i|."""
+        return float(np.abs(z).max(initial=0.0))
+
+    def smoothness(self, size: int) -> float:
+        """Return the total."""
+        return self.total
+
+
+def require_potential(given: Any) -> None:
+    """Refuse what is no potential.
+
+    Raises
+    ------
+    TypeError
+        If it is no part, or has no gradient.
+    ValueError
+        If its gradient is not one finite number a weight.
+    """
+    spec.require_part("potential", given, "PNorm(p=4.0)")
+    if not callable(getattr(given, "gradient", None)):
+        raise TypeError(f"potential must have a method gradient, as PNorm has, got {given!r}")
+    checked(given, _TRIAL)
+
+
+def checked(potential: Any, v: Numbers) -> Numbers:
+    """Return ∇Φ*(v), refused where it is not one finite number a weight: ValueError."""
+    w = np.asarray(potential.gradient(v), np.float64)
+    if w.shape != v.shape or not np.isfinite(w).all():
+        what = f"numbers of shape {w.shape}" if w.shape != v.shape else "numbers that are not finite"
+        raise ValueError(
+            f"the gradient of {potential!r} must be one finite number a weight, shape {v.shape}, got {what}"
+        )
+    return w

@@ -1,0 +1,264 @@
+"""Perceptrons of any potential against their definition, against the compiled p-norm Perceptron, and at their edges."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie import spec
+from coterie.bounds.geometries import p_norm_bound, potential_bound
+from coterie.potentials import ExponentiatedGradient, PNorm
+from reference import potential as reference
+from reference.p_norm import gradient as p_norm_gradient
+from reference.p_norm import transform_of
+from streams import CASES, FORMS, K, linear_stream
+
+STREAM = linear_stream(6, n=160, zeros=0.3)
+
+
+@spec.part
+class Huber:
+    """Φ* = Σ huber(v_i), whose gradient is v cut off at 1: a potential of one's own, with all that bounds need."""
+
+    def gradient(self, v):
+        return np.clip(v, -1.0, 1.0)
+
+    def value(self, w):
+        return 0.5 * float(np.vdot(w, w)) if np.abs(w).max(initial=0.0) <= 1.0 else math.inf
+
+    def norm(self, z):
+        return float(np.linalg.norm(z))
+
+    def smoothness(self, size):
+        return 1.0
+
+
+LITERAL: dict[str, Any] = {
+    "p-norm": (PNorm(3.5), lambda v: p_norm_gradient(v, 3.5)),
+    "auto": (PNorm(), lambda v: p_norm_gradient(v, 2 * math.log(K * STREAM.X.shape[1]))),
+    "exponentiated": (ExponentiatedGradient(2.0), lambda v: reference.entropy_gradient(v, 2.0)),
+    "own": (Huber(), lambda v: np.sign(v) * np.minimum(np.abs(v), 1.0)),
+}
+
+
+def same(margins, expected, y):
+    """Every mistake flag, and margins to nine digits."""
+    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
+    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
+
+
+def run(model, tasks, X=None, **options):
+    X = STREAM.X if X is None else X
+    return ct.progressive_validation(model, X, STREAM.y, task=STREAM.named(tasks), tasks=tasks, **options)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equal_to_the_definition(name):
+    case = CASES[name]
+    for potential, gradient in LITERAL.values():
+        for rate, transform in ((1.0, "Ainv"), (0.3, "Ainvsqrt"), (2.0, "none")):
+            expected = reference.literal(
+                STREAM.X, STREAM.y, STREAM.task, transform_of(case.M, transform), gradient, rate
+            )
+            model = ct.PotentialMultitaskPerceptron(potential, case.relation, transform, rate)
+            same(run(model, case.tasks).margin, expected, STREAM.y)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "dictionaries"])
+def test_every_form_of_input(form):
+    case = CASES["mean share"]
+    potential, gradient = LITERAL["exponentiated"]
+    expected = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, gradient, 0.5)
+    model = ct.PotentialMultitaskPerceptron(potential, case.relation, rate=0.5)
+    same(run(model, case.tasks, FORMS[form](STREAM.X)).margin, expected, STREAM.y)
+
+
+def test_a_p_norm_is_the_p_norm_perceptron():
+    """And of norm 2 the Perceptron; the rate is a factor of its margins."""
+    case = CASES["half"]
+    for p in (2.0, 6.0, 400.0, "auto"):
+        compiled = run(ct.PNormMultitaskPerceptron(case.relation, p), case.tasks).margin
+        same(run(ct.PotentialMultitaskPerceptron(PNorm(p), case.relation), case.tasks).margin, compiled, STREAM.y)
+    thrice = run(ct.PotentialMultitaskPerceptron(PNorm(6.0), case.relation, rate=3.0), case.tasks).margin
+    once = run(ct.PNormMultitaskPerceptron(case.relation, 6.0), case.tasks).margin
+    same(thrice, 3.0 * once, STREAM.y)
+    plain = run(ct.MultitaskPerceptron(case.relation), case.tasks).margin
+    same(run(ct.PotentialMultitaskPerceptron(PNorm(2), case.relation, "Ainvsqrt"), case.tasks).margin, plain, STREAM.y)
+
+
+@pytest.mark.parametrize("potential", [PNorm(2.0), PNorm(4.2), ExponentiatedGradient(1.5)])
+def test_gradient_value_and_smoothness_belong_together(potential):
+    """Φ(∇Φ*(v)) = v·∇Φ*(v) - Φ*(v), Φ* found by its gradient along a line; and Φ* is as smooth as it says."""
+    rng = np.random.default_rng(1)
+    nodes, shares = np.polynomial.legendre.leggauss(60)
+
+    def dual(v):
+        slopes = [float(np.vdot(potential.gradient(0.5 * (node + 1) * v), v)) for node in nodes]
+        return 0.5 * float(shares @ slopes)
+
+    assert potential.value(np.zeros((3, 4))) == 0.0
+    for size in (0.1, 1.0, 8.0):
+        v, z = size * rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+        w = potential.gradient(v)
+        assert potential.value(w) == pytest.approx(float(np.vdot(w, v)) - dual(v), rel=1e-6, abs=1e-9)
+        np.testing.assert_allclose(reference.by_differences(dual, v), w, atol=1e-6 * max(1.0, size))
+        most = dual(v) + float(np.vdot(w, z)) + 0.5 * potential.smoothness(12) * potential.norm(z) ** 2
+        assert dual(v + z) <= most * (1 + 1e-9)
+    assert potential.value(1e-6 * w) >= 0.0
+
+
+def test_exponentials_do_not_overflow():
+    potential = ExponentiatedGradient()
+    for size in (1e-200, 1.0, 1e3, 1e100):
+        w = potential.gradient(size * np.array([3.0, -1.0, 0.0]))
+        assert np.isfinite(w).all()
+        assert np.abs(w).sum() <= 1.0
+    np.testing.assert_array_equal(potential.gradient(np.array([800.0, -800.0, 0.0])), [0.5, -0.5, 0.0])
+    assert potential.value(np.array([0.5, -0.5])) == pytest.approx(math.log(2)), "ln 2N less the entropy of the two"
+    assert potential.value(np.array([0.8, -0.5])) == math.inf
+
+
+def adversarial(make, X, task):
+    """Every label is the one that was not predicted, so that every round is a mistake."""
+    y, model = np.zeros(len(X), int), make()
+    for t in range(len(X)):
+        margin = model.decision_function(X[t : t + 1], task[t : t + 1])[0] if t else 0.0
+        y[t] = -1 if margin > 0 else 1
+        model.partial_fit(X[t : t + 1], y[t : t + 1], task[t : t + 1], classes=[-1, 1], tasks=range(K))
+    return y
+
+
+@pytest.mark.parametrize("potential", [PNorm(2.0), PNorm(5.4), ExponentiatedGradient(), Huber()])
+@pytest.mark.parametrize("rate", [0.05, 1.0])
+def test_the_number_of_mistakes_is_bounded(potential, rate):
+    rng = np.random.default_rng(3)
+    relation, M = ct.HalfUpdate(), (np.eye(K) + 1) / 2
+
+    def make():
+        return ct.PotentialMultitaskPerceptron(potential, relation, rate=rate)
+
+    X, task = rng.normal(size=(120, 4)), rng.integers(K, size=120)
+    truth = np.array([1.0, 0.0, 0.0, 0.0]) + 0.1 * rng.normal(size=(K, 4))
+    easy = np.where(np.einsum("td,td->t", truth[task], X) > 0, 1, -1)
+    for y in (easy, adversarial(make, X, task)):
+        trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
+        order = np.array(trace.tasks)
+        for scale in (0.0, 0.3, 1.0, 10.0):
+            bound = potential_bound(trace, X, scale * truth[order], M[np.ix_(order, order)], potential, rate)
+            assert trace.mistakes <= bound.mistakes
+            if isinstance(potential, PNorm):
+                printed = p_norm_bound(trace, X, scale * truth[order], M[np.ix_(order, order)], potential.p)
+                assert bound.mistakes <= printed.mistakes * (1 + 1e-3)
+    assert trace.mistakes == 120
+
+
+def test_few_features_take_few_mistakes_under_exponentiated_gradient():
+    """They grow with ln d, not with d."""
+    mistakes = {}
+    for d in (50, 500):
+        rng = np.random.default_rng(1)
+        X, task = rng.choice([-1.0, 1.0], size=(600, d)), rng.integers(3, size=600)
+        y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
+        for name, model in (
+            ("plain", ct.MultitaskPerceptron()),
+            ("exponentiated", ct.PotentialMultitaskPerceptron(ExponentiatedGradient(), rate=0.3)),
+        ):
+            mistakes[name, d] = ct.progressive_validation(model, X, y, task=task).mistakes
+    assert mistakes["exponentiated", 500] < 2.0 * mistakes["exponentiated", 50]
+    assert mistakes["exponentiated", 500] < 0.6 * mistakes["plain", 500]
+
+
+@pytest.mark.parametrize("potential", [ExponentiatedGradient(), PNorm()])
+def test_an_unseen_task_is_one_that_was_known_and_silent(potential):
+    case, some = CASES["half"], STREAM.task < 4
+    task = np.array(STREAM.named(case.tasks))
+    model = ct.PotentialMultitaskPerceptron(potential, case.relation, rate=0.5)
+    model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=case.tasks[:4])
+    v = 0.5 * case.M @ np.vstack([model.state_.model.raw, np.zeros(STREAM.X.shape[1])])
+    w = case.M @ potential.gradient(v)
+    found = model.decision_function(STREAM.X[~some], task[~some])
+    np.testing.assert_allclose(found, STREAM.X[~some] @ w[4], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.coef_, case.M[:4, :4] @ potential.gradient(v[:4]), rtol=1e-9, atol=1e-12)
+
+
+def test_saved_and_gone_on(tmp_path):
+    for potential in (ExponentiatedGradient(0.7), PNorm()):
+        model = ct.PotentialMultitaskPerceptron(potential, ct.MeanRegularized(share=0.3), rate=0.4)
+        model.partial_fit(STREAM.X[:80], STREAM.y[:80], STREAM.task[:80])
+        model.save(tmp_path / "model.coterie")
+        again = ct.load(tmp_path / "model.coterie")
+        for each in (model, again):
+            each.partial_fit(STREAM.X[80:], STREAM.y[80:], STREAM.task[80:])
+        np.testing.assert_array_equal(model.coef_, again.coef_)
+        assert again.potential == potential
+
+
+def test_a_task_that_is_forgotten_leaves_the_moves_of_the_others():
+    relation, M = ct.HalfUpdate(), (np.eye(K - 1) + 1) / 2
+    model = ct.PotentialMultitaskPerceptron(ExponentiatedGradient(), relation, rate=0.5)
+    model.fit(STREAM.X, STREAM.y, STREAM.task)
+    moves = dict(zip(model.tasks_, model.state_.model.raw.copy(), strict=True))
+    model.forget_task(2)
+    raw = np.array([moves[task] for task in model.tasks_])
+    assert set(model.tasks_) == {0, 1, 3, 4}
+    np.testing.assert_allclose(model.coef_, M @ ExponentiatedGradient().gradient(0.5 * M @ raw), rtol=1e-9, atol=1e-15)
+
+
+@spec.part
+class Sum:
+    """A gradient of another shape."""
+
+    def gradient(self, v):
+        return v.sum()
+
+
+@spec.part
+class Endless:
+    """A gradient that overflows where sums are large."""
+
+    def gradient(self, v):
+        return np.where(np.abs(v) > 2.5, np.inf, v)
+
+
+def test_refusals():
+    for potential, kind, message in (
+        ("p-norm", TypeError, "potential must be a part such as PNorm"),
+        (PNorm, TypeError, "potential is the class PNorm; give one made of it"),
+        (ct.HalfUpdate(), TypeError, r"potential must have a method gradient, as PNorm has, got HalfUpdate\(\)"),
+        (
+            Sum(),
+            ValueError,
+            r"the gradient of Sum\(\) must be one finite number a weight, shape \(2, 3\), got numbers of",
+        ),
+    ):
+        model = ct.PotentialMultitaskPerceptron(potential)
+        with pytest.raises(kind, match=message):
+            model.fit(STREAM.X, STREAM.y)
+        assert not model.fitted
+    with pytest.raises(ValueError, match="p must be 'auto' or a finite number, at least 2"):
+        PNorm(1.5)
+    with pytest.raises(ValueError, match="total must be a finite number above 0"):
+        ExponentiatedGradient(0.0)
+    with pytest.raises(ValueError, match="rate must be a finite number above 0"):
+        ct.PotentialMultitaskPerceptron(rate=0.0).fit(STREAM.X, STREAM.y)
+    with pytest.raises(TypeError, match="PotentialWeights cannot learn under LogDet"):
+        ct.PotentialMultitaskPerceptron(relation=ct.LogDet(0.1)).fit(STREAM.X, STREAM.y)
+    trace = ct.progressive_validation(ct.PotentialMultitaskPerceptron(), STREAM.X, STREAM.y)
+    with pytest.raises(TypeError, match="potential must have value, norm and smoothness beside its gradient"):
+        potential_bound(trace, STREAM.X, np.zeros((1, STREAM.X.shape[1])), [[1.0]], Endless())
+    with pytest.raises(ValueError, match="rate must be"):
+        potential_bound(trace, STREAM.X, np.zeros((1, STREAM.X.shape[1])), [[1.0]], PNorm(), rate=-1.0)
+
+
+def test_a_gradient_that_fails_on_the_way_changes_nothing():
+    model = ct.PotentialMultitaskPerceptron(Endless(), ct.Independent())
+    model.partial_fit([[1.0], [1.0]], [1, -1])
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="numbers that are not finite"):
+        model.partial_fit([[1.0], [-2.0], [7.0]], [1, 1, 1])
+    np.testing.assert_array_equal(model.coef_, before)
+    assert model.partial_fit([[1.0]], [1]).fitted
