@@ -70,7 +70,10 @@ ARRAYS = {
     "three labels": ((X, [0, 1, 2] * 6 + [0, 1], TASK), "expected two labels, got"),
     "missing label": ((X, [None, *Y[1:]], TASK), r"label of record 0 \(from 0\) is missing: None"),
     "NaN as label": ((X, ["a", float("nan"), *Y[2:]], TASK), r"label of record 1 \(from 0\) is missing: nan"),
-    "NaN among numbers": ((X, np.array([np.nan, *Y[1:]]), TASK), "Input y contains NaN"),
+    "NaN among numbers": (
+        (X, np.array([np.nan, *Y[1:]]), TASK),
+        r"label of record 0 \(from 0\) is missing: nan; 1 of \d+ labels are: leave such records out",
+    ),
     "a target to regress on": ((X, X[:, 0], TASK), "Unknown label type: continuous"),
     "fewer tasks": ((X, Y, TASK[:5]), r"task must name one task a record: got shape \(5,\) for 20 records"),
     "tasks in two columns": ((X, Y, np.c_[TASK, TASK]), r"got shape \(20, 2\) for 20 records"),

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +21,7 @@ import coterie as ct
 import samples
 from coterie.cli import progress
 from coterie.cli.failures import in_options
-from coterie.cli.printing import paragraph
+from coterie.cli.printing import paragraph, summary_lines
 from coterie.evaluation.totals import RunningTotals
 from coterie.evaluation.verdict import verdict
 from coterie.inputs.errors import InputError
@@ -279,3 +280,16 @@ def test_what_openblas_is_told_comes_before_numpy():
         clean = {name: held for name, held in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
         said = subprocess.run(run, capture_output=True, text=True, check=True, env=clean)
         assert said.stdout.split()[-1] == timeout
+
+
+def test_where_all_tasks_gain_alike_those_with_most_examples_are_listed() -> None:
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((600, 3)), np.sort(rng.integers(5, size=600)) % 5
+    found = ct.compare({"together": ct.MultitaskPerceptron()}, X, X[:, 0] > 0, task=task)
+    summary = summarize(found)
+    told = summary.verdicts["together"]
+    lines = list(summary_lines(replace(summary, verdicts={"together": replace(told, spread=0.0)})))
+    rows = lines[lines.index("Tasks with most examples") + 2 :]
+    assert [int(row.split()[1]) for row in rows] == sorted(told.n.tolist(), reverse=True)
+    apart = list(summary_lines(replace(summary, verdicts={"together": replace(told, spread=1.0)})))
+    assert "Tasks with most examples" not in apart

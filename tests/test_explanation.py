@@ -221,7 +221,7 @@ def test_an_explanation_prints_as_a_table():
         model.learn_one({"rooms": price, "a\nb": 1.0}, 10 * price, task="ann")
     lines = str(model.explain({"rooms": 2.0, "a\nb": 1.0}, "ann")).splitlines()
     assert lines[0].split() == ["feature", "value", "part"]
-    assert [line.split()[0] for line in lines[1:]] == ["rooms", "a\\nb", "without", "margin"]
+    assert [line.split()[0] for line in lines[1:]] == ["rooms", "a\\nb", "base", "margin"]
     assert len({len(line) for line in lines}) == 1
 
 

@@ -6,6 +6,7 @@ Every function takes a fitted model; matrices are of all tasks unless some are n
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -24,6 +25,9 @@ ROUNDING = 1e-12
 
 #: Of so many tasks the nearest to one are chosen.
 MOST = 2000
+
+#: So many values of one column are listed among the largest weights, for which so many times as many are looked at.
+OF_A_COLUMN, LOOKED_AT = 5, 20
 
 
 class Part(NamedTuple):
@@ -76,11 +80,11 @@ class Explanation:
 
     def lines(self, most: int | None = None) -> Iterator[str]:
         """The sum as lines of a table, with the largest ``most`` parts one by one, or all."""
-        rows = [[str(each.name), f"{each.value:.4g}", f"{each.part:+.3g}"] for each in self.parts[:most]]
+        rows = [[shown(each.name), f"{each.value:.4g}", f"{each.part:+.3g}"] for each in self.parts[:most]]
         others = self.parts[len(rows) :]
         sums = [
             (f"{len(others):,} more", math.fsum(each.part for each in others)),
-            ("without features", self.base),
+            ("base", self.base),
             (f"rest: {self.rest_of}", self.rest),
         ]
         rows += [[name, "", f"{part:+.3g}"] for name, part in sums if part != 0.0]
@@ -102,6 +106,45 @@ def largest(
     chosen = sorted((j for j in some.tolist() if key[j] > 0), key=lambda j: (-key[j], j))
     named = zip(names(chosen), chosen, strict=True)
     return [Weight(name, float(shared[j]), 0.0 if own is None else float(own[j])) for name, j in named]
+
+
+def varied(found: Sequence[Weight], n: int) -> list[Weight]:
+    """The first n of these, of the values of one column at most five: days of the year leave room for other features.
+
+    Examples
+    --------
+    >>> found = [Weight(f"day={k}", -k, 0.0) for k in range(90, 0, -1)] + [Weight("price", 0.5, 0.0)]
+    >>> [each.name for each in varied(found, 10)]
+    ['day=90', 'day=89', 'day=88', 'day=87', 'day=86', 'price']
+    """
+    columns: Counter[Hashable] = Counter()
+    chosen = []
+    for each in found:
+        column, value, _ = each.name.partition("=") if isinstance(each.name, str) else (each.name, "", "")
+        columns[column] += bool(value)
+        if columns[column] <= OF_A_COLUMN:
+            chosen.append(each)
+    return chosen[:n]
+
+
+def listed_weights(model: Any, task: Hashable = None, n: int = 10) -> list[Weight] | dict[Hashable, list[Weight]]:
+    """The largest weights of a model as tables list them, of the values of one column at most five."""
+    found = model.largest_weights(task, LOOKED_AT * n)
+    if isinstance(found, dict):
+        return {label: varied(held, n) for label, held in found.items()}
+    return varied(found, n)
+
+
+def shown(name: Hashable) -> str:
+    """A feature's name as tables show it: of the one that says that a column has no value, in words.
+
+    Examples
+    --------
+    >>> shown("card="), shown("card=visa"), shown(3)
+    ('card is missing', 'card=visa', '3')
+    """
+    said = str(name)
+    return f"{said[:-1]} is missing" if said.endswith("=") and said != "=" else said
 
 
 def explanation_of(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
+from coterie.inputs.tabular import require_labels
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.types import Labels
 
@@ -176,6 +177,7 @@ def numbers(y: Labels, n: int, name: str = "y") -> Array:
     """
     from sklearn.utils import check_array
 
+    require_labels(plain(y))
     array = check_array(plain(y), dtype=np.float64, ensure_2d=False, allow_nd=False, input_name=name)
     if array.ndim not in (1, 2) or len(array) != n:
         raise ValueError(f"{name} must have one row a record, shape ({n},) or ({n}, p), got shape {array.shape}")
@@ -194,6 +196,7 @@ def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-v
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
     held = plain(y)
+    require_labels(held)
     check_array(held, ensure_2d=False, dtype=None, input_name="y")
     check_classification_targets(held)
     if type_of_target(held) == "multilabel-indicator":

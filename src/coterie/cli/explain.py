@@ -30,7 +30,8 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
     """Show which features say most: in a model, in one of its tasks, or in a record.
 
     Without a record, these are the largest weights that all tasks share; with --task, those in which that task differs
-    most from what is shared. Of a record it is each feature's part of the margin, and the parts add up to it.
+    most from what is shared; of the values of one column at most five. Of a record it is each feature's part of the
+    margin, and the parts add up to it.
 
     For example:
       coterie explain clicks.coterie
@@ -80,6 +81,7 @@ def _as_json(found: Explanation, top: int) -> dict[str, Any]:
 
 
 def _weight_lines(label: Hashable, found: list[Weight], task: str | None) -> Iterator[str]:
+    from coterie.explanation import shown
     from coterie.wording import table
 
     whose = "Largest weights that all tasks share" if task is None else f"Where {task} differs most from what is shared"
@@ -88,10 +90,11 @@ def _weight_lines(label: Hashable, found: list[Weight], task: str | None) -> Ite
         yield "  nothing: no feature has such a weight"
         return
     if task is None:
-        yield from table(["feature", "weight"], [[str(each.name), f"{each.shared:+.3g}"] for each in found])
+        yield from table(["feature", "weight"], [[shown(each.name), f"{each.shared:+.3g}"] for each in found])
         return
     rows = [
-        [str(each.name), f"{each.shared:+.3g}", f"{each.own:+.3g}", f"{each.shared + each.own:+.3g}"] for each in found
+        [shown(each.name), f"{each.shared:+.3g}", f"{each.own:+.3g}", f"{each.shared + each.own:+.3g}"]
+        for each in found
     ]
     yield from table(["feature", "shared", "own", "together"], rows)
 

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coterie.evaluation.metrics import measured, written
-from coterie.wording import COMMANDING, NONE, counted, percent, table, visible
+from coterie.wording import COMMANDING, NONE, counted, listed, percent, table, visible
 
 from .failures import typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from coterie.evaluation.costs import Measure
     from coterie.evaluation.metrics import Metrics
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from coterie.online import SelectiveSampling
     from coterie.online.estimator import OnlineEstimator
 
-_SHOWN_TASKS = 5
+_SHOWN_TASKS, _SHOWN_COLUMNS = 5, 3
 
 
 def print_json(data: object) -> None:
@@ -62,9 +64,14 @@ def summary_lines(summary: Summary) -> Iterator[str]:
         yield ""
         yield from _views(summary)
     told = summary.verdicts.get(summary.learner)
+    if told is None or len(told.tasks) == 1:
+        return
+    if told.spread == 0:  # the order of gains is noise
+        most = np.argsort(-told.n, kind="stable")
+        yield from _tasks(told, most[told.n[most] > 0], "Tasks with most examples", summary.learner)
+        return
     for outcome, title in (("helped", "Tasks helped most"), ("hurt", "Tasks hurt most")):
-        if told is not None and len(told.tasks) > 1:
-            yield from _tasks(told, outcome, title, summary.learner)
+        yield from _tasks(told, told.ordered(outcome), title, summary.learner)
 
 
 def _views(summary: Summary) -> Iterator[str]:
@@ -84,7 +91,11 @@ def learner_table(summary: Summary) -> Iterator[str]:
 
 
 def reading_lines(reading: Reading) -> Iterator[str]:
-    """Yield what was left out, which columns were not used, and which might be read better."""
+    """Yield how columns were read, what was left out, which were not used, and which might be read better."""
+    kinds = [(kind, names) for kind, names in reading.columns.items() if names and kind not in ("label", "task")]
+    if kinds:
+        held = (f"{kind} {listed(names, _SHOWN_COLUMNS)}" for kind, names in kinds)
+        yield from paragraph(f"Read: {'; '.join(held)}")
     if reading.unlabelled:
         told = reading.unlabelled + reading.skipped + reading.rows
         yield f"{reading.unlabelled:,} of {told:,} records have no label: left out"
@@ -130,10 +141,9 @@ def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measu
     return [name, error, *written(metrics, measures), *labels, NONE if speed is None else f"{speed:,.0f}"]
 
 
-def _tasks(told: Verdict, outcome: str, title: str, learner: str) -> Iterator[str]:
-    """Yield the table of the tasks of one outcome with the largest differences."""
+def _tasks(told: Verdict, chosen: NDArray[np.int64], title: str, learner: str) -> Iterator[str]:
+    """Yield the table of the first of some tasks."""
     words, loss = told.words, told.loss
-    chosen = told.ordered(outcome)
     if not len(chosen):
         return
     heads = ["task", "examples", "independent", learner, loss.gain, f"{100 * told.task_confidence:g} % interval"]

@@ -296,7 +296,7 @@ def validated(
             raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
         return rows, width, y
     if labels is not None:
-        _require_labels(y)
+        require_labels(y)
     numeric = labels is not None and labels.numeric
     check = _validated_table if hasattr(X, "column_names") else _validated_data
     checked = check(owner, form, X, y, numeric, reset)
@@ -307,13 +307,32 @@ def validated(
     return as_rows(checked, "float64" if gaps else dtype), checked.shape[1], y
 
 
-def _require_labels(y: Any) -> None:
-    """Refuse None and NaN among labels that are no plain numbers, which scikit-learn would take for text, or sort."""
-    if y is None or getattr(getattr(y, "dtype", None), "kind", "O") in "biufSU":
+def require_labels(y: Any) -> None:
+    """Refuse labels that are missing: scikit-learn would take some for text, sort others, and count none.
+
+    Raises
+    ------
+    ValueError
+        With the first of them and their number.
+    """
+    dtype = getattr(y, "dtype", None)
+    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"  # those of pandas say "b" where values may be missing
+    if y is None or isinstance(y, str) or kind in "biuSU":
         return
-    for t, label in enumerate(y if isinstance(y, (list, tuple)) else np.asarray(y, object).ravel()):
-        if label is None or (isinstance(label, float) and label != label):
-            raise ValueError(f"label of record {t} (from 0) is missing: {label!r}")
+    held = np.asarray(y) if kind == "f" else y if isinstance(y, (list, tuple)) else np.asarray(y, object).ravel()
+    missing = np.isnan(held) if kind == "f" else np.fromiter((_is_no_label(label) for label in held), bool)
+    if missing.any():
+        t = int(missing.reshape(len(held), -1).any(axis=1).argmax())
+        first = "nan" if kind == "f" else repr(held[t])
+        raise ValueError(
+            f"label of record {t} (from 0) is missing: {first}; {missing.sum():,} of {missing.size:,} labels are: "
+            "leave such records out, or predict them"
+        )
+
+
+def _is_no_label(label: Any) -> bool:
+    """True for None, NaN and pandas' NA; the empty text is a label."""
+    return not isinstance(label, str) and is_missing(label)
 
 
 def _validated_data(owner: str, form: Form, X: Any, y: Any, numeric: bool, reset: bool) -> Any:

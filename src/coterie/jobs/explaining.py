@@ -36,7 +36,7 @@ def names_kept(model: Any) -> NamesKept | None:
 
 
 def weights(model: Any, path: str | PathLike[str], task: str | None, top: int) -> Weighed:
-    """The largest weights that are shared, or a task's own.
+    """The largest weights that are shared, or a task's own; of the values of one column at most five.
 
     Raises
     ------
@@ -44,7 +44,9 @@ def weights(model: Any, path: str | PathLike[str], task: str | None, top: int) -
         For a model that was fitted to all its records at once, or a task that it does not know.
     """
     _require_online(model, path)
-    found = model.largest_weights(None if task is None else task_called(model, task, str(path)), top)
+    from coterie.explanation import listed_weights
+
+    found = listed_weights(model, None if task is None else task_called(model, task, str(path)), top)
     return found if isinstance(found, dict) else {None: found}
 
 

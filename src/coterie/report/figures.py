@@ -12,6 +12,7 @@ import numpy as np
 
 from coterie.evaluation.costs import RATES, Words, words_of
 from coterie.evaluation.metrics import error_curve, label_curve
+from coterie.explanation import shown
 
 from .clustering import Clustered
 
@@ -176,11 +177,11 @@ def feature_weights(found: Sequence[Weight]) -> Figure:
         "orientation": "h",
         "x": values,
         "y": list(range(len(found))),
-        "customdata": [label(each.name, 60) for each in found],
+        "customdata": [label(shown(each.name), 60) for each in found],
         "marker": {"color": "--series-1"},
         "hovertemplate": "%{customdata}: %{x}<extra></extra>",
     }
-    names = {"tickvals": bars["y"], "ticktext": [label(each.name) for each in found], "showgrid": False}
+    names = {"tickvals": bars["y"], "ticktext": [label(shown(each.name)) for each in found], "showgrid": False}
     across = _axis("weight", zeroline=True, zerolinewidth=2, side="top")
     down = _axis(None, range=[len(found) - 0.4, -0.6], zeroline=False, ticklen=0, **names)
     return _figure([bars], across, down, hovermode="closest", bargap=0.35, showlegend=False)

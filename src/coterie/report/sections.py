@@ -11,6 +11,7 @@ from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, evaluate, measured, threshold_curve, written
 from coterie.evaluation.support import support_curve
 from coterie.evaluation.verdict import verdict
+from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
 from coterie.jobs.summary import conclusions
 from coterie.online.multiview import ALONE
@@ -306,7 +307,7 @@ def weights(content: Content) -> Part:
     model: Any = content.comparison.models.get(content.learner)
     if content.weights is not None or not getattr(model, "fitted", False):
         return Part("", {})
-    found = model.largest_weights(n=_WEIGHTS)
+    found = listed_weights(model, n=_WEIGHTS)
     if isinstance(found, dict):
         rows = [(str(name), _in_words([(each.name, each.shared) for each in held])) for name, held in found.items()]
         heads, caption = ["label", "largest weights that all tasks share"], "What speaks for each label, or against it"
@@ -330,7 +331,8 @@ def _differing(content: Content, model: Any) -> str:
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
     others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)
     chosen = [i for i in (*called, *others) if result.n[i] > 0 and result.tasks[i] in known][:_DIFFERING]
-    own = {i: [(each.name, each.own) for each in model.largest_weights(result.tasks[i], n=_NAMED)] for i in chosen}
+    listed_of: Any = {i: listed_weights(model, result.tasks[i], _NAMED) for i in chosen}
+    own = {i: [(each.name, each.own) for each in held] for i, held in listed_of.items()}
     rows = [(str(result.tasks[i]), _in_words(held)) for i, held in own.items() if held]
     if not rows or len(known) < 2:
         return ""
@@ -346,7 +348,7 @@ def _named(found: Sequence[Weight]) -> bool:
 
 def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
     told = ((name, f"{value:+.2g}".replace("-", "\N{MINUS SIGN}")) for name, value in held[:_NAMED])
-    return ", ".join(f"{name}\N{NO-BREAK SPACE}{value}" for name, value in told)
+    return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in told)
 
 
 def shared(content: Content, relation: Relation | None) -> Part:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.explanation import nearest_tasks
+from coterie.explanation import listed_weights, nearest_tasks
 from coterie.numeric.trees import below
 from coterie.parameters import Parameters
 
@@ -232,7 +232,7 @@ class Engine(Parameters):
             if shares is not None:
                 found["sharing"] = float(shares[self.model.state_.tasks.numbers[task]])
             with suppress(ValueError, TypeError, AttributeError):  # not every model has weights by name
-                weights = self.model.largest_weights(task)
+                weights = listed_weights(self.model, task)
                 found["differs_in"] = [each._asdict() for each in weights] if isinstance(weights, list) else None
             with suppress(ValueError, TypeError, AttributeError):
                 found["nearest"] = [list(pair) for pair in nearest_tasks(self.model, task)]
