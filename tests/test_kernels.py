@@ -22,6 +22,9 @@ PAIRS = {
     "normalised": (kernels.Normalised(kernels.Polynomial(2)), literal.normalised(literal.polynomial(2))),
     "scikit-learn": (kernels.Pairwise("rbf", {"gamma": 0.3}), lambda x, z: np.exp(-0.3 * np.sum((x - z) ** 2))),
     "function": (rbf_kernel, lambda x, z: np.exp(-np.sum((x - z) ** 2) / len(x))),
+    "sum": (0.5 * kernels.Gaussian(0.7) + "linear", lambda x, z: 0.5 * literal.gaussian(0.7)(x, z) + x @ z),
+    "product": (rbf_kernel * kernels.Linear(), lambda x, z: np.exp(-np.sum((x - z) ** 2) / len(x)) * (x @ z)),
+    "exponential": (kernels.Exponential(np.float64(0.1) * kernels.Linear()), lambda x, z: np.exp(0.1 * (x @ z))),
     "normalised name": (kernels.Normalised("poly"), literal.normalised(lambda x, z: (x @ z / len(x) + 1) ** 3)),
 }
 
@@ -77,6 +80,44 @@ def test_names():
         ct.MultitaskKernelPerceptron("guassian").fit(X, Y)
     with pytest.raises(TypeError, match="kernel must be a kernel, a name or a function"):
         ct.MultitaskKernelPerceptron(3).fit(X, Y)
+
+
+def test_kernels_calculate_as_their_values_do(tmp_path):
+    a, b, c = kernels.Gaussian(0.7), kernels.Polynomial(2), kernels.Linear()
+    A, B, C = (gram(kernel, X) for kernel in (a, b, c))
+    np.testing.assert_allclose(gram((a + b) * c, X), (A + B) * C, rtol=1e-12)
+    np.testing.assert_allclose(gram(a * c + b * c, X), (A + B) * C, rtol=1e-12)
+    np.testing.assert_allclose(gram("linear" * a * 3, X), 3 * C * A, rtol=1e-12)
+    gaussian = kernels.Normalised(kernels.Exponential(c * (1 / 0.7**2)))
+    np.testing.assert_allclose(gram(gaussian, X), A, rtol=1e-9)
+    assert a + b == kernels.Sum(a, b) != b + a
+    assert (a + b).trusted
+    assert not (a + "rbf").trusted
+    model = ct.MultitaskKernelPerceptron((a + b) * kernels.Exponential(0.1 * c)).fit(X, Y, TASK)
+    model.save(tmp_path / "model.coterie")
+    again = ct.load(tmp_path / "model.coterie")
+    assert again.kernel == model.kernel
+    np.testing.assert_array_equal(again.decision_function(X, TASK), model.decision_function(X, TASK))
+
+
+def test_what_kernels_cannot_be_calculated_with_is_refused():
+    a = kernels.Gaussian(0.7)
+    for make, kind, message in (
+        (lambda: a + "precomputed", ValueError, "Sum cannot be of a precomputed kernel, whose columns are rounds"),
+        (lambda: kernels.Precomputed() * a, ValueError, "Product cannot be of a precomputed kernel"),
+        (lambda: kernels.Exponential("precomputed"), ValueError, "Exponential cannot be of a precomputed kernel"),
+        (lambda: 0 * a, ValueError, "factor must be a finite number above 0, got 0"),
+        (lambda: a * -1.0, ValueError, "factor must be a finite number above 0, got -1.0"),
+        (lambda: a + 3, TypeError, "kernel must be a kernel, a name or a function of two arrays of records, got 3"),
+        (lambda: "guassian" + a, ValueError, "kernel 'guassian' is none of those known"),
+    ):
+        with pytest.raises(kind, match=message):
+            make()
+    model = ct.MultitaskKernelPerceptron(kernels.Exponential("linear")).partial_fit(X, Y, TASK)
+    before = model.decision_function(X, TASK)
+    with pytest.raises(ValueError, match=r"the kernel Exponential\(kernel=LinearKernel\(\)\) is not finite"):
+        model.partial_fit(100.0 * X, Y, TASK)
+    np.testing.assert_array_equal(model.decision_function(X, TASK), before)
 
 
 @pytest.mark.parametrize("parameters", [{"alpha": 1.0}, {"gamma": "wide"}, 3])

@@ -209,7 +209,7 @@ def test_a_task_that_is_forgotten_leaves_the_moves_of_the_others():
 
 
 @spec.part
-class Sum:
+class Whole:
     """A gradient of another shape."""
 
     def gradient(self, v):
@@ -230,9 +230,9 @@ def test_refusals():
         (PNorm, TypeError, "potential is the class PNorm; give one made of it"),
         (ct.HalfUpdate(), TypeError, r"potential must have a method gradient, as PNorm has, got HalfUpdate\(\)"),
         (
-            Sum(),
+            Whole(),
             ValueError,
-            r"the gradient of Sum\(\) must be one finite number a weight, shape \(2, 3\), got numbers of",
+            r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of",
         ),
     ):
         model = ct.PotentialMultitaskPerceptron(potential)

@@ -116,6 +116,36 @@ def test_kernels_are_the_literal_ones(p, average):
     )
 
 
+@pytest.mark.parametrize("average", [False, True])
+def test_a_kernel_for_each_pair_of_views_is_the_literal_one(average, tmp_path):
+    """What views have in common is linear, and each has something of its own beside it."""
+    X, y = stream(3, 60)
+    here = np.random.default_rng(0).random((60, 3)) < 0.8
+    linear, own = ct.kernels.Linear(), [Gaussian(2.0), Polynomial(2), ct.kernels.Linear()]
+    pairs = {("u", "v"): linear, ("w", "u"): linear, ("v", "w"): linear}
+    pairs |= {(name, name): linear + kernel for name, kernel in zip("uvw", own, strict=True)}
+    formulas = [lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: (x @ z + 1.0) ** 2, lambda x, z: x @ z]
+    run = reference.kernel_perceptron(
+        records(X, here), y, 2.5, lambda a, b, x, z: x @ z + (formulas[a](x, z) if a == b else 0.0)
+    )
+    expected = run.means if average else run.margins
+    for form in (np.asarray, csr_array):
+        blocks = {n: ct.PartialBlock(form(x), h) for n, x, h in zip("uvw", X, here.T, strict=True)}
+        model = ct.MultiviewPerceptron(2.5, pairs, average)
+        assert_same(ct.progressive_validation(model, blocks, y), expected, run.taus, y)
+    model = ct.MultiviewPerceptron(2.5, pairs, average).fit(blocks, y)
+    model.save(tmp_path / "model.coterie")
+    np.testing.assert_array_equal(
+        ct.load(tmp_path / "model.coterie").decision_function(blocks), model.decision_function(blocks)
+    )
+    assert set(model.baselines(blocks)) == {"u alone", "v alone", "w alone", "side by side"}
+    one, every = Gaussian(2.0), {("u", "u"): Gaussian(2.0), ("u", "v"): Gaussian(2.0), ("v", "v"): Gaussian(2.0)}
+    margins = [
+        ct.progressive_validation(ct.MultiviewPerceptron(2.5, k), {"u": X[0], "v": X[1]}, y) for k in (one, every)
+    ]
+    np.testing.assert_allclose(margins[0].margin, margins[1].margin, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("kernel", [None, "linear"])
 @pytest.mark.parametrize("p", [1, 2, 6.5])
 def test_aggressive_updates_are_the_literal_ones(p, kernel):
@@ -486,7 +516,32 @@ def test_baselines():
 
 GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 0.0], [2.0, 1.0]]]
 
+PAIR = {"views": ["a", "b"], "kernel": {("a", "a"): "linear", ("b", "b"): "linear"}}
 REFUSED = {
+    "a pair of views without a kernel": (
+        lambda: ct.MultiviewPerceptron(**PAIR).fit({"a": GOOD[0], "b": GOOD[1]}, [1, 0]),
+        "kernel has none for the views 'a' and 'b'",
+    ),
+    "a pair of views with two kernels": (
+        lambda: ct.MultiviewPerceptron(kernel=dict.fromkeys([("a", "b"), ("b", "a")], "linear")).fit(
+            {"a": GOOD[0], "b": GOOD[1]}, [1, 0]
+        ),
+        "kernel has two for the views 'b' and 'a'",
+    ),
+    "a pair with a view that is unknown": (
+        lambda: ct.MultiviewPerceptron(kernel={("a", "c"): "linear"}).fit({"a": GOOD[0], "b": GOOD[1]}, [1, 0]),
+        r"kernel names \('a', 'c'\): give one for each pair of the views 'a', 'b'",
+    ),
+    "a kernel by view where pairs are meant": (
+        lambda: ct.MultiviewPerceptron(kernel={"a": "linear"}).fit({"a": GOOD[0], "b": GOOD[1]}, [1, 0]),
+        "kernel names 'a': give one for each pair",
+    ),
+    "kernels of pairs that are none together": (
+        lambda: ct.MultiviewPerceptron(views=["a", "b"], kernel=PAIR["kernel"] | {("a", "b"): 9 * Gaussian(9.0)}).fit(
+            {"a": GOOD[0], "b": GOOD[1]}, [1, 0]
+        ),
+        r"the kernels of pairs of views are none together: the record of round 0 \(from 0\) has no length",
+    ),
     "views of different sizes": (
         lambda: ct.MultiviewPerceptron().fit([[[1.0]], [[1.0, 2.0]]], [1, 0]),
         "0 has 1, 1 has 2; for views of different sizes use OrthogonalMultiviewPerceptron",

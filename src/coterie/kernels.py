@@ -28,9 +28,27 @@ _AT_ONCE = 64
 KernelLike: TypeAlias = Kernel | str | Callable[[Any, Any], ArrayLike]
 
 
+class _Algebra:
+    """The operators of kernels: ``k1 + k2``, ``k1 * k2`` and ``2.0 * k``, the other one being whatever is a kernel."""
+
+    __array_ufunc__ = None  # numbers of NumPy's leave the product to the kernel
+
+    def __add__(self, other: Any) -> Sum:
+        return Sum(self, other)
+
+    def __radd__(self, other: Any) -> Sum:
+        return Sum(other, self)
+
+    def __mul__(self, other: Any) -> Product | Scaled:
+        return Scaled(self, other) if spec.is_number(other) else Product(self, other)
+
+    def __rmul__(self, other: Any) -> Product | Scaled:
+        return Scaled(self, other) if spec.is_number(other) else Product(other, self)
+
+
 @spec.choice("kernel", "linear")
 @spec.part
-class LinearKernel:
+class LinearKernel(_Algebra):
     """k(x, z) = x · z, ``kernels.Linear`` for short.
 
     Examples
@@ -57,7 +75,7 @@ Linear = LinearKernel
 
 @spec.choice("kernel", "polynomial")
 @spec.part
-class Polynomial:
+class Polynomial(_Algebra):
     """k(x, z) = (x · z + coef0)^degree.
 
     Parameters
@@ -111,7 +129,7 @@ class Polynomial:
 
 @spec.choice("kernel", "gaussian")
 @spec.part
-class Gaussian:
+class Gaussian(_Algebra):
     """k(x, z) = exp(-‖x - z‖² / (2 sigma²)).
 
     Parameters
@@ -157,7 +175,7 @@ class Gaussian:
 
 
 @spec.part
-class Normalised:
+class Normalised(_Algebra):
     """k(x, z) / sqrt(k(x, x) k(z, z)): every record has length one, which the mistake bounds of CC12 suppose.
 
     A record of no length is at right angles to all others.
@@ -195,7 +213,198 @@ class Normalised:
 
 
 @spec.part
-class Pairwise:
+class Sum(_Algebra):
+    """k(x, z) = first(x, z) + second(x, z), ``first + second`` for short: both spaces side by side (FOR09 2.2.7).
+
+    Parameters
+    ----------
+    first, second : kernel
+        Any but precomputed ones, whose values can be added up before.
+
+    Raises
+    ------
+    ValueError
+        If one is precomputed, or a name that is unknown.
+
+    Examples
+    --------
+    >>> gram(Linear() + Gaussian(sigma=1.0), [[0.0], [1.0]]).round(3)
+    array([[1.   , 0.607],
+           [0.607, 2.   ]])
+    """
+
+    first: Any
+    second: Any
+
+    def __post_init__(self) -> None:
+        _require_computed(self, "first", "second")
+
+    @property
+    def trusted(self) -> bool:
+        """True if both kernels are known to be positive semidefinite."""
+        return bool(self.first.trusted and self.second.trusted)
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        self.first.values(X, Z, out)
+        out += _values_of(self.second, X, Z, out)
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.asarray(self.first.diagonal(X) + self.second.diagonal(X))
+
+
+@spec.part
+class Product(_Algebra):
+    """k(x, z) = first(x, z) · second(x, z), ``first * second`` for short: all pairs of their features (FOR09 2.2.7).
+
+    Parameters
+    ----------
+    first, second : kernel
+        As in `Sum`.
+
+    Raises
+    ------
+    ValueError
+        As in `Sum`.
+
+    Examples
+    --------
+    >>> gram(Linear() * Linear(), [[1.0], [2.0]])
+    array([[ 1.,  4.],
+           [ 4., 16.]])
+    """
+
+    first: Any
+    second: Any
+
+    def __post_init__(self) -> None:
+        _require_computed(self, "first", "second")
+
+    @property
+    def trusted(self) -> bool:
+        """True if both kernels are known to be positive semidefinite."""
+        return bool(self.first.trusted and self.second.trusted)
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        self.first.values(X, Z, out)
+        out *= _values_of(self.second, X, Z, out)
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.asarray(self.first.diagonal(X) * self.second.diagonal(X))
+
+
+@spec.part
+class Scaled(_Algebra):
+    """k(x, z) = factor · kernel(x, z), ``factor * kernel`` for short: how much a kernel counts in a sum (FOR09 2.2.7).
+
+    Parameters
+    ----------
+    kernel : kernel
+        As in `Sum`.
+    factor : float > 0
+        The factor.
+
+    Raises
+    ------
+    ValueError
+        If the factor is not positive and finite, or the kernel precomputed.
+
+    Examples
+    --------
+    >>> gram(0.5 * Gaussian(sigma=1.0) + 2.0 * Linear(), [[1.0]])
+    array([[2.5]])
+    """
+
+    kernel: Any
+    factor: float = spec.field(default=1.0, above=0)
+
+    def __post_init__(self) -> None:
+        _require_computed(self, "kernel")
+
+    @property
+    def trusted(self) -> bool:
+        """True if the kernel within is known to be positive semidefinite."""
+        return bool(self.kernel.trusted)
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        self.kernel.values(X, Z, out)
+        out *= self.factor
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.asarray(self.factor * self.kernel.diagonal(X))
+
+
+@spec.part
+class Exponential(_Algebra):
+    """k(x, z) = exp(kernel(x, z)): products of all orders of its features (FOR09 2.2.8).
+
+    Normalised, that of ``Linear() * (1 / sigma**2)`` is the Gaussian kernel of width sigma.
+
+    Parameters
+    ----------
+    kernel : kernel
+        As in `Sum`. Of records that are long its exponentials overflow, which is refused when they come.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is precomputed, or a name that is unknown.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0]]
+    >>> gram(Exponential(Linear()), X).round(3)
+    array([[1.   , 1.   ],
+           [1.   , 2.718]])
+    >>> bool(np.allclose(gram(Normalised(Exponential(0.25 * Linear())), X), gram(Gaussian(sigma=2.0), X)))
+    True
+    """
+
+    trusted: ClassVar[bool] = False  # values are watched, for they may overflow
+
+    kernel: Any
+
+    def __post_init__(self) -> None:
+        _require_computed(self, "kernel")
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        self.kernel.values(X, Z, out)
+        with np.errstate(over="ignore"):
+            np.exp(out, out=out)
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(self.kernel.diagonal(X)))
+
+
+def _require_computed(part: Any, *names: str) -> None:
+    """Make kernels of what stands for them in these fields; refuse one that is precomputed: ValueError."""
+    for name in names:
+        kernel = as_kernel(getattr(part, name))
+        if isinstance(kernel, Precomputed):
+            raise ValueError(
+                f"{type(part).__name__} cannot be of a precomputed kernel, whose columns are rounds: "
+                "precompute the values of the whole"
+            )
+        object.__setattr__(part, name, kernel)
+
+
+def _values_of(kernel: Kernel, X: Points, Z: Points, like: Values) -> Values:
+    """Make the values of a kernel in an array of their own."""
+    made = np.empty(like.shape)
+    kernel.values(X, Z, made)
+    return made
+
+
+@spec.part
+class Pairwise(_Algebra):
     """Any kernel of scikit-learn by its name, as ``sklearn.metrics.pairwise.pairwise_kernels`` knows it.
 
     Parameters
@@ -282,7 +491,7 @@ class Precomputed:
         return np.asarray(as_matrix(X)[np.arange(len(X.squares)), X.rounds % X.features], np.float64)
 
 
-class Function:
+class Function(_Algebra):
     """A kernel given as a function of two arrays of records, (n, d) and (m, d), that returns the (n, m) values.
 
     That is what scikit-learn's own kernels are, and what its support vector machines take. A model with one can be

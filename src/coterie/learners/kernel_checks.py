@@ -23,11 +23,13 @@ def check_values(
     rounds = np.concatenate([model.support.births[:size], block.rounds])
     found = np.concatenate([values, among], axis=1)
     lengths = np.concatenate([model.store.lengths[:size], own])
+    with np.errstate(invalid="ignore", over="ignore"):
+        unlike, most, squares = _asymmetric(among), _most(own, lengths), found**2
     for what, wrong in (
         ("is not finite", ~np.isfinite(found)),
         ("is not positive semidefinite, k(x, x) < 0,", (own < 0)[:, None] & (rounds == block.rounds[:, None])),
-        ("is not symmetric", np.concatenate([np.zeros((len(own), size), bool), _asymmetric(among)], axis=1)),
-        ("is not positive semidefinite, k(x, z)² > k(x, x) k(z, z),", found**2 > _most(own, lengths)),
+        ("is not symmetric", np.concatenate([np.zeros((len(own), size), bool), unlike], axis=1)),
+        ("is not positive semidefinite, k(x, z)² > k(x, x) k(z, z),", squares > most),
     ):
         if wrong.any():
             t, s = np.argwhere(wrong)[0]

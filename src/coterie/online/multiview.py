@@ -51,8 +51,10 @@ class MultiviewPerceptron(OnlineEstimator):
     ----------
     p : float >= 1
         The exponent; any real number.
-    kernel : kernel, str or callable, optional
-        One of :mod:`coterie.kernels` for all pairs of views, and the dual form: no weights, but support vectors.
+    kernel : kernel, str, callable or mapping, optional
+        One of :mod:`coterie.kernels` for all pairs of views, and the dual form: no weights, but support vectors. Or a
+        kernel for each of the K(K + 1)/2 pairs, by pairs of names, {("left", "left"): ..., ("left", "right"): ...},
+        which must be one kernel together: the products of a record's views with each other are watched.
     average : bool
         Predict by the mean of the weights before each round, the low-risk hypothesis (3.1.21), which is exact in both
         forms; learning goes on by the latest.
@@ -70,7 +72,8 @@ class MultiviewPerceptron(OnlineEstimator):
     Raises
     ------
     ValueError
-        If p is below 1; if views have not the same features; for a view that is unknown.
+        If p is below 1; if views have not the same features; for a view that is unknown; if a pair of views has no
+        kernel or two; if the kernels of pairs give a record no length.
 
     Notes
     -----
@@ -118,14 +121,17 @@ class MultiviewPerceptron(OnlineEstimator):
         norm, rule = SchattenNorm(self.p), Perceptron() if self.rule is None else self.rule
         if self.kernel is None:
             return ViewLearner(norm, rule, self.average)
-        kernel = as_kernel(self.kernel)
-        if kernel == Precomputed():
+        kernel = kernels_of(self.kernel) if isinstance(self.kernel, Mapping) else as_kernel(self.kernel)
+        if Precomputed() in (kernel.values() if isinstance(kernel, Mapping) else [kernel]):
             raise ValueError("kernel cannot be precomputed: it is needed between different views too")
         return KernelViewLearner(norm, kernel, rule, self.average)
 
     def baselines(self, seen: Any = None) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernel and rule."""
-        return _beside(seen, self.views, self.kernel, average=self.average, rule=self.rule)
+        kernels = self.kernel
+        if isinstance(kernels, Mapping):  # of the pairs of views, those of each with itself
+            kernels = {key[0]: kernel for key, kernel in kernels.items() if key[0] == key[-1]}
+        return _beside(seen, self.views, kernels, average=self.average, rule=self.rule)
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
         """The view that alone did best, of models with these errors, and all of them side by side."""

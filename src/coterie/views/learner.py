@@ -39,6 +39,8 @@ Margins = NDArray[np.float64]
 
 #: Records of a block in the dual form, at most and at least, and the numbers that a block's kernel values may be.
 MOST, FEWEST, VALUES = 128, 8, 2**23
+#: The relative rounding that is allowed where the products of views with each other must be positive semidefinite.
+SLACK = 1e-6
 #: In the primal form, records between two looks at the weights, at most, and looks at a shorter block, about.
 STRETCH, POINTS = 1024, 64
 
@@ -327,19 +329,24 @@ class KernelViewLearner(_NormLearner):
         super().__init__(norm, rule, average)
         self.kernels = kernels
 
+    def _kernels_for(self, names: Sequence[Hashable]) -> list[Any]:
+        """The kernels as the norm takes them: one a view, or one a pair of views of one space."""
+        pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
+        return by_pair(self.kernels, names) if pairs else by_view(self.kernels, names)
+
     def check(self, names: Sequence[Hashable]) -> None:
-        """Refuse views that have not a kernel each: ValueError."""
-        by_view(self.kernels, names)
+        """Refuse views that have not a kernel each, or pairs of them: ValueError."""
+        self._kernels_for(names)
 
     def adopt(self, state: ViewState) -> None:
         """Go on with what a learner of other parameters has learned, if these differ in rule and average only."""
         _require_same_norm(self.norm, state.model.potential)
-        if list(state.kernels) != by_view(self.kernels, state.names):
+        if list(state.kernels) != self._kernels_for(state.names):
             raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
 
     def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
         """The state before the first round."""
-        kernels, potential = by_view(self.kernels, names), self.norm.potential(len(names))
+        kernels, potential = self._kernels_for(names), self.norm.potential(len(names))
         supports = dual.Supports.empty(widths, dense, len(potential.factor))
         return ViewState(dual.Expanded(supports, potential, self._teller), list(names), tuple(widths), dense, kernels)
 
@@ -373,6 +380,8 @@ class KernelViewLearner(_NormLearner):
         n = min(last - first, self._at_once(state, len(supports.coefficients) + MOST))
         block = _seen(state, records[first : first + n], first)
         values = later = self._with_all(state, block, block)
+        if len(state.kernels) > len(state.names):
+            _require_lengths(values[np.arange(n), len(supports.coefficients) + np.arange(n)], block)
         if delay:
             pending = records[first + delay : first + delay + n]
             later = self._with_all(state, _seen(state, pending, first + delay), block)
@@ -427,6 +436,41 @@ def by_view(kernels: Any, names: Sequence[Hashable]) -> list[Any]:
             raise ValueError(f"kernels must be one a view: got {len(kernels)} for {len(names)} views")
         return kernels
     return [kernels] * len(names)
+
+
+def by_pair(kernels: Mapping[Any, Any], names: Sequence[Hashable]) -> list[Any]:
+    """The kernel of each pair of views, (0, 0), (0, 1), ..., (1, 1), ..., of a mapping by pairs of names.
+
+    Raises
+    ------
+    ValueError
+        If there is not one a pair, the order of the two names being of no account.
+    """
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i:]]
+    known = {frozenset(pair) for pair in pairs}
+    given: dict[frozenset[Hashable], Any] = {}
+    for key, kernel in kernels.items():
+        if not (isinstance(key, tuple) and len(key) == 2 and frozenset(key) in known):
+            raise ValueError(f"kernel names {key!r}: give one for each pair of the views {', '.join(map(repr, names))}")
+        if frozenset(key) in given:
+            raise ValueError(f"kernel has two for the views {key[0]!r} and {key[1]!r}")
+        given[frozenset(key)] = kernel
+    for pair in pairs:
+        if frozenset(pair) not in given:
+            raise ValueError(f"kernel has none for the views {pair[0]!r} and {pair[1]!r}")
+    return [given[frozenset(pair)] for pair in pairs]
+
+
+def _require_lengths(own: NDArray[np.float64], block: Seen) -> None:
+    """Refuse kernels of pairs that are none together: ValueError; ``own`` has each record's products with itself."""
+    K = block.present.shape[1]
+    values = np.linalg.eigvalsh(own.reshape(-1, K, K))
+    wrong = values[:, 0] < -SLACK * np.maximum(values[:, -1], 0.0) - SLACK**2
+    if wrong.any():
+        t = int(block.rounds[np.argmax(wrong)])
+        raise ValueError(
+            f"the kernels of pairs of views are none together: the record of round {t} (from 0) has no length"
+        )
 
 
 def compiled_rule(rule: Any) -> MistakeStep | HingeStep:

@@ -6,6 +6,7 @@ same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -57,12 +58,20 @@ class Schatten(NamedTuple):
         return np.asarray(np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, self.gram, F), 0.0)))
 
     def products(self, kernels: Sequence[Kernel], X: Seen, Z: Seen, widths: Widths) -> NDArray[np.float64]:
-        """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views."""
+        """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views.
+
+        ``kernels`` are K times one for all, or one for each of the K (K + 1) / 2 pairs of views, by :func:`pair`.
+        """
         K, n, m = len(widths), len(X.present), len(Z.present)
         out = np.zeros((n * K, m * K))
-        if n and m:
+        if n and m and len(kernels) == K:
             left, right = (all_points(each.rows, K, each.rounds, max(widths)) for each in (X, Z))
             kernels[0].values(left, right, out)
+        elif n and m:
+            views = [[points_of(each.rows, K, k, each.rounds, max(widths)) for k in range(K)] for each in (X, Z)]
+            for a, b in itertools.product(range(K), range(K)):
+                kernels[pair(a, b, K)].values(views[0][b], views[1][a], some := np.empty((n, m)))
+                out[b::K, a::K] = some
         made = out.reshape(n, K, m, K).transpose(0, 2, 3, 1) * Z.present[None, :, :, None]
         return np.ascontiguousarray(made * X.present[:, None, None, :]).reshape(n, m, K * K)
 
@@ -108,6 +117,12 @@ class Group(NamedTuple):
 
 
 Potential = Schatten | Group
+
+
+def pair(a: int, b: int, K: int) -> int:
+    """Return the place of a pair of K views, whichever comes first: (0, 0), (0, 1), ..., (1, 1), (1, 2), ..."""
+    a, b = min(a, b), max(a, b)
+    return a * K - a * (a + 1) // 2 + b
 
 
 def _check_factors(potential: Potential, n: int) -> None:
