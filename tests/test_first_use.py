@@ -76,6 +76,11 @@ MODELS = {
         VIEWS | {"task": np.where(np.array(TASK) > 0, "left", "right")},
     ),
     "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.PassiveAggressive())), PLAIN),
+    "RandomFourierClassifier": (
+        ct.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8),
+        PLAIN,
+    ),
+    "RandomFourierRegressor": (ct.RandomFourierRegressor(n_components=8), NUMBERS),
     "MultiLabel": (ct.MultiLabel(), PLAIN | {"y": [{"big", str(each)} for each in LABEL]}),
     "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.asking.Below(0.5)), PLAIN),
     "MultiviewPerceptron": (ct.MultiviewPerceptron(), VIEWS),

@@ -58,6 +58,8 @@ PUBLIC = [
     "Pooled",
     "PotentialMultitaskPerceptron",
     "Primed",
+    "RandomFourierClassifier",
+    "RandomFourierRegressor",
     "SecondOrder",
     "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",

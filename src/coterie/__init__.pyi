@@ -41,6 +41,8 @@ from .online import OneVsRest as OneVsRest
 from .online import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
 from .online import PNormMultitaskPerceptron as PNormMultitaskPerceptron
 from .online import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron
+from .online import RandomFourierClassifier as RandomFourierClassifier
+from .online import RandomFourierRegressor as RandomFourierRegressor
 from .online import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .online import SelectiveSampling as SelectiveSampling
 from .online import view_baselines as view_baselines

@@ -94,8 +94,8 @@ class StreamLearner(Protocol):
 
     log_odds: float | None = None
     has_tasks: ClassVar[bool] = True
-    has_variances: ClassVar[bool] = False
-    has_intervals: ClassVar[bool] = False
+    has_variances: bool = False
+    has_intervals: bool = False
 
     @property
     def weighs(self) -> bool:

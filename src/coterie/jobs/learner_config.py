@@ -41,6 +41,8 @@ ADAPTIVE, HALF, ORTHOGONAL = "adaptive", "half", "orthogonal"
 #: where the relation is not of groups.
 FOR_CLASSES, FOR_NUMBERS = ("logistic", "pa1"), ("squared", "epsilon")
 FOR_VIEWS, FOR_KERNELS = ("perceptron", "pa1"), ("perceptron",)
+#: The kernel of random Fourier features.
+FOURIER = "gaussian"
 #: Shares among which the adaptive relation chooses where its members learn by another rule than `logistic`.
 SHARES = (0.0, 0.5, 1.0)
 
@@ -124,6 +126,14 @@ class LearnerConfig:
         kind="text",
         help="Which support vectors stay, where not all do: {budget}.",
     )
+    fourier: int | None = spec.field(
+        default=None,
+        kind="whole",
+        at_least=2,
+        metavar="N",
+        help="Learn with N [random Fourier features](kernels.md#random-fourier-features) of the Gaussian kernel instead "
+        "of support vectors, by any rule and under any relation, numbers too.",
+    )
     options: Mapping[str, Value] = field(default_factory=dict)
 
     @classmethod
@@ -178,7 +188,7 @@ class LearnerConfig:
         if self.relation is not None:
             return self.relation
         said = self._of_relation
-        if set(said) <= {"members"} and self.kernel is None and not (self.regression and self._unlike_the_adaptive):
+        if set(said) <= {"members"} and not self._dual and not (self.regression and self._unlike_the_adaptive):
             return ADAPTIVE
         choices = chosen_by("relation")
         return next((word for word in (HALF, *choices) if takes(choices[word], said)), ADAPTIVE)
@@ -198,9 +208,14 @@ class LearnerConfig:
         return next((word for word in (*first, *rules) if said <= _options_of_rule(rules[word])), first[0])
 
     @property
+    def _dual(self) -> bool:
+        """Whether the learner keeps support vectors."""
+        return self.kernel is not None and self.fourier is None
+
+    @property
     def rules(self) -> dict[str, Choice]:
         """The rules for labels of this kind."""
-        if self.kernel is not None and self.multiview is None:
+        if self._dual and self.multiview is None:
             return {word: choice for word, choice in chosen_by("rule").items() if word in FOR_KERNELS}
         rules = chosen_by("loss" if self.regression else "rule")
         if self.multiview is None:
@@ -211,7 +226,7 @@ class LearnerConfig:
     def _usual_rules(self) -> tuple[str, ...]:
         if self.multiview is not None:
             return FOR_VIEWS
-        if self.kernel is not None:
+        if self._dual:
             return FOR_KERNELS
         usual = FOR_NUMBERS if self.regression else FOR_CLASSES
         relation = chosen_by("relation").get(self.relation_name)
@@ -248,7 +263,7 @@ class LearnerConfig:
         if self.relation_name == ADAPTIVE:
             if self.regression:
                 self._check_adaptive_numbers()
-            if self.kernel is not None:
+            if self._dual:
                 raise ValueError(
                     f"relation {ADAPTIVE!r} cannot be given with a kernel: name another one, such as 'half'"
                 )
@@ -281,6 +296,14 @@ class LearnerConfig:
 
     def _check_kernel(self) -> None:
         of_budgets = _options_of("budget")
+        if self.fourier is not None:
+            for name in self._said(("budget", *of_budgets)):
+                raise FieldError("{} and {} exclude each other: random features need no budget", "fourier", name)
+            if self.kernel not in (None, FOURIER):
+                raise FieldError(
+                    "{} goes with the {} 'gaussian', not with {held!r}", "fourier", "kernel", held=self.kernel
+                )
+            return
         said = self._said((*_options_of("kernel"), "budget", *of_budgets))
         if self.kernel is None:
             if said:
@@ -302,7 +325,7 @@ class LearnerConfig:
             return
         setting = settings_of(LearnerConfig)["max_tasks"]
         with_names(lambda: setting.check("max_tasks", self.max_tasks), {"max_tasks": "max_tasks"})
-        if self.kernel is not None:
+        if self._dual:
             raise FieldError("{} cannot be given with a kernel", "max_tasks")
         if self.options.get("storage") == "hashed":
             raise FieldError(
@@ -334,7 +357,8 @@ class LearnerConfig:
     def _check_values(self) -> None:
         """Refuse what the parts would refuse, before any file is read."""
         choices = chosen_by("relation", "rule", "loss", "kernel", "budget").values()
-        with_names(lambda: self._learner(self._stand_in()).learner(), _fields_of(choices))
+        names = _fields_of(choices) | {"n_components": "fourier"}
+        with_names(lambda: self._learner(self._stand_in()).learner(), names)
 
     # -- the learner --------------------------------------------------------------------------------------------------
 
@@ -372,10 +396,12 @@ class LearnerConfig:
 
     def _learner(self, relation: Relation | None, delay: int = 0) -> OnlineEstimator:
         """Make the learner under a relation; None is the adaptive one."""
-        if self.kernel is not None:
+        if self._dual:
             made: OnlineEstimator = self._of_kernel(relation)
         else:
             made = self._adaptive(delay) if relation is None else self._of_weights(relation)
+        if self.fourier is not None:
+            made = self._of_features(made)
         return online.OneVsRest(made) if self.many_classes else made
 
     def _adaptive(self, delay: int) -> online.AdaptiveSharingClassifier | online.AdaptiveSharingRegressor:
@@ -414,6 +440,10 @@ class LearnerConfig:
         dtype: Any = self.options.get("dtype", LinearWeights().dtype)
         return online.MultitaskKernelPerceptron(self._made_kernel(), relation, budget, dtype=dtype)
 
+    def _of_features(self, linear: OnlineEstimator) -> OnlineEstimator:
+        kind = online.RandomFourierRegressor if self.regression else online.RandomFourierClassifier
+        return kind(linear, make_part(chosen_by("kernel")[FOURIER], self.options), self.fourier or 0)
+
     def _of_views(self) -> online.MultiviewPerceptron | online.OrthogonalMultiviewPerceptron:
         norm = make_part(chosen_by("norm")[str(self.multiview)], self.options)
         kind = online.MultiviewPerceptron if norm.one_space else online.OrthogonalMultiviewPerceptron
@@ -438,7 +468,7 @@ def learner_options() -> dict[str, dict[str, Setting]]:
     weights = {name: each for choice in rules for name, each in _always(_hypothesis_of(choice)).items()}
     ends = {"average": own["average"]} | {name: weights.pop(name) for name in options_of(LinearWeights)}
     outputs = {name: own[name] for name in ("regression", "many_classes", "max_tasks", "rule")}
-    kernels = {"kernel": own["kernel"]} | kernel | {"budget": own["budget"]} | budget
+    kernels = {"kernel": own["kernel"]} | kernel | {"budget": own["budget"]} | budget | {"fourier": own["fourier"]}
     return {
         "sharing": {"relation": own["relation"]} | relation | _always(Primed) | {"members": own["members"]},
         "views": {"multiview": own["multiview"]} | norm,

@@ -17,7 +17,7 @@ from coterie.state import State
 class ConfidenceLearner(Learner):
     """A learner that says how sure it is: of a hypothesis with variances, such as the diagonal AROW."""
 
-    has_variances: ClassVar[bool] = True
+    has_variances = True
 
     def variances(self, state: State, rows: Rows, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
         """Variances of the margins of records, codes and ``unseen`` as in :meth:`score_any`: O(nnz · levels) each."""

@@ -94,7 +94,7 @@ class RegressionLearner(StreamLearner):
         How much of a move each of the learners shares.
     """
 
-    has_intervals: ClassVar[bool] = True
+    has_intervals = True
 
     def __init__(self, learners: Sequence[Learner], shares: Sequence[float]) -> None:
         self.learners, self.log_odds = list(learners), None

@@ -53,7 +53,7 @@ class SecondOrderLearner(FixedLearner):
         If the relation is learned, or none; both are named.
     """
 
-    has_variances: ClassVar[bool] = True
+    has_variances = True
 
     hypothesis: FullCovariance
 

@@ -1,4 +1,6 @@
 from .adaptive_regression import AdaptiveSharingRegressor as AdaptiveSharingRegressor
+from .fourier import RandomFourierClassifier as RandomFourierClassifier
+from .fourier import RandomFourierRegressor as RandomFourierRegressor
 from .heterogeneous import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .logistic import MultitaskAROW as MultitaskAROW

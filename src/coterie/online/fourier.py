@@ -1,0 +1,174 @@
+"""Online models on random Fourier features of their records: a kernel in fixed memory, under any relation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+from coterie import persistence, spec
+from coterie.inputs.input import InputOptions
+from coterie.kernels import Gaussian, SpectralKernel, as_kernel
+from coterie.learner import StreamLearner
+from coterie.learners.fourier import FourierLearner, RandomFeatures
+
+from .estimator import OnlineEstimator
+from .labels import Labels
+from .logistic import MultitaskLogistic
+from .regression import MultitaskRegressor
+
+_COMPONENTS = spec.Setting(kind="whole", at_least=2)
+_SEED = spec.Setting(kind="whole", at_least=0)
+
+
+def _of_linear(name: str) -> Any:
+    """A parameter that is that of the model."""
+    return property(lambda self: getattr(self.linear, name, None), doc=f"``{name}`` of the model.")
+
+
+class _OnRandomFeatures(OnlineEstimator):
+    """A model that is given random features of the records."""
+
+    usual: ClassVar[type[OnlineEstimator]]
+
+    def __init__(self, model: Any = None, kernel: Any = None, n_components: int = 512, seed: int = 0) -> None:
+        self.model = model
+        self.kernel = kernel
+        self.n_components = n_components
+        self.seed = seed
+
+    @property
+    def linear(self) -> Any:
+        """The model that learns from the random features."""
+        return self.usual() if self.model is None else self.model
+
+    task_column, new_task, relation = _of_linear("task_column"), _of_linear("new_task"), _of_linear("relation")
+    max_tasks, class_weight, many_classes = (
+        _of_linear("max_tasks"),
+        _of_linear("class_weight"),
+        _of_linear("many_classes"),
+    )
+
+    def _nested(self, name: str, given: Any) -> Any:
+        """The model or part that a parameter stands for."""
+        usual = {"model": self.linear, "kernel": self._kernel}
+        return usual[name] if given is None and name in usual else super()._nested(name, given)
+
+    @property
+    def _kernel(self) -> Any:
+        return Gaussian() if self.kernel is None else as_kernel(self.kernel)
+
+    def _check_parameters(self) -> None:
+        spec.require_instance("model", self.model)
+        model = self.linear
+        if not isinstance(model, OnlineEstimator) or model.kind != self.kind or not model._inner.input.has_tasks:
+            raise TypeError(f"model must be an online {self.kind} of records with one vector each, got {model!r}")
+        if not isinstance(self._kernel, SpectralKernel):
+            raise TypeError(f"kernel must be Gaussian(sigma), or Pairwise('laplacian', ...), got {self.kernel!r}")
+        _COMPONENTS.check("n_components", self.n_components)
+        _SEED.check("seed", self.seed)
+        if self.n_components % 2:
+            raise ValueError(
+                f"n_components must be even, a cosine and a sine for each frequency, got {self.n_components!r}"
+            )
+        model._check_parameters()
+
+    def _make_learner(self) -> StreamLearner:
+        learner = self.linear.learner()
+        if learner.beyond_features and "kernel" in self.linear.get_params(deep=False):
+            raise TypeError(f"model must be linear, got {self.linear!r}, which has {learner.beyond_features}")
+        return FourierLearner(learner, RandomFeatures(self._kernel, int(self.n_components), int(self.seed)))
+
+    def _label_kind(self) -> Callable[[Any], Labels]:
+        return self.linear._label_kind()  # type: ignore[no-any-return]
+
+    def _reading(self) -> InputOptions:
+        reading: InputOptions = self.linear._reading()
+        return replace(reading, owner=type(self).__name__)
+
+    def with_relation(self, relation: Any) -> Self:
+        """An unfitted model like this one, whose tasks share as the relation says."""
+        return type(self)(**{**self.get_params(deep=False), "model": self.linear.with_relation(relation)})
+
+
+@persistence.register
+class RandomFourierClassifier(_OnRandomFeatures):
+    r"""A linear classifier on random Fourier features: a kernel in fixed memory, under any relation.
+
+    A record x, prepared as the model says, becomes ``n_components`` numbers whose inner products are about the kernel's values,
+
+        z(x) = (cos(w_1·x), ..., cos(w_m·x), sin(w_1·x), ..., sin(w_m·x)) / sqrt(m),    m = n_components / 2,
+        z(x)·z(x') = (1/m) Σ_r cos(w_r·(x - x')),    of mean k(x, x') and variance at most 1 / (2m),
+
+    with w_1, ..., w_m drawn from the kernel's spectrum, for ``Gaussian(sigma)`` normal with variance 1 / sigma²
+    (Rahimi and Recht 2007; pairs of cosine and sine as Sutherland and Schneider 2015 advise, so that ‖z(x)‖ = 1). From
+    these the model learns. No record is kept: memory and time stay the same however long the stream, and whatever
+    relation, rule, averaging or forgetting the model has goes with it. On a budget of records instead:
+    :class:`coterie.MultitaskKernelPerceptron`.
+
+    Parameters
+    ----------
+    model : online classifier, optional
+        What learns, unfitted: :class:`coterie.MultitaskLogistic` (without), :class:`coterie.MultitaskPerceptron`,
+        :class:`coterie.AdaptiveSharingClassifier`, :class:`coterie.OneVsRest`, ... Relation, ``task_column``,
+        ``new_task``, ``max_tasks``, ``class_weight``, and what is done to records before, are its.
+    kernel : kernel, optional
+        ``Gaussian(sigma)``; sigma is 1 without. Or ``Pairwise("laplacian", {"gamma": g})``, of scikit-learn.
+    n_components : int >= 2, even
+        How many random features.
+    seed : int >= 0
+        Of the frequencies. They are functions of it and of a feature's number, so that features may come late.
+
+    Raises
+    ------
+    TypeError
+        For a model that learns numbers, or is not linear, and for another kernel.
+    ValueError
+        For n_components that is odd or out of range. Once something is learned, for another kernel, n_components or seed.
+
+    Notes
+    -----
+    O(nnz · n_components) a record, and what the model takes for a dense record of ``n_components`` numbers. The frequencies of features
+    seen, n_components / 2 numbers each, are kept beside the model (``memory_`` leaves them out) and not saved: a file has the
+    seed. A model of them has no ``coef_``, and :meth:`explain` has no parts.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, users = rng.normal(size=(3000, 2)), rng.choice(["ann", "bob", "cid"], 3000)
+    >>> y = np.where((X**2).sum(axis=1) > 1.4, "far", "near")  # a circle: no line tells them apart
+    >>> model = ct.RandomFourierClassifier(ct.MultitaskLogistic(ct.MeanRegularized(share=0.5)), n_components=100)
+    >>> trace = ct.progressive_validation(model, X, y, task=users)
+    >>> bool(trace.mistake[-1000:].mean() < 0.05)
+    True
+    """
+
+    usual = MultitaskLogistic
+
+
+@persistence.register
+class RandomFourierRegressor(_OnRandomFeatures):
+    """Linear regression on random Fourier features: what :class:`RandomFourierClassifier` is, for numbers.
+
+    Parameters
+    ----------
+    model : online regressor, optional
+        :class:`coterie.MultitaskRegressor` (without) or :class:`coterie.AdaptiveSharingRegressor`.
+    kernel, n_components, seed
+        As in :class:`RandomFourierClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.uniform(-3, 3, size=(2000, 1)), rng.integers(4, size=2000)
+    >>> y = 10 * np.sin(2 * X[:, 0]) + task
+    >>> linear, curved = ct.MultitaskRegressor(scale="none"), ct.RandomFourierRegressor(ct.MultitaskRegressor(scale="none"))
+    >>> errors = [abs(ct.progressive_validation(m, X, y, task=task).residual[-500:]).mean() for m in (linear, curved)]
+    >>> bool(errors[0] > 5), bool(errors[1] < 1)
+    (True, True)
+    """
+
+    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    usual = MultitaskRegressor
