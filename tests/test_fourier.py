@@ -14,6 +14,7 @@ from sklearn.base import clone, is_regressor
 
 import coterie as ct
 import raw
+from coterie.jobs.learner_config import LearnerConfig
 from coterie.kernels import Gaussian, Pairwise, gram
 from coterie.learners import fourier
 from coterie.learners.fourier import RandomFeatures
@@ -268,5 +269,59 @@ def test_other_features_are_refused_once_something_is_learned(changed):
     made.set_params(**changed)
     with pytest.raises(ValueError, match="kernel, n_components and seed cannot change once something is learned"):
         made.partial_fit(X, Y, task=TASK)
-    made.set_params(**{"n_components": 20, "seed": 0, "kernel": None})
+    made.set_params(n_components=20, seed=0, kernel=None)
     np.testing.assert_array_equal(made.decision_function(X, TASK), margins)
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def circles(tmp_path):
+    """A file of records that no line tells apart."""
+    rng = np.random.default_rng(0)
+    points, users = rng.normal(size=(400, 2)), rng.integers(3, size=400)
+    path = tmp_path / "circles.csv"
+    lines = [f"u{u},{a:.3f},{b:.3f},{int(a * a + b * b > 1.4)}" for (a, b), u in zip(points, users, strict=True)]
+    path.write_text("\n".join(["user,a,b,far", *lines]) + "\n")
+    return path
+
+
+def test_the_command_learns_with_them(circles, tmp_path):
+    kept = tmp_path / "model.coterie"
+    given = (
+        "--task",
+        "user",
+        "--label",
+        "far",
+        "--rule",
+        "perceptron",
+        "--relation",
+        "mean",
+        "--b",
+        "1",
+        "--model",
+        kept,
+    )
+    run("learn", circles, *given, "--fourier", "50", "--sigma", "0.8")
+    made = ct.load(kept)
+    assert (made.n_components, made.kernel, made.model.relation) == (50, Gaussian(0.8), ct.MeanRegularized(b=1.0))
+    assert isinstance(LearnerConfig.of(fourier=50, regression=True).make(), ct.RandomFourierRegressor)
+    assert isinstance(LearnerConfig.of(fourier=50).make().model, ct.AdaptiveSharingClassifier)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--fourier", "51"), "--fourier must be even, a cosine and a sine a frequency, got 51"),
+        (("--fourier", "0"), "--fourier must be a whole number, at least 2, got 0"),
+        (
+            ("--fourier", "8", "--kernel", "polynomial"),
+            "--fourier goes with the --kernel 'gaussian', not with 'polynom",
+        ),
+        (("--fourier", "8", "--budget", "shared"), "--fourier and --budget exclude each other"),
+        (("--fourier", "8", "--multiview", "matrix", "--view", "x=a"), "--fourier cannot be given with views"),
+    ],
+)
+def test_the_command_refuses(circles, given, message):
+    assert message in refused("learn", circles, "--task", "user", "--label", "far", *given)

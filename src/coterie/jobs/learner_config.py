@@ -131,8 +131,8 @@ class LearnerConfig:
         kind="whole",
         at_least=2,
         metavar="N",
-        help="Learn with N [random Fourier features](kernels.md#random-fourier-features) of the Gaussian kernel instead "
-        "of support vectors, by any rule and under any relation, numbers too.",
+        help="Learn with N [random Fourier features](kernels.md#random-fourier-features) of the Gaussian kernel, not "
+        "with support vectors: by any rule and under any relation, numbers too.",
     )
     options: Mapping[str, Value] = field(default_factory=dict)
 

@@ -110,7 +110,7 @@ class RandomFeatures:
 
     def _places(self, features: Codes) -> Codes:
         """The rows of these features' directions, drawn where they have none."""
-        places = self._known.find(features)
+        places = self._known.codes(features)
         fresh = features[places < 0]
         if not len(fresh):
             return places
@@ -123,7 +123,7 @@ class RandomFeatures:
         self._known.add(fresh)
         self._directions = grown(self._directions, len(self._known))
         self._directions[first : len(self._known)] = self.kernel.frequencies(drawn)
-        return self._known.find(features)
+        return self._known.codes(features)
 
 
 class FourierLearner(StreamLearner):
@@ -228,7 +228,7 @@ class FourierLearner(StreamLearner):
     def _pieces(
         self, rows: Rows, codes: Codes, unseen: Sequence[Hashable]
     ) -> Iterator[tuple[Rows, Codes, Sequence[Hashable]]]:
-        """Features of some of the records at a time, their tasks' numbers and the labels of tasks that are not known."""
+        """Features of some of the records at a time, their tasks' numbers, and labels of tasks that are not known."""
         met = 0
         for first in range(0, max(len(codes), 1), PIECE):
             some = codes[first : first + PIECE]

@@ -59,25 +59,28 @@ class _OnRandomFeatures(OnlineEstimator):
         return Gaussian() if self.kernel is None else as_kernel(self.kernel)
 
     def _check_parameters(self) -> None:
+        self._check_model()
+        self.linear._check_parameters()
+
+    def _check_model(self) -> None:
+        """Refuse a model that is not for what this is for; its own parameters it refuses itself."""
         spec.require_instance("model", self.model)
         model = self.linear
         if not isinstance(model, OnlineEstimator) or model.kind != self.kind or not model._inner.input.has_tasks:
             raise TypeError(f"model must be an online {self.kind} of records with one vector each, got {model!r}")
-        if not isinstance(self._kernel, SpectralKernel):
-            raise TypeError(f"kernel must be Gaussian(sigma), or Pairwise('laplacian', ...), got {self.kernel!r}")
+
+    def _make_learner(self) -> StreamLearner:
+        self._check_model()
+        kernel, learner = self._kernel, self.linear.learner()
+        if not isinstance(kernel, SpectralKernel):
+            raise TypeError(f"kernel must be Gaussian(sigma), or Pairwise('laplacian', ...), got {kernel!r}")
+        if learner.beyond_features and "kernel" in self.linear.get_params(deep=False):
+            raise TypeError(f"model must be linear, got {self.linear!r}, which has {learner.beyond_features}")
         _COMPONENTS.check("n_components", self.n_components)
         _SEED.check("seed", self.seed)
         if self.n_components % 2:
-            raise ValueError(
-                f"n_components must be even, a cosine and a sine for each frequency, got {self.n_components!r}"
-            )
-        model._check_parameters()
-
-    def _make_learner(self) -> StreamLearner:
-        learner = self.linear.learner()
-        if learner.beyond_features and "kernel" in self.linear.get_params(deep=False):
-            raise TypeError(f"model must be linear, got {self.linear!r}, which has {learner.beyond_features}")
-        return FourierLearner(learner, RandomFeatures(self._kernel, int(self.n_components), int(self.seed)))
+            raise ValueError(f"n_components must be even, a cosine and a sine a frequency, got {self.n_components!r}")
+        return FourierLearner(learner, RandomFeatures(kernel, int(self.n_components), int(self.seed)))
 
     def _label_kind(self) -> Callable[[Any], Labels]:
         return self.linear._label_kind()  # type: ignore[no-any-return]
@@ -95,7 +98,7 @@ class _OnRandomFeatures(OnlineEstimator):
 class RandomFourierClassifier(_OnRandomFeatures):
     r"""A linear classifier on random Fourier features: a kernel in fixed memory, under any relation.
 
-    A record x, prepared as the model says, becomes ``n_components`` numbers whose inner products are about the kernel's values,
+    A record x, prepared as the model says, becomes ``n_components`` numbers with inner products near the kernel,
 
         z(x) = (cos(w_1·x), ..., cos(w_m·x), sin(w_1·x), ..., sin(w_m·x)) / sqrt(m),    m = n_components / 2,
         z(x)·z(x') = (1/m) Σ_r cos(w_r·(x - x')),    of mean k(x, x') and variance at most 1 / (2m),
@@ -124,13 +127,13 @@ class RandomFourierClassifier(_OnRandomFeatures):
     TypeError
         For a model that learns numbers, or is not linear, and for another kernel.
     ValueError
-        For n_components that is odd or out of range. Once something is learned, for another kernel, n_components or seed.
+        For n_components that is odd or below 2; once something is learned, for another kernel, number or seed.
 
     Notes
     -----
-    O(nnz · n_components) a record, and what the model takes for a dense record of ``n_components`` numbers. The frequencies of features
-    seen, n_components / 2 numbers each, are kept beside the model (``memory_`` leaves them out) and not saved: a file has the
-    seed. A model of them has no ``coef_``, and :meth:`explain` has no parts.
+    O(nnz · n_components) a record, and what the model takes for a dense record of so many numbers. The directions of
+    features seen, n_components / 2 numbers each, are kept beside the model, a gigabyte of them at most (they are no part
+    of ``memory_``), and not saved: a file has the seed. There is no ``coef_``, and :meth:`explain` has no parts.
 
     Examples
     --------
@@ -164,8 +167,9 @@ class RandomFourierRegressor(_OnRandomFeatures):
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.uniform(-3, 3, size=(2000, 1)), rng.integers(4, size=2000)
     >>> y = 10 * np.sin(2 * X[:, 0]) + task
-    >>> linear, curved = ct.MultitaskRegressor(scale="none"), ct.RandomFourierRegressor(ct.MultitaskRegressor(scale="none"))
-    >>> errors = [abs(ct.progressive_validation(m, X, y, task=task).residual[-500:]).mean() for m in (linear, curved)]
+    >>> linear = ct.MultitaskRegressor(scale="none")
+    >>> models = linear, ct.RandomFourierRegressor(linear)
+    >>> errors = [abs(ct.progressive_validation(m, X, y, task=task).residual[-500:]).mean() for m in models]
     >>> bool(errors[0] > 5), bool(errors[1] < 1)
     (True, True)
     """
