@@ -132,8 +132,8 @@ class RandomFourierClassifier(_OnRandomFeatures):
     Notes
     -----
     O(nnz · n_components) a record, and what the model takes for a dense record of so many numbers. The directions of
-    features seen, n_components / 2 numbers each, are kept beside the model, a gigabyte of them at most (they are no part
-    of ``memory_``), and not saved: a file has the seed. There is no ``coef_``, and :meth:`explain` has no parts.
+    features seen, n_components / 2 numbers each, are kept beside the model, a gigabyte of them at most (they are not in
+    ``memory_``), and not saved: a file has the seed. There is no ``coef_``, and :meth:`explain` has no parts.
 
     Examples
     --------
