@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.budget import Comparators, forgetron_bound, random_removal_bound
+from coterie.bounds.budget import Comparators, forgetron_bound, random_removal_bound, shifting_forgetron_bound
 from coterie.kernels import gram
 
 K, D = 4, 8
@@ -79,6 +79,29 @@ def test_theorem_1(name, shifts):
         assert mean <= bound.mistakes
 
 
+@pytest.mark.parametrize("name", RELATIONS)
+@pytest.mark.parametrize(("size", "shifts"), [(8, 1), (60, 1), (60, 4)])
+def test_the_shifting_forgetron_has_a_bound_for_comparators_that_shift(name, size, shifts):
+    relation, M = RELATIONS[name]
+    n = 600
+    for seed, noise in ((0, 0.0), (1, 0.5)):
+        X, y, task, truths = stream(seed, n, noise, shifts)
+        budget = ct.budgets.ShiftingForgetron(size)
+        easy = run(relation, budget, X, y, task)
+        model, hard = ct.MultitaskKernelPerceptron("linear", relation, budget), np.ones(n)
+        for t in range(n):  # every label is the one that was not predicted
+            margin = model.decision_function(X[[t]], task[[t]])[0] if t else 0.0
+            hard[t] = -1.0 if margin > 0 else 1.0
+            model.partial_fit(X[[t]], hard[[t]], task[[t]], classes=[-1, 1], tasks=range(K))
+        for trace in (easy, run(relation, budget, X, hard, task)):
+            for length in (0.0, 0.5, 1.5):
+                each = [in_order(trace, scaled(truth, M, length / np.sqrt(M[0, 0]))) for truth in truths]
+                comparators = Comparators("linear", np.eye(D), M, [part * n // shifts for part in range(shifts)], each)
+                bound = shifting_forgetron_bound(trace, X, comparators, size)
+                assert trace.mistakes <= bound.mistakes
+        assert trace.mistakes == n
+
+
 def test_shift_is_equation_2():
     """With a complete graph: Σ‖Δ_i‖² + Σ_{i<j} ‖Δ_i - Δ_j‖² under the root, each step of the way."""
     rng = np.random.default_rng(0)
@@ -112,6 +135,8 @@ def test_refusals():
         forgetron_bound(trace, X, long, 90)
     with pytest.raises(ValueError, match="too long for a budget of 90"):
         random_removal_bound(trace, X, long, 90)
+    with pytest.raises(ValueError, match="too long for a budget of 90"):
+        shifting_forgetron_bound(trace, X, long, 90)
     with pytest.raises(ValueError, match="budgets above 83, got 83"):
         forgetron_bound(trace, X, long, 83)
     with pytest.raises(ValueError, match="one comparator, got 2"):

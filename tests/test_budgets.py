@@ -117,6 +117,56 @@ def test_all_that_a_budget_does_comes_up():
     assert min(min(run.factors, default=1.0) for run in runs["forgetron"]) < 0.9
 
 
+SHIFTING = ct.budgets.ShiftingForgetron(B)
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "form"),
+    [("half", "gaussian", "dense"), ("graph push", "linear", "csr"), ("mean b", "linear", "csr")],
+)
+def test_the_shifting_forgetron_is_the_literal_one(name, kernel, form, tmp_path):
+    case, stream = CASES[name], linear_stream(21, n=160, zeros=0.4)
+    model = ct.MultitaskKernelPerceptron(KERNELS[kernel][0], case.relation, SHIFTING)
+    run = literal.shifting_forgetron(stream.X, stream.y, stream.task, case.M, KERNELS[kernel][1], B)
+    rounds = learned(model, case, stream, form)
+    assert run.evicted > 20
+    assert_same(rounds, model, run, stream, case)
+    model.save(tmp_path / "model.coterie")
+    again = ct.load(tmp_path / "model.coterie")
+    for each in (model, again):
+        each.partial_fit(stream.X[::-1], stream.y, stream.named(case.tasks))
+    np.testing.assert_array_equal(
+        *(each.decision_function(stream.X, stream.named(case.tasks)) for each in (model, again))
+    )
+
+
+def test_the_shifting_forgetron_in_pieces_with_weights_and_without_a_task():
+    case, stream = CASES["half"], linear_stream(21, n=160)
+    weights = np.random.default_rng(0).choice([0.0, 1.0, 2.5], len(stream))
+    run = literal.shifting_forgetron(
+        stream.X, stream.y, stream.task, case.M, KERNELS["gaussian"][1], B, weights, forget=(90, 2)
+    )
+    model, margins = ct.MultitaskKernelPerceptron(KERNELS["gaussian"][0], case.relation, SHIFTING), []
+    for first, last in ((0, 33), (33, 90), (90, 91), (91, 160)):
+        if first == 90:
+            model.forget_task(stream.named(case.tasks)[int(np.flatnonzero(stream.task == 2)[0])])
+        some = slice(first, last)
+        learn = model.__stream_model__().learn_rounds
+        task = np.array(stream.named(case.tasks))[some]
+        margins.append(learn(stream.X[some], stream.y[some], task, weights=weights[some]).margin)
+    np.testing.assert_allclose(np.concatenate(margins), run.margins, rtol=1e-9, atol=1e-9)
+
+
+def test_the_shifting_forgetron_shrinks_without_end():
+    """Of a thousand mistakes the factor that all share is brought into the coefficients, and nothing underflows."""
+    X, y = np.ones((3000, 1)), np.tile([1.0, -1.0], 1500)
+    model = ct.MultitaskKernelPerceptron("linear", ct.Independent(), ct.budgets.ShiftingForgetron(2))
+    trace = ct.progressive_validation(model, X, y)
+    run = literal.shifting_forgetron(X, y, np.zeros(3000, int), np.eye(1), literal.linear, 2)
+    assert trace.mistakes > 1000
+    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-12)
+
+
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import coterie as ct
 from coterie import spec
+from coterie.bounds.perceptron import mistake_bound
 from coterie.relations.interaction import Interaction
 from reference import interaction_matrices as matrices
 from reference import perceptron
@@ -143,6 +145,16 @@ def test_json_pickle_and_copy_give_the_same_relation(relation):
         ({"matrix": [[1.0, 2.0], [2.0, 1.0]]}, "matrix must be positive definite, and its smallest eigenvalue is -1"),
         ({"matrix": np.ones((3, 3))}, "matrix must be positive definite, and its smallest eigenvalue is"),
         ({"matrix": np.zeros((2, 2))}, "matrix must be positive definite, and its smallest eigenvalue is 0"),
+        (
+            {"matrix": [[1.0, 2.0], [2.0, 1.0]], "pseudo_inverse": True},
+            "matrix must be positive semidefinite and not zero, and its eigenvalues go from -1 to 3",
+        ),
+        ({"inverse": np.zeros((2, 2)), "pseudo_inverse": True}, "inverse must be positive semidefinite and not zero"),
+        (
+            {"matrix": np.diag([1.0, 0.0]), "tasks": ("a", "b"), "pseudo_inverse": True},
+            "matrix leaves nothing to task 'b': its row is zero",
+        ),
+        ({"matrix": np.eye(2), "pseudo_inverse": 1}, "pseudo_inverse must be True or False, got 1"),
         ({"matrix": np.eye(2), "tasks": ("a",)}, "tasks names 1 tasks, and matrix has 2 rows"),
         ({"inverse": np.eye(2), "tasks": ("a", "a")}, "tasks names 'a' twice, as task 0 and as task 1"),
         ({"inverse": np.eye(2), "tasks": (1, True)}, "tasks names True twice"),
@@ -161,6 +173,47 @@ def test_bad_input_is_refused_in_one_sentence(arguments, message):
 def test_task_vectors_of_another_shape_are_refused(U):
     with pytest.raises(ValueError, match=r"U must have one row a task, shape \(2, d\), got shape"):
         Interaction(np.eye(2)).penalty(U)
+
+
+# -- pseudo-inverses ---------------------------------------------------------------------------------------------------
+
+
+def laplacian(K=5):
+    """That of a path of K tasks."""
+    L = np.diag(np.r_[1.0, np.full(K - 2, 2.0), 1.0])
+    return L - np.eye(K, k=1) - np.eye(K, k=-1)
+
+
+def test_a_laplacian_alone_is_taken_by_its_pseudo_inverse():
+    """CC12 §3, footnote 1: A = L. It is what is left of (L + ε I)⁻¹ without the part that ε alone holds up."""
+    L, K = laplacian(), 5
+    relation = Interaction(L, pseudo_inverse=True)
+    M = relation.relation_matrix()
+    np.testing.assert_allclose(M, np.linalg.pinv(L), atol=1e-12)
+    np.testing.assert_allclose(np.linalg.inv(L + 1e-6 * np.eye(K)) - 1e6 / K, M, atol=1e-4)
+    np.testing.assert_allclose(M, ct.GraphPenalty(np.diag(np.diag(L)) - L).relation_matrix(), atol=1e-12)
+    U = np.random.default_rng(0).normal(size=(K, 3))
+    assert relation.penalty(U) == np.inf, "the mean is not zero"
+    U -= U.mean(axis=0)
+    assert relation.penalty(U) == pytest.approx(np.vdot(U, L @ U))
+    given = Interaction(inverse=np.linalg.pinv(L), pseudo_inverse=True)
+    assert given.penalty(U) == pytest.approx(relation.penalty(U))
+    definite = (Interaction(spd(0), pseudo_inverse=either) for either in (False, True))
+    np.testing.assert_allclose(*(each.penalty(U[:4]) for each in definite))
+
+
+def test_a_model_under_a_pseudo_inverse_is_the_literal_one_and_its_mean_zero():
+    X, y, task = stream(3, n=200)
+    relation = Interaction(laplacian(), pseudo_inverse=True)
+    run = perceptron.primal(X, y, task, M=np.linalg.pinv(laplacian()))
+    model = ct.MultitaskPerceptron(relation)
+    trace = ct.progressive_validation(model, X, y, task=task)
+    np.testing.assert_array_equal(trace.mistake, run.mistakes)
+    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-9)
+    for scale in (0.1, 1.0):
+        U = scale * model.coef_
+        assert trace.mistakes <= mistake_bound(trace, X, U, relation.penalty(U), relation.max_diagonal()).mistakes
 
 
 # -- the literal matrices ----------------------------------------------------------------------------------------------

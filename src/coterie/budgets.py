@@ -148,6 +148,52 @@ class Forgetron:
         return memory.with_room(capacity, paths.shape[1])
 
 
+@spec.choice("budget", "shifting")
+@spec.part
+class ShiftingForgetron:
+    """The oldest support vector leaves, and all shrink by the same factor at every mistake, for truths that shift.
+
+    beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that what leaves has shrunk to 1 / (4 sqrt(B + 1)),
+    wherever the comparator is. CC12 §4.3 says that such a variant of the Forgetron has a bound for comparators that
+    shift, and does less well; :func:`coterie.bounds.budget.shifting_forgetron_bound` is one, with its proof. O(1) a
+    mistake beside B comparisons where the budget is full.
+
+    Parameters
+    ----------
+    size : int >= 1
+        B, the most support vectors.
+
+    Raises
+    ------
+    ValueError
+        If size is no whole number from 1 on.
+
+    Examples
+    --------
+    >>> round(ShiftingForgetron(size=100).phi, 3)
+    0.964
+    """
+
+    gram: ClassVar[Gram | None] = None
+    keeps_coefficients: ClassVar[bool] = False
+    uses_diagonal: ClassVar[bool] = False
+
+    size: int = spec.field(_SIZE)
+
+    @property
+    def phi(self) -> float:
+        """The factor by which all coefficients shrink at a mistake."""
+        return float((16.0 * (self.size + 1)) ** (-0.5 / (self.size + 1)))
+
+    def memory(self, form: str) -> eviction.Waning:
+        """The memory before the first mistake."""
+        return eviction.Waning.empty(int(self.size), self.phi)
+
+    def fit(self, memory: eviction.Waning, capacity: int, paths: Paths, tasks: int) -> eviction.Waning:
+        """The memory with room for so many support vectors and tasks."""
+        return memory
+
+
 @spec.choice("budget", "projection")
 @spec.part
 class Projection:

@@ -155,6 +155,42 @@ def forgetron(
     return run
 
 
+def shifting_forgetron(
+    X: Matrix,
+    y: Vector,
+    task: Sequence[int],
+    M: Matrix,
+    kernel: Kernel,
+    B: int,
+    weights: Vector | None = None,
+    forget: tuple[int, int] | None = None,
+) -> Run:
+    """At every mistake all shrink by phi, the new one too; of B + 1 the oldest leaves.
+
+    ``forget`` has a round and a task that is forgotten before it.
+    """
+    G, run = multitask(X, task, M, kernel), Run()
+    J: list[int] = []
+    beta: dict[int, float] = {}
+    phi = (16.0 * (B + 1)) ** (-1.0 / (2 * (B + 1)))
+    w = np.ones(len(X)) if weights is None else weights
+    for t in range(len(X)):
+        if forget is not None and t == forget[0]:
+            J = [j for j in J if task[j] != forget[1]]
+        margin = sum(beta[j] * G[j, t] for j in J)
+        moved = w[t] > 0 and y[t] * margin <= 0
+        if moved:
+            J.append(t)
+            beta[t] = w[t] * y[t]
+            beta = {j: phi * beta[j] for j in J}
+        if len(J) == B + 1:
+            run.evicted += 1
+            J.pop(0)
+        run.told(margin, moved, J)
+    run.beta = np.array([beta[j] for j in J])
+    return run
+
+
 def residual(H: Matrix, k: Vector, kappa: float) -> tuple[Vector, float]:
     """Coefficients of the projection of an element on the span of others, and the norm of what is left."""
     if not len(k):

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie.budgets import ShiftingForgetron
 from coterie.evaluation.progressive import Trace
 from coterie.kernels import KernelLike, as_kernel, gram
 from coterie.types import RowMatrix
@@ -194,3 +195,58 @@ def forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparators, size: 
         raise ValueError(f"the comparator is too long for a budget of {size}: {comparators.norms[0]:.4g} > {most:.4g}")
     loss = float(comparators.losses(trace, X)[trace.mistake].sum())
     return BudgetBound(4.0 * loss + (size + 1) / (2.0 * math.log(size + 1)), loss)
+
+
+def shifting_forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparators, size: int) -> BudgetBound:
+    """Bound the mistakes under :class:`~coterie.budgets.ShiftingForgetron`, for comparators that may shift.
+
+    That is, with lambda = phi^(B + 1), U = c max_t sqrt(tr(K_gg A)), S their shift times c, c² = max_i M_ii, and R the
+    length that the weights cannot exceed, R = phi sqrt(R² + 1) + lambda,
+
+        (2 L + U² + 2 (R + lambda (B + 1)) S) / (1 - (1 - phi) / (1 + phi) U² - 2 lambda (1 + R) - lambda²),
+
+    L being summed over the rounds with a mistake. Proof: in the space of K / c² a mistake brings f nearer to g by
+    2 y g(x) - 1 at least, as squared distance; shrinking costs (1 - phi) / (1 + phi) U² at most; the oldest leaves with
+    2 lambda y (f(x) - g(x)) - lambda², of which the second term is taken together with what its record brought when it
+    came; and a shift of g costs 2 R times its length, and 2 lambda for each record that is there meanwhile.
+
+    Parameters
+    ----------
+    trace : Trace
+        The trace of the learner's first pass.
+    X : array or sparse matrix, shape (n, d)
+        The records of the stream.
+    comparators : Comparators
+        Comparators, which may shift.
+    size : int
+        B, the budget.
+
+    Raises
+    ------
+    ValueError
+        If the comparators are too long for the budget, or records are longer than 1.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), [1, 0, 1]
+    >>> model = ct.MultitaskKernelPerceptron("linear", budget=ct.budgets.ShiftingForgetron(9))
+    >>> trace = ct.progressive_validation(model, X, y)
+    >>> g = Comparators("linear", np.eye(2), [[1.0]], [0], [np.array([[1.0, -1.0]])])
+    >>> bound = shifting_forgetron_bound(trace, X, g, size=9)
+    >>> trace.mistakes, round(bound.mistakes, 2)
+    (2, 5.62)
+    """
+    phi = ShiftingForgetron(size).phi
+    left = phi ** (size + 1)
+    longest = (left + math.sqrt(left**2 + (1.0 - phi**2) * (phi**2 - left**2))) / (1.0 - phi**2)
+    length = comparators.top * max(comparators.norms)
+    kept = 1.0 - (1.0 - phi) / (1.0 + phi) * length**2 - 2.0 * left * (1.0 + longest) - left**2
+    if kept <= 0.0:
+        raise ValueError(
+            f"the comparators are too long for a budget of {size}: the longest is {max(comparators.norms):.4g}"
+        )
+    losses, shift = comparators.losses(trace, X), comparators.shift
+    loss = float(losses[trace.mistake].sum())
+    whole = 2.0 * loss + length**2 + 2.0 * (longest + left * (size + 1)) * comparators.top * shift
+    return BudgetBound(whole / kept, loss, shift)

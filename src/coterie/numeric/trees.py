@@ -16,7 +16,7 @@ Arrays = dict[str, NDArray[Any]]
 #: The modules whose named tuples models are made of; only those are imported that a file asks for.
 _NAMES_OF = {
     "core.records": "Csr",
-    "dual.eviction": "Everything PrintedQueue Queue RandomSlots",
+    "dual.eviction": "Everything PrintedQueue Queue RandomSlots Waning",
     "dual.expansion": "Expansion Support",
     "dual.heterogeneous": "Joined Rounds",
     "dual.learned_dual": "Taught",

@@ -1,4 +1,4 @@
-"""Any positive definite interaction matrix, given whole."""
+"""Any interaction matrix, given whole: positive definite, or semidefinite and its pseudo-inverse taken."""
 
 from __future__ import annotations
 
@@ -11,8 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 
-from .matrices import inverse_of, labels_of, positive_definite, row, rows_of, task_vectors
+from .matrices import (
+    inverse_of,
+    labels_of,
+    positive_definite,
+    positive_semidefinite,
+    pseudo_inverse_of,
+    pseudo_quadratic,
+    row,
+    rows_of,
+    task_vectors,
+)
 from .sources import ColumnSource, DenseColumns
+
+#: Diagonal entries of a pseudo-inverse are zero below so much of the largest.
+EXCLUDED = 1e-12
 
 
 @spec.choice("relation", "matrix")
@@ -31,12 +44,16 @@ class Interaction:
         Its inverse M. Exactly one of the two is given.
     tasks : sequence of task labels, optional
         The names of the rows; 0, 1, ..., K - 1 without.
+    pseudo_inverse : bool
+        Take a singular matrix by its pseudo-inverse, as CC12 §3 (footnote 1) takes the Laplacian of a graph, A = L:
+        vectors that A does not penalise are excluded, not left free. With a Laplacian the mean of all tasks stays zero.
 
     Raises
     ------
     ValueError
         If both or none is given, if it is not a square matrix of finite numbers, not symmetric, not positive definite,
-        or if ``tasks`` does not name each row once.
+        or if ``tasks`` does not name each row once. With ``pseudo_inverse``, if an eigenvalue is negative, or the
+        pseudo-inverse leaves nothing to a task: its row is zero, and nothing could be learned of it.
 
     Examples
     --------
@@ -58,17 +75,24 @@ class Interaction:
     )
     inverse: ArrayLike | None = None
     tasks: Sequence[Hashable] | None = None
+    pseudo_inverse: bool = spec.field(default=False)
 
     def __post_init__(self) -> None:
         if (self.matrix is None) == (self.inverse is None):
             which = "none" if self.matrix is None else "both"
             raise ValueError(f"Interaction takes exactly one of matrix (A) and inverse (A^-1), got {which}")
         name, given = ("inverse", self.inverse) if self.matrix is None else ("matrix", self.matrix)
-        object.__setattr__(self, name, positive_definite(given, name))
+        checked = positive_semidefinite if self.pseudo_inverse else positive_definite
+        object.__setattr__(self, name, checked(given, name))
         if self.tasks is not None:
             object.__setattr__(self, "tasks", labels_of(self.tasks))
         if len(self.known_tasks) != len(self._given):
             raise ValueError(f"tasks names {len(self.known_tasks)} tasks, and {name} has {len(self._given)} rows")
+        left = self._inverse.diagonal() > EXCLUDED * self._inverse.diagonal().max() if self.pseudo_inverse else None
+        if left is not None and not left.all():
+            raise ValueError(
+                f"{name} leaves nothing to task {self.known_tasks[int(np.argmin(left))]!r}: its row is zero"
+            )
 
     @property
     def known_tasks(self) -> tuple[Hashable, ...]:
@@ -93,8 +117,10 @@ class Interaction:
         return DenseColumns(self._inverse)
 
     def penalty(self, U: ArrayLike) -> float:
-        """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d)."""
+        """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d); infinite if some of it is excluded."""
         V = task_vectors(U, len(self._given))
+        if self.pseudo_inverse:
+            return pseudo_quadratic(self._inverse, V)
         return float(np.vdot(V, self._apply(V)))
 
     def max_diagonal(self) -> float:
@@ -107,7 +133,9 @@ class Interaction:
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
-        return self._given if self.matrix is None else inverse_of(self._given)
+        if self.matrix is None:
+            return self._given
+        return pseudo_inverse_of(self._given) if self.pseudo_inverse else inverse_of(self._given)
 
     @cached_property
     def _rows(self) -> dict[Hashable, int]:

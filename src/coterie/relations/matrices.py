@@ -14,6 +14,8 @@ Matrix = NDArray[np.float64]
 
 SHOWN = 5
 SYMMETRY = 1e-8
+#: Eigenvalues are zero below so much of the largest.
+SINGULAR = 1e-13
 
 
 def label_of(value: object) -> Any:
@@ -91,6 +93,25 @@ def positive_definite(value: Any, name: str) -> Matrix:
     return A
 
 
+def positive_semidefinite(value: Any, name: str) -> Matrix:
+    """A read-only symmetric copy of a matrix that has no negative eigenvalue, and one that is positive.
+
+    Raises
+    ------
+    ValueError
+        If it is not a square matrix of finite numbers, not symmetric, or has such eigenvalues (both ends are given).
+    """
+    A = square(value, name)
+    check_symmetric(A, name)
+    A = half_sum(A)
+    values = np.linalg.eigvalsh(A)
+    if values[-1] <= 0 or values[0] < -SINGULAR * values[-1]:
+        ends = f"from {values[0]:.3g} to {values[-1]:.3g}"
+        raise ValueError(f"{name} must be positive semidefinite and not zero, and its eigenvalues go {ends}")
+    A.setflags(write=False)
+    return A
+
+
 def square(value: Any, name: str) -> Matrix:
     """A square matrix of finite float64 numbers; ValueError if it is anything else."""
     given = np.asarray(value)
@@ -116,6 +137,11 @@ def check_symmetric(A: Matrix, name: str) -> None:
 def inverse_of(A: Matrix) -> Matrix:
     """The inverse of a symmetric positive definite matrix, exactly symmetric."""
     return half_sum(np.linalg.inv(A))
+
+
+def pseudo_inverse_of(A: Matrix) -> Matrix:
+    """The pseudo-inverse of a symmetric positive semidefinite matrix, exactly symmetric."""
+    return half_sum(np.linalg.pinv(A, rcond=SINGULAR, hermitian=True))
 
 
 def half_sum(A: Any) -> Matrix:

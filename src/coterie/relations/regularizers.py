@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 
 from .levels import SHARE, LevelRelation
-from .matrices import half_sum, labels_of, pseudo_quadratic, row, rows_of, square, task_vectors
+from .matrices import half_sum, labels_of, pseudo_inverse_of, pseudo_quadratic, row, rows_of, square, task_vectors
 from .sources import ColumnSource, DenseColumns
 
 
@@ -230,7 +230,7 @@ class GraphPenalty:
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
-        return half_sum(np.linalg.pinv(self.matrix, rcond=1e-13, hermitian=True))
+        return pseudo_inverse_of(self.matrix)
 
     @cached_property
     def _rows(self) -> dict[Hashable, int]:

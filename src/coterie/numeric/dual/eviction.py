@@ -127,6 +127,33 @@ def _no_mistakes() -> tuple[Any, Any, Any]:
     return np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0))
 
 
+class Waning(NamedTuple):
+    """All coefficients shrink by ``phi`` at every mistake, and a full support loses the oldest.
+
+    ``factor`` is what all coefficients share.
+    """
+
+    size: int
+    factor: Any
+    phi: float
+
+    @classmethod
+    def empty(cls, size: int, phi: float) -> Self:
+        """Before the first mistake."""
+        return cls(size, np.ones(1), phi)
+
+    def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
+        """Return this budget: how far coefficients have shrunk is not of their number."""
+        return self
+
+    def check(self, support: Any, bounds: Bounds) -> None:
+        """Refuse more support vectors than there may be, and factors that are none: ValueError."""
+        require_budget(support, self.size)
+        require_shape("factor", self.factor, 1)
+        require_rate("the factor of all coefficients", float(self.factor[0]), 0.0, 1.0)
+        require_rate("phi", float(self.phi), 0.0, 1.0)
+
+
 @generic_no_refcount
 def penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
     """The coefficients of chi² and chi in what removing and shrinking by chi costs."""
@@ -150,6 +177,7 @@ def shrinking(a: Any, b: Any, room: Any) -> Any:
 
 when(scale, Queue)(lambda memory: memory.sums[FACTOR])
 when(scale, PrintedQueue)(lambda memory: memory.sums[FACTOR])
+when(scale, Waning)(lambda memory: memory.factor[0])
 when(scale, object)(lambda memory: 1.0)
 
 
@@ -185,6 +213,35 @@ def _absorb_in_queue(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agre
 @when(absorb, PrintedQueue)
 def _absorb_in_printed(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
     return _queue(m, model, work, t, i, y, turns, s)
+
+
+@when(absorb, Waning)
+def _absorb_waning(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    support = model.support
+    slot, counts = support.counts[SIZE], support.counts
+    if slot == m.size:
+        slot = np.int64(0)
+        for j in range(1, m.size):  # a task that was forgotten has left slots in an order of their own
+            if support.births[j] < support.births[slot]:
+                slot = np.int64(j)
+        turns.evicted[s] = support.tasks[slot]
+        counts[EVICTED] += 1
+    else:
+        counts[SIZE] += 1
+    place(model, work, slot, t, i, y / m.factor[0])
+    m.factor[0] *= m.phi
+    if m.factor[0] < TINY:
+        _settle(support, m)
+    turns.stored[s] = True
+    return 0
+
+
+@noinline
+def _settle(support: Any, memory: Any) -> None:
+    """Bring the factor into the coefficients."""
+    coefficients = support.coefficients
+    coefficients *= memory.factor[0]
+    memory.factor[0] = 1.0
 
 
 @no_refcount
