@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.bounds.geometries import heterogeneous_bound, log_determinant, p_norm_bound, second_order_bound
+from coterie.bounds.geometries import (
+    heterogeneous_bound,
+    heterogeneous_spectral_bound,
+    log_determinant,
+    p_norm_bound,
+    second_order_bound,
+)
 from reference import p_norm as literal_p_norm
 
 K, D, N = 3, 5, 150
@@ -127,6 +133,9 @@ def test_heterogeneous(b, unit):
         for scale in (0.0, 0.5, 2.0, 20.0):
             bound = heterogeneous_bound(trace, views, [scale * u for u in best], b)
             assert trace.mistakes <= bound.mistakes
+            closer = heterogeneous_spectral_bound(trace, views, [scale * u for u in best], b)
+            assert trace.mistakes <= closer.mistakes
+            assert closer.energy * closer.complexity <= bound.complexity * trace.mistakes * (1 + 1e-12)
     if unit:
         c = (3 * (b + 1) - b) / (b * 3 * 2 + 3)
         q = sum(u @ u for u in best)
@@ -138,6 +147,23 @@ def test_heterogeneous(b, unit):
         from coterie.bounds.geometries import _radius
 
         np.testing.assert_allclose(_radius(squares, (np.array([0, 1, 2, 0]), np.arange(4)), b), c)
+
+
+def test_the_energy_of_the_spectral_bound_is_that_of_the_definition():
+    rng = np.random.default_rng(5)
+    X, y, active = [rng.normal(size=(40, d)) for d in (2, 3)], rng.choice([-1, 1], 40), rng.integers(2, size=40)
+    trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(2.0), X, y, task=active)
+    views = [X[i] for i in trace.tasks]
+    widths = [x.shape[1] for x in views]
+    A, energy = np.eye(5), 0.0
+    for t in np.flatnonzero(trace.mistake):
+        whole, phi = np.concatenate([x[t] for x in views]), np.zeros(5)
+        start = sum(widths[: trace.task[t]])
+        phi[start : start + widths[trace.task[t]]] = views[trace.task[t]][t]
+        A += 2.0 * 2 * np.outer(phi - whole / 2, phi - whole / 2)
+        energy += phi @ np.linalg.solve(A, phi)
+    bound = heterogeneous_spectral_bound(trace, views, [np.ones(d) for d in widths], 2.0)
+    assert bound.energy == pytest.approx(energy)
 
 
 def test_refusals():
@@ -153,3 +179,5 @@ def test_refusals():
         p_norm_bound(trace, X, truth, np.eye(K), 1.5)
     with pytest.raises(ValueError, match="one array a task"):
         heterogeneous_bound(trace, [X], [truth[0]], 1.0)
+    with pytest.raises(ValueError, match="one array a task"):
+        heterogeneous_spectral_bound(trace, [X], [truth[0]], 1.0)

@@ -326,17 +326,105 @@ def heterogeneous_bound(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayL
     >>> trace.mistakes, round(bound.mistakes, 1)
     (12, 40.7)
     """
+    moved, loss, q = _agreement(trace, X, U, b)
+    squares = np.array([(np.asarray(x)[moved] ** 2).sum(axis=1) for x in X])
+    c = _radius(squares, (trace.task[moved], np.arange(len(moved))), b).max(initial=0.0)
+    return MistakeBound(loss, float(c) * q)
+
+
+def _agreement(
+    trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float
+) -> tuple[NDArray[np.int64], float, float]:
+    """The rounds with a mistake, and the comparator's hinge loss and q of :func:`heterogeneous_bound` on them."""
     K = len(trace.tasks)
     if len(X) != K or len(U) != K or any(len(np.asarray(each)) != trace.n for each in X):
         raise ValueError(f"X and U must hold one array a task, {K}, of {trace.n} rounds, got {len(X)} and {len(U)}")
     moved = np.flatnonzero(trace.mistake)
     margins = np.array([np.asarray(x)[moved] @ np.asarray(u) for x, u in zip(X, U, strict=True)])
-    squares = np.array([(np.asarray(x)[moved] ** 2).sum(axis=1) for x in X])
     active = trace.task[moved], np.arange(len(moved))
     loss = np.maximum(0.0, 1.0 - _signs(trace, moved) * margins[active]).sum()
     apart = margins[active] - margins.mean(axis=0)
     q = sum(float(np.vdot(u, u)) for u in map(np.asarray, U)) + b * K * float(apart @ apart)
-    return MistakeBound(float(loss), float(_radius(squares, active, b).max(initial=0.0)) * q)
+    return moved, float(loss), q
+
+
+@dataclass(frozen=True)
+class SpectralBound:
+    """A mistake bound of MMPERC for one comparator that knows the spectrum of the data, and its parts.
+
+    Attributes
+    ----------
+    loss : float
+        L, the comparator's hinge loss, summed over the rounds with a mistake.
+    complexity : float
+        q, as in :func:`heterogeneous_bound`.
+    energy : float
+        Σ φ_i'A_t⁻¹φ_i, summed over the same rounds.
+    """
+
+    loss: float
+    complexity: float
+    energy: float
+
+    @property
+    def mistakes(self) -> float:
+        """L + sqrt(complexity · energy), which the number of mistakes cannot exceed."""
+        return self.loss + math.sqrt(self.complexity * self.energy)
+
+
+def heterogeneous_spectral_bound(
+    trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float
+) -> SpectralBound:
+    """The bound of MMPERC by what its matrix comes to, of which CCG08 §8 says that it should be there.
+
+    For every u, with q and the hinge loss L as in :func:`heterogeneous_bound` and sums over the rounds with a mistake,
+
+        mistakes <= L + sqrt(q Σ φ_i'A_t⁻¹φ_i),    A_t = I + Σ_(s <= t) z_s z_s',    z = sqrt(b K)(φ_i - φ/K).
+
+    Proof: v'A⁻¹v grows by φ_i'A_t⁻¹φ_i at most at a mistake, for 2 y v'A_t⁻¹φ_i <= 0 and A only grows; and u·v, which
+    is m - L at least, is sqrt(u'A u · v'A⁻¹v) at most, with u'A u = q. Each term is at most the φ_i'(I + M_t)⁻¹φ_i of
+    :func:`heterogeneous_bound`, and smaller the more of A's spectrum lies along the data: it is that of the matrix that
+    the rounds have made, not of one round.
+
+    Parameters
+    ----------
+    trace, X, U, b
+        As in :func:`heterogeneous_bound`.
+
+    Returns
+    -------
+    SpectralBound
+        Its ``mistakes`` is the bound. O(m D²) for D features in all.
+
+    Raises
+    ------
+    ValueError
+        If there is not one array and one vector a task, of one row a round.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> hidden, active = rng.normal(size=(200, 2)), np.arange(200) % 2
+    >>> X = [hidden / np.linalg.norm(hidden, axis=1, keepdims=True)] * 2
+    >>> trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=1.0), X, hidden[:, 0] > 0, task=active)
+    >>> bound = heterogeneous_spectral_bound(trace, X, [np.array([4.0, 0.0])] * 2, b=1.0)
+    >>> trace.mistakes, round(bound.mistakes, 1)
+    (12, 20.7)
+    """
+    moved, loss, q = _agreement(trace, X, U, b)
+    K, widths = len(X), [np.asarray(x).shape[1] for x in X]
+    edges = np.concatenate([[0], np.cumsum(widths)])
+    rows = np.hstack([np.asarray(x, np.float64)[moved] for x in X])
+    P, energy = np.eye(edges[-1]), 0.0
+    for row, i in zip(rows, trace.task[moved], strict=True):
+        phi = np.zeros_like(row)
+        phi[edges[i] : edges[i + 1]] = row[edges[i] : edges[i + 1]]
+        z = math.sqrt(b * K) * (phi - row / K)
+        along = P @ z
+        P -= np.outer(along, along) / (1.0 + z @ along)
+        energy += float(phi @ P @ phi)
+    return SpectralBound(loss, q, energy)
 
 
 def _radius(squares: Matrix, active: tuple[NDArray[np.int64], NDArray[np.int64]], b: float) -> Matrix:

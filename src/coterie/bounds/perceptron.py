@@ -1,14 +1,16 @@
-"""Mistake bounds of the multitask Perceptron."""
+"""Mistake bounds of the multitask Perceptron, the adversary that meets them, and what they say of risk."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie import spec
 from coterie.evaluation.progressive import Trace
 from coterie.types import RowMatrix
 
@@ -214,3 +216,114 @@ def _path(V: NDArray[np.float64], which: NDArray[np.int64], M: ArrayLike, gamma:
     moved = sum(math.sqrt(penalty(V[which[t + 1]] - V[which[t]], M)) for t in shifts)
     last = norms[which[-1]] if len(which) else 0.0
     return float(last + (1.0 - gamma) * norms[which].sum() + moved)
+
+
+class WorstStream(NamedTuple):
+    """A stream that makes a learner wrong in every round, and the task vectors that are right in all of them.
+
+    ``X`` (n, d), ``y`` of -1 and +1 and ``task`` are its records; ``U`` (K, d) has the comparator of each of ``tasks``.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.int64]
+    task: list[Hashable]
+    U: NDArray[np.float64]
+    tasks: list[Hashable]
+
+
+def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, seed: int = 0) -> WorstStream:
+    """An adversary for tasks so related: the lower bound on mistakes that CCG08 §8 asks for.
+
+    Records are unit vectors that never come twice: ``shared`` of them, each to a task drawn at random, and ``own`` for
+    each task. The label is whatever the model did not predict; labels take turns where its margin is zero, which any
+    label makes a mistake. So **every** algorithm makes
+
+        m = shared + own K
+
+    mistakes, and task vectors that agree on all shared features, each with features of its own beside them, have margin
+    one everywhere: no loss, and ‖u_i - u_j‖² = 2 own. Under :class:`~coterie.HalfUpdate` Theorem 1 then allows
+    2 (K shared + K² own) / (K + 1), which is less than 2 m: no algorithm can be better than by that factor, whatever
+    the tasks have in common.
+
+    Parameters
+    ----------
+    model : classifier of two labels
+        An online estimator that takes ``task=``, as it was made; it is cloned, and not changed.
+    tasks : sequence of task labels
+        K of them.
+    shared, own : int >= 0
+        The numbers of records of all tasks together, and of each task by itself; not both 0.
+    seed : int
+        Of the order, and of who meets which shared record.
+
+    Raises
+    ------
+    ValueError
+        If there is no task, a number is negative, or both are 0.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> worst = worst_stream(ct.MultitaskPerceptron(), ["a", "b"], shared=4, own=1)
+    >>> trace = ct.progressive_validation(ct.MultitaskPerceptron(), worst.X, worst.y, task=worst.task)
+    >>> trace.mistakes, len(worst.y)
+    (6, 6)
+    """
+    spec.check_not_negative("shared", shared)
+    spec.check_not_negative("own", own)
+    K, d = len(tasks), shared + own * len(tasks)
+    if d == 0:
+        raise ValueError(f"there must be a task and a record, got {K} tasks, shared={shared} and own={own}")
+    rng = np.random.default_rng(seed)
+    owner = np.concatenate([rng.integers(K, size=shared), np.repeat(np.arange(K), own)])
+    order = rng.permutation(d)
+    X, whose, learned = np.eye(d)[order], owner[order], type(model)(**model.get_params(deep=False))
+    y = np.ones(d, np.int64)
+    for t in range(d):
+        record, task = X[t : t + 1], [tasks[whose[t]]]
+        margin = learned.decision_function(record, task=task)[0] if t else 0.0
+        y[t] = -np.sign(margin) if margin else 1 - 2 * (t % 2)
+        learned.partial_fit(record, y[t : t + 1], task=task, classes=[-1, 1], tasks=tasks)
+    signs = np.zeros(d)
+    signs[order] = y
+    U = np.array([np.where((np.arange(d) < shared) | (owner == k), signs, 0.0) for k in range(K)])
+    return WorstStream(X, y, [tasks[k] for k in whose], U, list(tasks))
+
+
+def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
+    """The risk of the mean of all hypotheses of a run, from the losses on the way (FOR09 Theorem 3.1.6).
+
+    For independent records of one distribution, a convex loss between 0 and 1, and the mean w̄ of the weights before
+    each of T rounds, with probability 1 - delta at least
+
+        risk(w̄) <= (1/T) Σ loss_t(w_(t-1)) + sqrt((2/T) ln(1 / delta))    (3.1.22).
+
+    That is what ``average=True`` predicts by. The thesis applies it to the hinge loss, for which it does not hold: that
+    exceeds 1. Take a loss that is convex and at most 1 for the margins there are, such as |y - margin| / 2 of
+    margins from -1 to 1.
+
+    Parameters
+    ----------
+    losses : array, shape (T,)
+        The loss of each round, by the weights before it.
+    delta : float in (0, 1]
+        How likely the bound may fail.
+
+    Raises
+    ------
+    ValueError
+        If there are no losses, one is outside [0, 1], or delta is not in (0, 1].
+
+    Examples
+    --------
+    >>> round(mean_risk_bound(np.full(1000, 0.1), delta=0.05), 3)
+    0.177
+    """
+    given = np.asarray(losses, np.float64)
+    if given.ndim != 1 or not given.size:
+        raise ValueError(f"losses must be one a round, shape (T,), got shape {given.shape}")
+    if not (given.min() >= 0.0 and given.max() <= 1.0):
+        raise ValueError("losses must lie between 0 and 1, as the theorem has them; the hinge loss does not")
+    if not 0.0 < delta <= 1.0:
+        raise ValueError(f"delta must lie in (0, 1], got {delta!r}")
+    return float(given.mean() + math.sqrt(2.0 / len(given) * math.log(1.0 / delta)))
