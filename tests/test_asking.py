@@ -30,6 +30,10 @@ ASKS = {
         ct.asking.RelationRow(scale=9.0),
         lambda margin, row: 9 * np.abs(row).sum() / (9 * np.abs(row).sum() + abs(margin)),
     ),
+    "row of the inverse": (
+        ct.asking.RelationRow(of="Ainv"),
+        lambda margin, row: np.abs(row).sum() / (np.abs(row).sum() + abs(margin)),
+    ),
 }
 LIMITS = {
     "free": ({}, {}),
@@ -92,8 +96,9 @@ def test_fixed_relations_ask_as_defined(name, ask, limit, average):
         (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "row", "free", False),
         (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "scaled row", "sliding", True),
         slow(ct.VonNeumann(eta=1e-4), omtl.von_neumann(1e-4), "scaled row", "free", False),
+        (ct.LogDet(eta=1e-3, role="Ainv"), omtl.logdet(1e-3, role="Ainv"), "row of the inverse", "free", False),
     ],
-    ids=["LogDet", "averaged LogDet", "VonNeumann"],  # the others keep M whole, as LogDet does
+    ids=["LogDet", "averaged LogDet", "VonNeumann", "inverse LogDet"],  # the others keep M whole, as LogDet does
 )
 def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit, average):
     stream = linear_stream(5, n=150)
@@ -103,7 +108,17 @@ def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit
     model = ct.SelectiveSampling(ct.MultitaskPerceptron(primed, average=average), part, seed=2, **mine)
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
     asking = Asking(chance, seed=2, **literal)
-    run = selective_omtl(stream.X, stream.y, stream.task, asking, update, A=np.eye(K) / K, epoch=40, average=average)
+    run = selective_omtl(
+        stream.X,
+        stream.y,
+        stream.task,
+        asking,
+        update,
+        A=np.eye(K) / K,
+        epoch=40,
+        average=average,
+        asked_by=np.linalg.inv if "inverse" in ask else np.asarray,
+    )
     same(trace, run, stream.y)
     assert 0 < trace.queries < 150
 
@@ -386,6 +401,7 @@ def test_compare_withholds_labels_from_the_one_that_asks_only():
         (lambda: ct.asking.Margin(c=0), "c of Margin must be a finite number above 0, got 0"),
         (lambda: ct.asking.Margin(c=float("nan")), "c of Margin must be a finite number above 0, got nan"),
         (lambda: ct.asking.Below(threshold=-1), "threshold of Below must be a finite number above 0, got -1"),
+        (lambda: ct.asking.RelationRow(of="M"), "of of RelationRow must be 'A' or 'Ainv', got 'M'"),
         (lambda: ct.asking.RelationRow(scale=0), "scale of RelationRow must be a finite number above 0, got 0"),
         (lambda: ct.asking.Randomly(rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
     ],

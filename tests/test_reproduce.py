@@ -86,9 +86,9 @@ def test_a_result_is_shown(one_paper):
         "set, %             error",
         "a       0.50±0.41 (1.25)",
         "",
-        "* holds: a is 1. Here: 1.0",
-        "* does not hold: a is 2. Here: 1.0",
-        "* not tested: b is 1. Here:",
+        "* holds, 3 runs: a is 1. Here: 1.0",
+        "* does not hold, 3 runs: a is 2. Here: 1.0",
+        "* not tested, 3 runs: b is 1. Here:",
         "",
         "A note.",
         "",
@@ -108,8 +108,9 @@ def test_a_result_as_json(one_paper):
         "ours": 0.5,
         "deviation": pytest.approx(0.408, abs=1e-3),
         "printed": 1.25,
+        "printed_deviation": None,
     }
-    assert made["claims"][0] == {"said": "a is 1", "seen": "1.0", "verdict": "holds"}
+    assert made["claims"][0] == {"said": "a is 1", "seen": "1.0", "verdict": "holds", "runs": 3}
     assert [claim["verdict"] for claim in made["claims"]] == ["holds", "does not hold", "not tested"]
     assert made["notes"] == ["A note."]
     assert json.loads(run(*asked, "--quiet").stdout) == [made]
@@ -123,11 +124,11 @@ def test_a_result_is_written(one_paper, tmp_path):
     assert text.startswith(
         "### made05/table1: numbers (3 runs)\n\n| set, % | error |\n|---|---|\n| a | 0.50±0.41 (1.25) |\n"
     )
-    assert "| a is 2 | 1.0 | does not hold |" in text
+    assert "| a is 2 | 1.0 | does not hold | 3 |" in text
     with (tmp_path / "new" / "made05-table1.csv").open() as file:
         first, *_, last = csv.DictReader(file)
     assert (float(first["ours"]), float(first["paper"]), first["what"]) == (0.5, 1.25, "a")
-    assert (last["what"], last["holds"]) == ("b is 1", "not tested")
+    assert (last["what"], last["holds"], last["runs"]) == ("b is 1", "not tested", "3")
     assert (tmp_path / "new" / "made05-table1.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -196,7 +197,7 @@ def test_ros11_quickly():
 
 
 def test_an_item_through_the_command():
-    assert "does not hold: §5.1 as printed" in run("reproduce", "ros11/mixed-effect", "--quick").stdout
+    assert "does not hold, 2 runs: §5.1 as printed" in run("reproduce", "ros11/mixed-effect", "--quick").stdout
 
 
 def test_what_a_cell_says():

@@ -48,6 +48,8 @@ from .online import SelectiveSampling as SelectiveSampling
 from .online import view_baselines as view_baselines
 from .persistence import load as load
 from .relations import BatchOptimal as BatchOptimal
+from .relations import BetaDivergence as BetaDivergence
+from .relations import Bregman as Bregman
 from .relations import ClusterPenalty as ClusterPenalty
 from .relations import Clusters as Clusters
 from .relations import Covariance as Covariance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -122,24 +122,29 @@ class RelationRow:
 
     A is the interaction matrix of a learned relation as it stands in that round, the inverse of ``relation_matrix_``;
     under fixed relations the paper takes a constant, which is ``Margin``. The row sums shrink as A⁻¹ grows,
-    whatever the task. O(K³) after every revision of the relation, for K tasks.
+    whatever the task. O(K³) after every revision of the relation, for K tasks; O(K²) for a row of A⁻¹.
 
     Parameters
     ----------
     scale : float > 0
         1 is the paper's. A starts at I/K and moves are spread by A⁻¹, so that b starts at 1/K where margins have the
         size K: K² makes the two alike.
+    of : {"A", "Ainv"}
+        Whose row: that of A, or that of A⁻¹, by which moves are spread. Of a relation with ``role="Ainv"``, A⁻¹ is the
+        matrix that is revised, which the paper calls A.
 
     Examples
     --------
     >>> RelationRow(scale=100.0)
-    RelationRow(scale=100.0)
+    RelationRow(scale=100.0, of='A')
     """
 
     scale: float = spec.field(default=1.0, above=0, of_class=True)
+    of: Literal["A", "Ainv"] = spec.field(default="A", kind="text", choices=("A", "Ainv"), of_class=True)
 
     learned: ClassVar[bool] = True
 
     def compiled(self, n_tasks: int) -> compiled.Row:
         """The chance as compiled code takes it, its sums not yet taken."""
-        return compiled.Row(np.zeros(n_tasks), np.full(2, -1), float(self.scale))
+        kind = compiled.RowOfInverse if self.of == "Ainv" else compiled.Row
+        return kind(np.zeros(n_tasks), np.full(2, -1), float(self.scale))

@@ -64,10 +64,11 @@ def selective_omtl(
     A: Matrix,
     epoch: float = 0.0,
     average: bool = False,
+    asked_by: Callable[[Matrix], Matrix] = np.asarray,
 ) -> Run:
     """SRDV11 Algorithm 1 with queries: rounds t from 1, A revised with W_{s-1} at mistakes asked for, in t >= epoch.
 
-    The margin that is told, and by which is asked, is that of W, or of its mean before each of the rounds so far.
+    ``asked_by`` makes of A the matrix whose rows are asked by. The margin that is told, and by which is asked, is that of W, or of its mean before each of the rounds so far.
     """
     W, total = np.zeros((X.shape[1], len(A))), np.zeros((X.shape[1], len(A)))
     margins = np.zeros(len(y))
@@ -75,7 +76,7 @@ def selective_omtl(
         told = total / (t - 1) if average and t > 1 else W
         margins[t - 1] = told[:, i] @ x
         total = total + W
-        if asking(margins[t - 1], A[i], i) and label * (W[:, i] @ x) <= 0:
+        if asking(margins[t - 1], asked_by(A)[i], i) and label * (W[:, i] @ x) <= 0:
             before = W
             W = W + label * np.outer(x, np.linalg.inv(A)[:, i])
             if t >= epoch:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import expm, logm, sqrtm
+from scipy.linalg import expm, fractional_matrix_power, logm, sqrtm
 
 Matrix = NDArray[np.float64]
 Update = Callable[[Matrix, Matrix], Matrix]
@@ -27,24 +27,41 @@ def unit_trace(A: Matrix) -> Matrix:
     return np.asarray(A / np.trace(A))
 
 
-def logdet(eta: float, trace_norm: bool = False) -> Update:
+def inverse(A: Matrix) -> Matrix:
+    return np.asarray(np.linalg.inv(A), np.float64)
+
+
+def revised(step: Update, trace_norm: bool, role: str) -> Update:
+    """The step taken by A ("A") or by A^-1 ("Ainv"), which is then divided by its trace if asked for."""
+
+    def update(A: Matrix, W: Matrix) -> Matrix:
+        new = step(A if role == "A" else inverse(A), W)
+        new = unit_trace(new) if trace_norm else new
+        return new if role == "A" else inverse(new)
+
+    return update
+
+
+def logdet(eta: float, trace_norm: bool = False, role: str = "A") -> Update:
     """(3.7): A_s = (A_{s-1}^-1 + eta W'W)^-1."""
-
-    def update(A: Matrix, W: Matrix) -> Matrix:
-        new = np.asarray(np.linalg.inv(np.linalg.inv(A) + eta * W.T @ W), np.float64)
-        return unit_trace(new) if trace_norm else new
-
-    return update
+    return revised(lambda A, W: inverse(inverse(A) + eta * W.T @ W), trace_norm, role)
 
 
-def von_neumann(eta: float, trace_norm: bool = False) -> Update:
+def von_neumann(eta: float, trace_norm: bool = False, role: str = "A") -> Update:
     """(3.8): A_s = exp(log A_{s-1} - eta W'W)."""
+    return revised(lambda A, W: np.real(expm(np.real(logm(A)) - eta * W.T @ W)), trace_norm, role)
 
-    def update(A: Matrix, W: Matrix) -> Matrix:
-        new = np.real(expm(np.real(logm(A)) - eta * W.T @ W))
-        return unit_trace(new) if trace_norm else new
 
-    return update
+def beta_divergence(beta: float, eta: float, trace_norm: bool = False, role: str = "A") -> Update:
+    """(3.6) for f(A) = (A^(beta - 1) - I) / (beta - 1)."""
+    less = beta - 1.0
+
+    def step(A: Matrix, W: Matrix) -> Matrix:
+        eye = np.eye(len(A))
+        dual = (fractional_matrix_power(A, less) - eye) / less - eta * W.T @ W
+        return np.asarray(np.real(fractional_matrix_power(eye + less * dual, 1.0 / less)))
+
+    return revised(step, trace_norm, role)
 
 
 def with_role(matrix: Matrix, ridge: float, role: str) -> Matrix:
@@ -91,25 +108,30 @@ def omtl(
     step_norm: bool = False,
     weights: str = "previous",
     A: Matrix | None = None,
+    every: int | None = None,
     tau: Callable[[float, float], float] = lambda agreement, length: float(agreement <= 0),
 ) -> Run:
     """Algorithm 1: rounds t from 1, A_0 = I/K, the update of A at moves in rounds t >= epoch.
 
+    With ``every`` A is updated at the end of every so many rounds instead (§5.4). The mean step is kept at that of A_0.
     ``tau`` gives the step for y·margin and the squared norm of the multitask instance.
     """
     K = n_tasks
     A = np.eye(K) / K if A is None else A
+    kept = float(np.trace(np.linalg.inv(A)))
     W, total = np.zeros((X.shape[1], K)), np.zeros((X.shape[1], K))
     margins = np.zeros(len(y))
     for t, (x, label, i) in enumerate(zip(X, y, task, strict=True), start=1):
         total += W
         margins[t - 1] = W[:, i] @ x
         M = np.linalg.inv(A)
-        M = K**2 * M / np.trace(M) if step_norm else M
+        M = kept * M / np.trace(M) if step_norm else M
         step = tau(label * margins[t - 1], M[i, i] * (x @ x))
         if step > 0:
             before = W
             W = W + step * label * np.outer(x, M[:, i])
-            if t >= epoch:
+            if t >= epoch and every is None:
                 A = update(A, before if weights == "previous" else W)
+        if every is not None and t % every == 0 and t >= epoch:
+            A = update(A, W)
     return Run(margins, y * margins <= 0, W, A, total / len(y))

@@ -144,7 +144,8 @@ def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None
 def _claim(claim: Claim) -> Iterator[str]:
     from .printing import paragraph
 
-    first, *others = paragraph(f"{claim.shown}: {claim.said}. Here: {claim.seen}")
+    runs = f"{claim.runs} {'run' if claim.runs == 1 else 'runs'}"
+    first, *others = paragraph(f"{claim.shown}, {runs}: {claim.said}. Here: {claim.seen}")
     yield f"* {first}"
     yield from (f"  {line}" for line in others)
 

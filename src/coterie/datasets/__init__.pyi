@@ -13,6 +13,8 @@ from .small import landmine as landmine
 from .small import school as school
 from .texts import acl4 as acl4
 from .texts import amazon4 as amazon4
+from .texts import amazon4_200 as amazon4_200
+from .texts import newsgroups_200 as newsgroups_200
 from .texts import newsgroups_pairs as newsgroups_pairs
 from .views import ViewDataset as ViewDataset
 from .views import a9a_halves as a9a_halves

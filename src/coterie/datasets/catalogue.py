@@ -37,6 +37,8 @@ LOADERS = {
         Loader(texts.AMAZON4, texts.amazon4),
         Loader(texts.ACL4, texts.acl4),
         Loader(texts.NEWSGROUPS_PAIRS, texts.newsgroups_pairs),
+        Loader(texts.AMAZON4_200, texts.amazon4_200),
+        Loader(texts.NEWSGROUPS_200, texts.newsgroups_200),
         Loader(views.A9A_HALVES, views.a9a_halves),
         Loader(views.MFEAT, views.mfeat),
         Loader(views.ETH80, views.eth80),

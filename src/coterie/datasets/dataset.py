@@ -60,7 +60,7 @@ class Dataset:
     name : str
         The name that ``load`` takes.
     X : ndarray or csr_array, shape (n, d)
-        The features, each row of unit Euclidean norm.
+        The features, each row of unit Euclidean norm; of ``amazon4_200`` and ``newsgroups_200``, 0 or 1.
     y : ndarray of int8, shape (n,)
         The labels, -1 or +1.
     task : ndarray, shape (n,)

@@ -1,7 +1,8 @@
-"""Data sets of words: amazon4, acl4, newsgroups_pairs."""
+"""Data sets of words: amazon4, acl4, newsgroups_pairs; amazon4_200, newsgroups_200, of their most frequent words."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,17 @@ NEWSGROUPS_PAIRS = Entry(
     file="20news_bydate_counts.npz",
     original=originals.NEWSGROUPS,
 )
+AMAZON4_200 = replace(
+    AMAZON4,
+    name="amazon4_200",
+    what="amazon4 by its 200 most frequent words, present or not: positive or negative; a task a domain",
+)
+NEWSGROUPS_200 = replace(
+    NEWSGROUPS_PAIRS,
+    name="newsgroups_200",
+    what="newsgroups_pairs by its 200 most frequent words, present or not: the first or the second; a task a pair",
+)
+MOST_FREQUENT = 200
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
 PAIRING_SEED = 0
 
@@ -60,7 +72,24 @@ def amazon4() -> Dataset:
     InputError
         If the file is not there.
     """
-    arrays = folder.read(AMAZON4)
+    return _amazon4(AMAZON4)
+
+
+def amazon4_200() -> Dataset:
+    """Return :func:`amazon4` by its 200 most frequent words, 1 where a review has the word, else 0.
+
+    Frequent are the words of the most reviews of the training part. Rows are not scaled.
+
+    Raises
+    ------
+    InputError
+        If the file is not there.
+    """
+    return _by_frequent_words(_amazon4(AMAZON4_200), AMAZON4_200)
+
+
+def _amazon4(entry: Entry) -> Dataset:
+    arrays = folder.read(entry)
     return _amazon4_part(arrays, "train", test=_amazon4_part(arrays, "test"))
 
 
@@ -100,11 +129,40 @@ def newsgroups_pairs() -> Dataset:
     InputError
         If the file is not there.
     """
-    arrays = folder.read(NEWSGROUPS_PAIRS)
+    return _newsgroups(NEWSGROUPS_PAIRS)
+
+
+def newsgroups_200() -> Dataset:
+    """Return :func:`newsgroups_pairs` by its 200 most frequent words, 1 where a post has the word, else 0.
+
+    Frequent are the words of the most posts of the training part. Rows are not scaled.
+
+    Raises
+    ------
+    InputError
+        If the file is not there.
+    """
+    return _by_frequent_words(_newsgroups(NEWSGROUPS_200), NEWSGROUPS_200)
+
+
+def _newsgroups(entry: Entry) -> Dataset:
+    arrays = folder.read(entry)
     X, (y, task) = log_counts(gap_csr(arrays)), _pairs(arrays)
     held_out = arrays["test"] == 1
     test = Dataset.of(NEWSGROUPS_PAIRS, X[held_out], y[held_out], task[held_out])
     return Dataset.of(NEWSGROUPS_PAIRS, X[~held_out], y[~held_out], task[~held_out], test=test)
+
+
+def _by_frequent_words(data: Dataset, entry: Entry) -> Dataset:
+    """Return the words that stand in the most rows, as columns of 0 and 1, the most frequent first."""
+    X: Any = data.X
+    words = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")[:MOST_FREQUENT]
+
+    def part(of: Dataset, test: Dataset | None = None) -> Dataset:
+        held: Any = of.X
+        return Dataset.of(entry, (held[:, words].toarray() > 0).astype(np.float64), of.y, of.task, test=test)
+
+    return part(data, part(data.test) if data.test else None)
 
 
 def _pairs(arrays: Arrays) -> tuple[NDArray[np.int8], NDArray[Any]]:

@@ -27,6 +27,7 @@ from coterie.numeric.dual.expansion import SIZE, Expansion
 from coterie.numeric.dual.learned_dual import Taught
 from coterie.numeric.primal.asking import renew
 from coterie.numeric.primal.grouped import Levels
+from coterie.numeric.primal.learned_relations import pass_rounds
 from coterie.numeric.primal.spread import no_columns
 from coterie.relations.cache import column_cache
 from coterie.relations.groups import GroupIndex
@@ -298,7 +299,7 @@ class ByLearning(Learning):
 
     @staticmethod
     def skip(state: State, rounds: int) -> None:
-        state.model.sharing.relation.start.clock[0] += rounds
+        pass_rounds(state.model.sharing.relation, rounds)
 
     @staticmethod
     def inform(state: State, chance: Any) -> None:

@@ -30,9 +30,9 @@ _NAMES_OF = {
     "primal.coin": "Coin CoinByRow",
     "primal.forgetting": "Faded Forgetful",
     "primal.grouped": "Grouped Levels",
-    "primal.laws": "AsLearned CovarianceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep PrecisionLaw RootLaw "
-    "UnitTrace VonNeumannLaw",
-    "primal.learned_relations": "FromRound Gram Learned Move New Previous Relation WhenSettled",
+    "primal.laws": "AsLearned Beta CovarianceLaw DivergenceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep "
+    "PrecisionLaw RootLaw UnitTrace VonNeumannLaw",
+    "primal.learned_relations": "EveryRounds FromRound Gram Learned Move New Previous Relation WhenSettled",
     "primal.least_squares": "LeastSquares Regressions Residuals",
     "primal.p_norm": "PNorm",
     "primal.signed": "Signed",

@@ -225,7 +225,9 @@ def _in_all(said: str, ours: Sequence[Floats], theirs: Sequence[Floats], least: 
     means, parts = [float(gap.mean()) for gap in ours], [judge(gap, float(gap.mean()) - least) for gap in ours]
     seen = f"{min(means):+.1f} to {max(means):+.1f} points in {len(ours)} cells"
     printed = sum(float(gap[0]) > least for gap in theirs)
-    return Claim(said, f"{seen}; in print above in {printed} of {len(theirs)}", overall(parts), parts)
+    return Claim(
+        said, f"{seen}; in print above in {printed} of {len(theirs)}", overall(parts), parts, runs=ours[0].size
+    )
 
 
 STREAMS: dict[str, Callable[[], Stream]] = {"school": school, "acl4": sentiment}

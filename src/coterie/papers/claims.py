@@ -49,6 +49,8 @@ class Claim:
         The verdicts on the cells or methods that the claim is about, if there are several.
     exact : bool
         True if the claim allows no exception, so that no standard error is needed.
+    runs : int
+        The number of runs that it is judged by; 0 until the item says it.
     """
 
     said: str
@@ -56,6 +58,7 @@ class Claim:
     verdict: Verdict
     parts: Sequence[Verdict] = ()
     exact: bool = False
+    runs: int = 0
 
     @property
     def holds(self) -> bool:
@@ -95,7 +98,7 @@ def above(
     'tie'
     """
     gaps = _gaps(first, second)
-    return Claim(said, in_mean(gaps, unit, digits), judge(gaps, gaps.mean() - by))
+    return Claim(said, in_mean(gaps, unit, digits), judge(gaps, gaps.mean() - by), runs=gaps.size)
 
 
 def at_most(
@@ -110,7 +113,7 @@ def at_most(
     ('+0.07±0.05 points', 'holds')
     """
     gaps = _gaps(first, second)
-    return Claim(said, in_mean(gaps, unit, digits), judge(gaps, most - gaps.mean()))
+    return Claim(said, in_mean(gaps, unit, digits), judge(gaps, most - gaps.mean()), runs=gaps.size)
 
 
 def within(said: str, first: ArrayLike, second: ArrayLike, most: float, unit: str = " points") -> Claim:
@@ -122,7 +125,7 @@ def within(said: str, first: ArrayLike, second: ArrayLike, most: float, unit: st
     'holds'
     """
     gaps = _gaps(first, second)
-    return Claim(said, in_mean(gaps, unit, 2), judge(gaps, most - abs(gaps.mean())))
+    return Claim(said, in_mean(gaps, unit, 2), judge(gaps, most - abs(gaps.mean())), runs=gaps.size)
 
 
 def together(said: str, claims: Sequence[Claim], names: Sequence[str]) -> Claim:
@@ -137,7 +140,7 @@ def together(said: str, claims: Sequence[Claim], names: Sequence[str]) -> Claim:
     """
     seen = "; ".join(f"{name}: {each.seen}" for name, each in zip(names, claims, strict=True))
     parts = [each.verdict for each in claims]
-    return Claim(said, seen, overall(parts), parts)
+    return Claim(said, seen, overall(parts), parts, runs=min((each.runs for each in claims), default=0))
 
 
 def exact(said: str, seen: str, holds: bool) -> Claim:

@@ -15,14 +15,15 @@ from .claims import Claim, Floats
 
 @dataclass(frozen=True)
 class Cell:
-    """One number: ours, its deviation over the runs, and the paper's if it is printed."""
+    """One number: ours, its deviation over the runs, and the paper's if it is printed; or only the paper's."""
 
     what: str
     of: str
-    ours: float
+    ours: float | None
     deviation: float | None = None
     printed: float | None = None
     form: str = ".1f"
+    printed_deviation: float | None = None
 
     @property
     def shown(self) -> str:
@@ -32,10 +33,15 @@ class Cell:
         --------
         >>> Cell("mtrbp", "C(25%)", 41.84, 0.71, 40.4).shown
         '41.8±0.7 (40.4)'
+        >>> Cell("IPL", "Spam", None, printed=91.02, form=".2f", printed_deviation=0.77).shown
+        '(91.02±0.77)'
         """
-        deviation = "" if self.deviation is None else f"±{self.deviation:{self.form}}"
-        printed = "" if self.printed is None else f" ({self.printed:{self.form}})"
-        return f"{self.ours:{self.form}}{deviation}{printed}"
+        parts = (self._number(self.ours, self.deviation), self._number(self.printed, self.printed_deviation))
+        return " ".join(filter(None, (parts[0], parts[1] and f"({parts[1]})")))
+
+    def _number(self, value: float | None, deviation: float | None) -> str:
+        spread = "" if deviation is None else f"±{deviation:{self.form}}"
+        return "" if value is None else f"{value:{self.form}}{spread}"
 
 
 @dataclass(frozen=True)
@@ -152,10 +158,18 @@ class Item:
     def run(self, run: Run) -> Result:
         """Rerun the item; with few records its claims on means are not tested."""
         found = self.make(run)
-        return replace(found, claims=[claim.quick() for claim in found.claims]) if run.quick else found
+        claims = [replace(claim, runs=claim.runs or run.shuffles) for claim in found.claims]
+        return replace(found, claims=[claim.quick() for claim in claims] if run.quick else claims)
 
 
-def cell(what: str, of: str, values: ArrayLike, printed: float | None = None, digits: int = 1) -> Cell:
+def cell(
+    what: str,
+    of: str,
+    values: ArrayLike,
+    printed: float | None = None,
+    digits: int = 1,
+    printed_deviation: float | None = None,
+) -> Cell:
     """Make a cell of the mean of some runs and their deviation.
 
     Examples
@@ -164,4 +178,16 @@ def cell(what: str, of: str, values: ArrayLike, printed: float | None = None, di
     '75.0±1.0 (75.2)'
     """
     held = np.asarray(values, np.float64)
-    return Cell(what, of, float(held.mean()), float(held.std()) if held.size > 1 else None, printed, f".{digits}f")
+    deviation = float(held.std()) if held.size > 1 else None
+    return Cell(what, of, float(held.mean()), deviation, printed, f".{digits}f", printed_deviation)
+
+
+def printed_only(what: str, of: str, printed: float, deviation: float | None = None, digits: int = 1) -> Cell:
+    """Make a cell of what the paper prints where we have nothing to set beside it.
+
+    Examples
+    --------
+    >>> printed_only("IPL", "mistakes", 348.0, digits=0).shown
+    '(348)'
+    """
+    return Cell(what, of, None, None, printed, f".{digits}f", deviation)

@@ -46,12 +46,12 @@ def markdown(heading: str, result: Result) -> Iterator[str]:
     Examples
     --------
     >>> from coterie.papers.claims import Verdict
-    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", Verdict.HOLDS)])), sep="\n")
+    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", Verdict.HOLDS, runs=5)])), sep="\n")
     ### Table 1
     <BLANKLINE>
-    | claim | here | |
-    |---|---|---|
-    | it is so | +1.0 | holds |
+    | claim | here | | runs |
+    |---|---|---|---|
+    | it is so | +1.0 | holds | 5 |
     """
     yield f"### {heading}"
     for table in result.tables:
@@ -60,7 +60,8 @@ def markdown(heading: str, result: Result) -> Iterator[str]:
         yield from _grid(heads, rows)
     if result.claims:
         yield ""
-        yield from _grid(["claim", "here", ""], [[each.said, each.seen, each.shown] for each in result.claims])
+        rows = [[each.said, each.seen, each.shown, str(each.runs)] for each in result.claims]
+        yield from _grid(["claim", "here", "", "runs"], rows)
     for note in result.notes:
         yield from ("", note)
 
@@ -71,13 +72,13 @@ def comma_separated(result: Result) -> str:
     Examples
     --------
     >>> from coterie.papers.claims import Verdict
-    >>> print(comma_separated(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS)])), end="")
-    table,what,of,paper,ours,deviation,holds
-    claim,it is so,+1.0,,,,holds
+    >>> print(comma_separated(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS, runs=5)])), end="")
+    table,what,of,paper,ours,deviation,holds,runs
+    claim,it is so,+1.0,,,,holds,5
     """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["table", "what", "of", "paper", "ours", "deviation", "holds"])
+    writer.writerow(["table", "what", "of", "paper", "ours", "deviation", "holds", "runs"])
     for table in result.tables:
         writer.writerows(_numbers(table.title, cell) for cell in table.cells)
     writer.writerows(_words(claim) for claim in result.claims)
@@ -90,26 +91,29 @@ def plain(result: Result) -> dict[str, Any]:
     Examples
     --------
     >>> from coterie.papers.claims import Verdict
-    >>> plain(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS)]))["claims"]
-    [{'said': 'it is so', 'seen': '+1.0', 'verdict': 'holds'}]
+    >>> plain(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS, runs=5)]))["claims"]
+    [{'said': 'it is so', 'seen': '+1.0', 'verdict': 'holds', 'runs': 5}]
     """
-    fields = ("what", "of", "ours", "deviation", "printed")
+    fields = ("what", "of", "ours", "deviation", "printed", "printed_deviation")
     return {
         "tables": [
             {"title": table.title, "cells": [{name: getattr(cell, name) for name in fields} for cell in table.cells]}
             for table in result.tables
         ],
-        "claims": [{"said": each.said, "seen": each.seen, "verdict": each.verdict.value} for each in result.claims],
+        "claims": [
+            {"said": each.said, "seen": each.seen, "verdict": each.verdict.value, "runs": each.runs}
+            for each in result.claims
+        ],
         "notes": list(result.notes),
     }
 
 
 def _numbers(title: str, cell: Cell) -> list[Any]:
-    return [title, cell.what, cell.of, cell.printed, cell.ours, cell.deviation, ""]
+    return [title, cell.what, cell.of, cell.printed, cell.ours, cell.deviation, "", ""]
 
 
 def _words(claim: Claim) -> list[str]:
-    return ["claim", claim.said, claim.seen, "", "", "", claim.verdict.value]
+    return ["claim", claim.said, claim.seen, "", "", "", claim.verdict.value, str(claim.runs)]
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

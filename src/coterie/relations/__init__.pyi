@@ -2,6 +2,8 @@ from .graph import TaskGraph as TaskGraph
 from .hierarchy import Hierarchy as Hierarchy
 from .interaction import Interaction as Interaction
 from .learned import BatchOptimal as BatchOptimal
+from .learned import BetaDivergence as BetaDivergence
+from .learned import Bregman as Bregman
 from .learned import Covariance as Covariance
 from .learned import LogDet as LogDet
 from .learned import VonNeumann as VonNeumann

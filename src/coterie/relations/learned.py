@@ -1,11 +1,12 @@
 """Relations learned along with the task vectors (SRDV11), literal or with a step that keeps its mean length.
 
 W holds a task vector w_i a column (d x K), and A is a precision in the penalty ½ tr(W A W'), so A⁻¹ is what tasks
-share. Every relation starts at A_0 = I/K for the K tasks known when it is first revised. At a mistake on task i
+share. Every relation starts at A_0 = I/K for the K tasks known when it is first revised (Algorithm 1), or at A_0 = I
+(§5.3). At a mistake on task i
 
     w_j <- w_j + y (A_{s-1}⁻¹)_ji x    for all j                                                        (3.3)
 
-and then A follows from W'W by one of (3.7) to (3.10). The relation sees W'W only, kept up to date by the rank-two
+and then A follows from W'W by one of (3.6) to (3.10). The relation sees W'W only, kept up to date by the rank-two
 change that a move makes, and never a weight. A task that comes later is one that was known and never moved.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -33,6 +34,8 @@ _RIDGE = spec.Setting(
 )
 _WEIGHTS = spec.Setting(kind="text", choices=("previous", "new"), of_class=True)
 _ROLE = spec.Setting(kind="text", choices=("A", "Ainv"), of_class=True)
+_START = spec.Setting(kind="text", choices=("unit_trace", "identity"), of_class=True)
+Start = Literal["unit_trace", "identity"]
 
 
 class TooManyTasksError(ValueError):
@@ -54,10 +57,15 @@ class LearnedRelation(ABC):
     needs_features: ClassVar[bool] = False
     step_norm: bool
     weights: str
+    start: str
 
     @abstractmethod
     def law(self, n_tasks: int, features: int) -> Any:
         """The law as compiled code takes it, for so many tasks and features."""
+
+    def first(self, n_tasks: int) -> float:
+        """What A_0⁻¹ has on its diagonal for so many tasks."""
+        return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
     def check_size(self, n_tasks: int) -> None:
         """Refuse more tasks than there is a matrix of."""
@@ -77,14 +85,15 @@ class LearnedRelation(ABC):
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
         """The state before the first round, with what decides when A is revised."""
         order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)
-        pace = laws.MeanStep(1) if self.step_norm else laws.AsLearned(0)
-        return compiled.Relation.begin(self.law(len(tasks), features), order, pace, start, len(tasks))
+        pace = laws.MeanStep(int(self.start != "identity")) if self.step_norm else laws.AsLearned(0)
+        law, first = self.law(len(tasks), features), self.first(len(tasks))
+        return compiled.Relation.begin(law, order, pace, start, len(tasks), first)
 
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
         self.check_size(len(tasks))
         tell_many(self, len(state.inverse), len(tasks))
-        return state.grown(len(tasks), features)
+        return state.grown(len(tasks), features, self.first(len(tasks)))
 
 
 def _trace(unit: bool) -> laws.UnitTrace | laws.FreeTrace:
@@ -109,7 +118,7 @@ class LogDet(LearnedRelation):
     """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
 
     Tasks whose vectors point the same way come to share, those that point opposite ways to share with the sign
-    reversed. O(K·nnz + K²) a mistake, nothing is inverted.
+    reversed. O(K·nnz + K²) a mistake, nothing is inverted; O(K·nnz + K³) with ``role="Ainv"``.
 
     Parameters
     ----------
@@ -118,11 +127,19 @@ class LogDet(LearnedRelation):
         length one with ``step_norm=True``; without it the recursion feeds itself and only small rates are stable
         (roughly eta · mistakes · λ_max(W'W) <= K).
     step_norm : bool
-        Move by K² A⁻¹ / tr A⁻¹, which keeps the mean step at that of the start. Not in the paper; stable for any eta.
+        Move by K² A⁻¹ / tr A⁻¹ (by K A⁻¹ / tr A⁻¹ from ``start="identity"``), which keeps the mean step at that of the
+        start. Not in the paper; stable for any eta.
     weights : {"previous", "new"}
         Whether A is revised with the weights before the move (W_{s-1}, as printed) or after it (W_s).
     trace_norm : bool
         Divide A by its trace after every revision, O(K³): unit trace, which the paper claims of the bare update.
+    role : {"A", "Ainv"}
+        Whether what is revised is A, as printed, so that moves are spread by its inverse, which grows; or A⁻¹, so that
+        moves are spread by the matrix itself. That shrinks along the task vectors: steps become smaller, stable for
+        any eta, and tasks that point the same way push each other apart.
+    start : {"unit_trace", "identity"}
+        A_0 = I/K, as Algorithm 1 begins, or A_0 = I, as §5.3 says. Under ``role="A"`` that is another eta: eta and
+        I/K decide as K·eta and I.
 
     Raises
     ------
@@ -139,17 +156,21 @@ class LogDet(LearnedRelation):
     Examples
     --------
     >>> LogDet(eta=1e-3, step_norm=True)
-    LogDet(eta=0.001, step_norm=True, weights='previous', trace_norm=False)
+    LogDet(eta=0.001, step_norm=True, weights='previous', trace_norm=False, role='A', start='unit_trace')
     """
 
     eta: float = spec.field(_ETA)
     step_norm: bool = spec.field(default=False, of_class=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
     trace_norm: bool = spec.field(default=False, of_class=True)
+    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
+    start: Start = spec.field(_START, default="unit_trace")
 
     remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
 
     def law(self, n_tasks: int, features: int) -> Any:
+        if self.role == "Ainv":
+            return _by_divergence(self, laws.Beta(0.0), n_tasks)
         return laws.LogDetLaw(float(self.eta), _trace(self.trace_norm))
 
 
@@ -163,9 +184,10 @@ class VonNeumann(LearnedRelation):
 
     Parameters
     ----------
-    eta, step_norm, weights, trace_norm
+    eta, step_norm, weights, trace_norm, role, start
         As in :class:`LogDet`, except that for the same effect eta is about K times smaller: 1e-5 to 1e-4. With
-        ``trace_norm`` it is Tsuda et al.'s matrix exponentiated gradient.
+        ``trace_norm`` it is Tsuda et al.'s matrix exponentiated gradient. Under ``role="A"`` eta from I/K decides as
+        K²·eta from I.
 
     Raises
     ------
@@ -175,18 +197,110 @@ class VonNeumann(LearnedRelation):
     Examples
     --------
     >>> VonNeumann(eta=1e-4)
-    VonNeumann(eta=0.0001, step_norm=False, weights='previous', trace_norm=False)
+    VonNeumann(eta=0.0001, step_norm=False, weights='previous', trace_norm=False, role='A', start='unit_trace')
     """
 
     eta: float = spec.field(_ETA)
     step_norm: bool = spec.field(default=False, of_class=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
     trace_norm: bool = spec.field(default=False, of_class=True)
+    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
+    start: Start = spec.field(_START, default="unit_trace")
 
     remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
 
     def law(self, n_tasks: int, features: int) -> Any:
-        return laws.VonNeumannLaw.begin(float(self.eta), _trace(self.trace_norm), n_tasks)
+        if self.role == "Ainv":
+            return _by_divergence(self, laws.Beta(1.0), n_tasks)
+        return laws.VonNeumannLaw.begin(float(self.eta), _trace(self.trace_norm), n_tasks, self.first(n_tasks))
+
+
+class Divergence(Protocol):
+    """A Bregman divergence between positive definite matrices that goes by their eigenvalues."""
+
+    def compiled(self) -> laws.Divergence:
+        """The divergence as compiled code takes it."""
+
+
+@spec.part
+class BetaDivergence:
+    """The divergences from LogDet to von Neumann: f(a) = (a^(beta - 1) - 1) / (beta - 1) of an eigenvalue a.
+
+    f is the gradient of what generates the divergence: 1 - 1/a for beta = 0, which is LogDet's, and log a in the limit
+    of beta = 1, which is von Neumann's. With :class:`Bregman`, A⁻¹ grows as the power 1 / (1 - beta) of Σ W'W.
+
+    Parameters
+    ----------
+    beta : float in [0, 1]
+        0 for LogDet, 1 for von Neumann.
+
+    Raises
+    ------
+    ValueError
+        If beta is outside its range.
+
+    Examples
+    --------
+    >>> BetaDivergence(0.5)
+    BetaDivergence(beta=0.5)
+    """
+
+    beta: float = spec.field(at_least=0, at_most=1, of_class=True)
+
+    def compiled(self) -> laws.Beta:
+        """The divergence as compiled code takes it."""
+        return laws.Beta(float(self.beta))
+
+
+@spec.part
+class Bregman(LearnedRelation):
+    """A_s = f⁻¹(f(A_{s-1}) - eta W'W), f being the gradient of what generates a Bregman divergence (SRDV11 eq. 3.6).
+
+    :class:`LogDet` and :class:`VonNeumann` are two of these, in forms that cost less. O(K·nnz + K³) a mistake, for the
+    eigenvalues of f(A).
+
+    Parameters
+    ----------
+    divergence : BetaDivergence, or a part with a method ``compiled``
+        The divergence. ``compiled`` gives a named tuple that derives from
+        :class:`coterie.numeric.primal.laws.Divergence` and has bodies of ``gradient`` and ``inverse_gradient``.
+    eta, step_norm, weights, trace_norm, role, start
+        As in :class:`LogDet`.
+
+    Raises
+    ------
+    ValueError
+        As :class:`LogDet`, and for what is no divergence.
+
+    Examples
+    --------
+    >>> Bregman(BetaDivergence(0.5), eta=1e-4).divergence
+    BetaDivergence(beta=0.5)
+    """
+
+    divergence: Divergence
+    eta: float = spec.field(_ETA)
+    step_norm: bool = spec.field(default=False, of_class=True)
+    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
+    trace_norm: bool = spec.field(default=False, of_class=True)
+    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
+    start: Start = spec.field(_START, default="unit_trace")
+
+    remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.divergence, type) or not callable(getattr(self.divergence, "compiled", None)):
+            raise ValueError(f"Bregman takes a divergence, such as BetaDivergence(0.5), got {self.divergence!r}")
+
+    def law(self, n_tasks: int, features: int) -> Any:
+        return _by_divergence(self, self.divergence.compiled(), n_tasks)
+
+
+def _by_divergence(relation: LogDet | VonNeumann | Bregman, divergence: laws.Divergence, n_tasks: int) -> Any:
+    """The law of a divergence, for A or for A⁻¹."""
+    power = 1 if relation.role == "Ainv" else -1
+    first = relation.first(n_tasks)
+    return laws.DivergenceLaw.begin(float(relation.eta), divergence, _trace(relation.trace_norm), power, n_tasks, first)
 
 
 @spec.choice("relation", "covariance", ridge=0.01, step_norm=True, role="Ainv")
@@ -205,6 +319,8 @@ class Covariance(LearnedRelation):
         As in :class:`LogDet`; with ``role="Ainv"`` nothing but ``step_norm`` keeps the weights finite.
     role : {"A", "Ainv"}
         Whether cov(W) + ridge I is A, as printed, or A⁻¹.
+    start : {"unit_trace", "identity"}
+        A_0 = I/K or A_0 = I, as in :class:`LogDet`.
 
     Raises
     ------
@@ -214,13 +330,14 @@ class Covariance(LearnedRelation):
     Examples
     --------
     >>> Covariance(ridge=0.01, step_norm=True, role="Ainv")
-    Covariance(ridge=0.01, step_norm=True, weights='previous', role='Ainv')
+    Covariance(ridge=0.01, step_norm=True, weights='previous', role='Ainv', start='unit_trace')
     """
 
     ridge: float = spec.field(_RIDGE)
     step_norm: bool = spec.field(default=False, of_class=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
     role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
+    start: Start = spec.field(_START, default="unit_trace")
 
     needs_features: ClassVar[bool] = True
     remedy: ClassVar[str] = "take step_norm=True or role='A'"
@@ -242,7 +359,7 @@ class BatchOptimal(LearnedRelation):
     ----------
     ridge : float > 0
         Added to the diagonal, absolute.
-    step_norm, weights, role
+    step_norm, weights, role, start
         As in :class:`Covariance`.
 
     Raises
@@ -253,13 +370,14 @@ class BatchOptimal(LearnedRelation):
     Examples
     --------
     >>> BatchOptimal(ridge=0.1)
-    BatchOptimal(ridge=0.1, step_norm=False, weights='previous', role='A')
+    BatchOptimal(ridge=0.1, step_norm=False, weights='previous', role='A', start='unit_trace')
     """
 
     ridge: float = spec.field(_RIDGE)
     step_norm: bool = spec.field(default=False, of_class=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
     role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
+    start: Start = spec.field(_START, default="unit_trace")
 
     remedy: ClassVar[str] = "take records of smaller length"
 

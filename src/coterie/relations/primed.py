@@ -34,12 +34,16 @@ class Primed:
         A fraction of the stream (fit, with all its passes, and progressive validation on arrays know how long it is), a
         number of rounds, counted from 1, or "auto": the first look, after 4 moves a task and at each doubling from
         there, that finds the correlations of the task vectors changed by less than half of their norm.
+    every : int >= 1, optional
+        Revise A at the end of every so many rounds, from EPOCH on, and at no mistake; with the number of records, once
+        a pass, as in §5.4: tasks are independent in the first pass, and each further pass has the A that the weights
+        at its start make. Not with ``epoch="auto"``.
 
     Raises
     ------
     ValueError
-        If epoch is outside its range, or from a learner if it is a fraction and the length of the stream is not known,
-        or if it lies beyond the stream.
+        If epoch or every is outside its range, or from a learner if epoch is a fraction and the length of the stream is
+        not known, or if it lies beyond the stream.
 
     Examples
     --------
@@ -47,7 +51,7 @@ class Primed:
     >>> Primed(LogDet(eta=1e-3, step_norm=True), epoch=0.05).epoch
     0.05
     >>> Primed(HalfUpdate(), epoch=1000)
-    Primed(relation=HalfUpdate(), epoch=1000)
+    Primed(relation=HalfUpdate(), epoch=1000, every=None)
     """
 
     relation: Relation
@@ -62,12 +66,18 @@ class Primed:
         help="Records before a relation begins to be learned; `auto`: when the tasks' weights have settled.",
     )
 
+    every: int | None = spec.field(default=None, kind="whole", checked=False)
+
     form: ClassVar[str] = "learned"
 
     def __post_init__(self) -> None:
         if isinstance(self.relation, Primed) or not isinstance(self.relation, Relation):
             raise ValueError(f"Primed takes a relation that is not primed itself, got {self.relation!r}")
         check_epoch(self.epoch)
+        if self.every is not None:
+            spec.check_count("every", self.every)
+            if self.epoch == "auto":
+                raise ValueError("every goes with an epoch in rounds or as a fraction, got epoch='auto'")
 
     @property
     def remedy(self) -> str:
@@ -82,13 +92,13 @@ class Primed:
         """The state before the first round; ``length`` rounds are expected, None if nobody knows."""
         self.check_size(len(tasks))
         tell_many(self._inner, 0, len(tasks))
-        state: compiled.Relation = self._inner.begin_at(tasks, features, self._start(len(tasks), length))
+        first = 1.0 if isinstance(self.epoch, str) else rounds_of(self.epoch, length)
+        state: compiled.Relation = self._inner.begin_at(tasks, features, self._start(len(tasks), first))
         return state
 
     def blank(self) -> compiled.Relation:
         """The state of no task, of the kinds that every state of these parameters is of."""
-        start = self._start(0, None) if isinstance(self.epoch, str) else compiled.FromRound.begin(1.0)
-        return LearnedRelation.begin_at(self._inner, (), 1, start)
+        return LearnedRelation.begin_at(self._inner, (), 1, self._start(0, 1.0))
 
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
@@ -108,10 +118,12 @@ class Primed:
             return cast(LearnedRelation, self.relation)
         return _Waiting(cast(FixedRelation, self.relation))
 
-    def _start(self, n_tasks: int, length: int | None) -> compiled.WhenSettled | compiled.FromRound:
+    def _start(self, n_tasks: int, first: float) -> compiled.WhenSettled | compiled.FromRound | compiled.EveryRounds:
         if isinstance(self.epoch, str):
             return compiled.WhenSettled.begin(n_tasks, FIRST_LOOK * n_tasks, SETTLED)
-        return compiled.FromRound.begin(rounds_of(self.epoch, length))
+        if self.every is not None:
+            return compiled.EveryRounds.begin(first, self.every)
+        return compiled.FromRound.begin(first)
 
 
 def check_epoch(epoch: object) -> None:
@@ -157,6 +169,7 @@ class _Waiting(LearnedRelation):
 
     step_norm = False
     weights = "previous"
+    start = "unit_trace"
     remedy = ""
 
     def __init__(self, relation: FixedRelation) -> None:

@@ -16,7 +16,7 @@ from coterie.numeric.core.checks import Bounds, require, require_shape
 from coterie.numeric.core.generic import noinline, when
 from coterie.numeric.primal.asking import relation_in
 from coterie.numeric.primal.laws import absorb, scale, update_row
-from coterie.numeric.primal.learned_relations import learn_relation
+from coterie.numeric.primal.learned_relations import end_rounds, learn_relation
 
 from .expansion import SIZE, at_hand, end_round, enter, own_share, shares
 
@@ -88,7 +88,7 @@ def _shares_of_taught(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> N
 
 @when(end_round, Taught)
 def _end_round_taught(sharing: Any) -> None:
-    sharing.relation.start.clock[0] += 1
+    end_rounds(sharing.relation.start, sharing.relation, 1)
 
 
 @when(enter, Taught)

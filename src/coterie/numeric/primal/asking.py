@@ -128,6 +128,12 @@ class Row(NamedTuple):
     scale: float
 
 
+class RowOfInverse(Row):
+    """The same of A⁻¹, by which moves are spread."""
+
+    __slots__ = ()
+
+
 @generic
 def chance_of(chance: Any, i: Any, size: Any) -> Any:
     """Return the chance that the label of a record of task i is asked for whose margin has this size."""
@@ -136,6 +142,11 @@ def chance_of(chance: Any, i: Any, size: Any) -> Any:
 @generic
 def refresh(chance: Any, model: Any) -> None:
     """Bring up to date what a chance holds of the model."""
+
+
+@generic
+def row_matrix(chance: Any, M: Any) -> Any:
+    """Return the matrix whose rows are summed, where the relation has this A⁻¹."""
 
 
 @generic
@@ -154,6 +165,8 @@ for _kind in (Constant, Inverse, Step):
 
 when(relation_in, Learned)(lambda model: model.relation)
 forward(Wrapper, relation_in)
+when(row_matrix, Row)(lambda chance, M: np.linalg.inv(M))
+when(row_matrix, RowOfInverse)(lambda chance, M: M)
 
 
 @when(refresh, Row)
@@ -165,7 +178,7 @@ def _refresh_row(chance: Any, model: Any) -> None:
 def _add_up(chance: Any, relation: Any) -> None:
     if chance.revision[0] != relation.status[2] or chance.revision[1] != relation.inverse.shape[0]:
         chance.revision[0], chance.revision[1] = relation.status[2], relation.inverse.shape[0]
-        A = np.linalg.inv(current(relation))
+        A = row_matrix(chance, current(relation))
         for i in range(A.shape[0]):
             chance.sums[i] = chance.scale * np.abs(A[i]).sum()
 

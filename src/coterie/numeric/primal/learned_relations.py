@@ -22,7 +22,7 @@ from coterie.numeric.core.checks import (
     require_shape,
     require_within,
 )
-from coterie.numeric.core.generic import compiled, generic_noinline, noinline, when
+from coterie.numeric.core.generic import compiled, generic, generic_noinline, noinline, when
 from coterie.numeric.core.records import begin, end, value
 from coterie.numeric.weights.dense import FeatureMajor, weights_of
 from coterie.numeric.weights.table import dot
@@ -63,10 +63,9 @@ class Gram(NamedTuple):
 class Relation(NamedTuple):
     """A learned relation of K tasks.
 
-    ``inverse`` is A⁻¹ as the law has it, ``first`` the number of tasks when it was first revised (A_0 = I / first, and
-    until then I / K of those known), and ``status``
-    holds 1 once M outgrew its limit and is kept as it is (2 when that has been warned of), the round of that, and the
-    number of revisions.
+    ``inverse`` is A⁻¹ as the law has it, ``first`` what A_0⁻¹ = first · I had on its diagonal at the first revision.
+    ``status`` holds 1 once M outgrew its limit and is kept as it is (2 when that has been warned of), the round of
+    that, and the number of revisions.
     """
 
     law: Any
@@ -80,18 +79,20 @@ class Relation(NamedTuple):
     first: float
 
     @classmethod
-    def begin(cls, law: Any, order: Any, pace: Any, start: Any, n_tasks: int) -> Self:
-        """Start at A_0 = I / K and W = 0 for K tasks."""
+    def begin(cls, law: Any, order: Any, pace: Any, start: Any, n_tasks: int, first: float) -> Self:
+        """Start at A_0⁻¹ = first · I and W = 0 for K tasks."""
         K = n_tasks
         gram, move = Gram(np.zeros((K, K)), np.zeros(K)), Move(np.zeros(K), np.zeros(K), np.zeros(2))
-        first = float(max(K, 1))
         return cls(law, order, pace, start, first * np.eye(K), gram, move, np.zeros(3, np.int64), first)
 
-    def grown(self, n_tasks: int, features: int) -> Self:
-        """Make room for new tasks that have no weights yet, as if they had been known from the start."""
+    def grown(self, n_tasks: int, features: int, start: float) -> Self:
+        """Make room for new tasks that have no weights yet, as if they had been known from the start.
+
+        ``start`` is what A_0⁻¹ has on its diagonal for so many tasks, which counts while nothing has been revised.
+        """
         fresh, law, first, inverse = n_tasks - len(self.inverse), self.law, self.first, self.inverse
         if self.status[2] == 0 and fresh:
-            first = float(n_tasks)
+            first = start
             law, inverse = law.restarted(first), first * np.eye(len(inverse))
         made = self._replace(
             law=law.grown(fresh, features, first),
@@ -134,7 +135,7 @@ class Relation(NamedTuple):
         if self.status[0] == 0:
             require_finite("products", self.gram.products)
             require_finite("sums", self.gram.sums)
-        require_rate("the number of tasks at the start", self.first)
+        require_rate("the diagonal of A⁻¹ at the start", self.first)
         self.law.check(tasks)
         self.start.check(tasks)
 
@@ -144,11 +145,17 @@ def learn_relation(relation: Any) -> None:
     """Learn from the move just made, unless M has outgrown its limit."""
     if relation.status[0] == 0:
         if due(relation.start, relation):
-            relation.status[2] += 1
-            if not turn(relation.order, relation):
-                relation.status[0], relation.status[1] = 1, relation.start.clock[0] + 1
+            _note(relation, turn(relation.order, relation))
         else:
             absorb(relation.law, relation)
+
+
+@noinline
+def _note(relation: Any, fits: bool) -> None:
+    """Count a revision; where M would have outgrown its limit by it, remember the round."""
+    relation.status[2] += 1
+    if not fits:
+        relation.status[0], relation.status[1] = 1, relation.start.clock[0] + 1
 
 
 @compiled
@@ -300,6 +307,67 @@ def _correlation_change(products: Any, last: Any) -> Any:
     return change, size
 
 
+class EveryRounds(NamedTuple):
+    """M is revised at the end of every so many rounds, from round ``first`` on, and at no mistake."""
+
+    clock: Any
+    first: float
+    rounds: int
+
+    @classmethod
+    def begin(cls, first: float, rounds: int) -> Self:
+        """Start the clock."""
+        return cls(np.zeros(1, np.int64), float(first), int(rounds))
+
+    def grown(self, fresh: int) -> Self:
+        """Return this start: it knows nothing of tasks."""
+        return self
+
+    def of(self, tasks: NDArray[np.int64]) -> Self:
+        """Return this start: it knows nothing of tasks."""
+        return self
+
+    def check(self, tasks: int) -> None:
+        """Refuse a clock that never ran: ValueError."""
+        require_counts("the clock of the relation", self.clock, 1)
+        require(np.isfinite(self.first), f"the first round is {self.first!r}")
+        require(self.rounds > 0, f"M is revised every {self.rounds!r} rounds")
+
+
+when(due, EveryRounds)(lambda start, relation: False)
+
+
+@generic
+def end_rounds(start: Any, relation: Any, rounds: Any) -> Any:
+    """Let the clock go on by so many rounds."""
+
+
+@when(end_rounds, object)
+def _end_rounds(start: Any, relation: Any, rounds: Any) -> Any:
+    start.clock[0] += rounds
+
+
+@when(end_rounds, EveryRounds)
+def _end_rounds_with_revisions(start: Any, relation: Any, rounds: Any) -> Any:
+    _revise_at_ends(start, relation, rounds)
+
+
+@noinline
+def _revise_at_ends(start: Any, relation: Any, rounds: int) -> None:
+    """Let the clock go on, and revise M at the end of each round that its time has come."""
+    for _ in range(rounds):
+        start.clock[0] += 1
+        ends = start.clock[0] % start.rounds == 0 and start.clock[0] >= start.first
+        if ends and relation.status[0] == 0 and relation.inverse.shape[0] > 0:
+            _note(relation, revise(relation.law, relation))
+
+
+@compiled
+def pass_rounds(relation: Any, rounds: Any) -> None:
+    """Call ``end_rounds`` from Python."""
+    end_rounds(relation.start, relation, rounds)
+
+
 # -- the model --------------------------------------------------------------------------------------------------------
 
 
@@ -409,9 +477,9 @@ when(adapt, Learned)(lambda model: learn_relation(model.relation))
 
 @when(tick, Learned)
 def _tick(model: Any, i: Any, agreement: Any) -> Any:
-    model.relation.start.clock[0] += 1
+    end_rounds(model.relation.start, model.relation, 1)
 
 
 @when(skip, Learned)
 def _skip(model: Any) -> Any:
-    model.relation.start.clock[0] += 1
+    end_rounds(model.relation.start, model.relation, 1)
