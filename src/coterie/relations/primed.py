@@ -51,7 +51,7 @@ class Primed:
     >>> Primed(LogDet(eta=1e-3, step_norm=True), epoch=0.05).epoch
     0.05
     >>> Primed(HalfUpdate(), epoch=1000)
-    Primed(relation=HalfUpdate(), epoch=1000, every=None)
+    Primed(relation=HalfUpdate(), epoch=1000)
     """
 
     relation: Relation
