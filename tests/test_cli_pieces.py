@@ -286,7 +286,7 @@ def test_where_all_tasks_gain_alike_those_with_most_examples_are_listed() -> Non
     rng = np.random.default_rng(0)
     X, task = rng.standard_normal((600, 3)), np.sort(rng.integers(5, size=600)) % 5
     found = ct.compare({"together": ct.MultitaskPerceptron()}, X, X[:, 0] > 0, task=task)
-    summary = summarize(found)
+    summary = summarize(found, "together")
     told = summary.verdicts["together"]
     lines = list(summary_lines(replace(summary, verdicts={"together": replace(told, spread=0.0)})))
     rows = lines[lines.index("Tasks with most examples") + 2 :]

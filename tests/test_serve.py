@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import itertools
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +28,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from coterie.cli.app import app
+from coterie.evaluation.stream_model import stream_model_of
 from coterie.serve import journal as journals
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
@@ -252,6 +257,29 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
     assert engine.live.curve["error"]["pooled"][-1] == pytest.approx(whole.traces["pooled"].error)
 
 
+TOLD = {
+    "default": ct.AdaptiveSharingClassifier,
+    "numbers": ct.AdaptiveSharingRegressor,
+    "averaged": lambda: ct.MultitaskPerceptron(average=True),
+    "so many tasks": lambda: ct.MultitaskLogistic(max_tasks=6),
+    "weighed labels": lambda: ct.MultitaskLogistic(class_weight="balanced"),
+    "many classes": ct.OneVsRest,
+    "asking": lambda: ct.SelectiveSampling(ct.MultitaskPerceptron()),
+}
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_a_record_by_itself_is_told_and_learned_as_a_block_of_it(kind):
+    one, blocks = TOLD[kind](), TOLD[kind]()
+    single, stream = stream_model_of(one), stream_model_of(blocks)
+    for k, each in enumerate(labelled(150, numbers=kind == "numbers")):
+        x = each.x | ({f"late{k}": 1.0} if k % 40 == 0 else {"shop": "a"} if k % 7 == 0 else {})
+        told = single.learn_told(x, each.y, each.task)
+        block = stream.learn_block(stream.as_block([x], [each.y], [each.task])).margin
+        np.testing.assert_array_equal(told, block, strict=True)
+    assert digest(one) == digest(blocks)
+
+
 @pytest.mark.parametrize("make", [ct.AdaptiveSharingClassifier, ct.MultitaskPerceptron, ct.OneVsRest], ids=str)
 def test_what_is_compared_changes_nothing_of_the_model(make):
     compared, alone = Engine(make()), Engine(make(), compared=False)
@@ -379,6 +407,47 @@ def test_an_error_of_writing_ends_the_service(tmp_path, monkeypatch):
         assert "third" not in again.engine.learned
 
 
+@pytest.mark.parametrize("error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("call", ["write", "half a write", "fdatasync", "fsync", "replace"])
+def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch, call, error):
+    name = "write" if call == "half a write" else call
+    real, rng, found = getattr(os, name), np.random.default_rng(5), set()
+    for k in range(12):  # the k-th call fails, and from then on the disk is well again
+        folder, calls, acknowledged = tmp_path / str(k), itertools.count(), []
+
+        def failing(*given, k=k, calls=calls):
+            if next(calls) != k:
+                return real(*given)
+            if call == "half a write":
+                real(given[0], given[1][: len(given[1]) // 2])
+            raise OSError(error, os.strerror(error))
+
+        service = Service(folder, make, segment=1500, keep=True)
+        monkeypatch.setattr(os, name, failing)
+        try:
+            for each in range(20):
+                service.observe([record(rng, f"{each}")])
+                acknowledged.append(f"{each}")
+                if each % 8 == 7:
+                    with suppress(OSError):
+                        service.snapshot()
+        except ClosedError:
+            found.add("ended")
+        found |= set(service.alarms())
+        monkeypatch.undo()
+        ended = service.failure is not None
+        service.close()
+        state = digest(service.engine)
+        with Service(folder, make, segment=1500, keep=True) as again:
+            assert set(acknowledged) <= set(again.engine.learned)
+            assert digest(again.engine) == (digest(rebuilt(folder)) if ended else state)
+            again.observe([record(rng, "after")])
+        if next(calls) <= k:  # none of the calls failed
+            break
+    wanted = {"write": {"ended"}, "fdatasync": {"ended"}, "fsync": {"ended", "snapshot"}, "replace": {"snapshot"}}
+    assert found == wanted[name]
+
+
 def test_what_is_damaged_is_named(tmp_path):
     with Service(tmp_path, make) as service:
         service.observe([record(np.random.default_rng(4), "a")])
@@ -461,7 +530,7 @@ def test_a_replica_that_came_too_late_says_so(tmp_path):
 def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path, monkeypatch):
     moments, now = [], [1e9]
     monkeypatch.setattr(time, "time", lambda: now[0])
-    with Service(tmp_path, make, segment=500, keep=True) as service:
+    with Service(tmp_path, make, segment=1500, keep=True) as service:
         for first in range(0, 100, 10):
             now[0] += 60.0
             service.observe(labelled(100)[first : first + 10])

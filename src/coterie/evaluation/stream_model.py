@@ -113,6 +113,9 @@ class StreamModel(Protocol):
         makes the asker that decides which labels are asked for.
         """
 
+    def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
+        """Predict and then learn one record, a dictionary, as a block of it would be; the margin told, as an array."""
+
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later; margins are 0 before anything is learned."""
 

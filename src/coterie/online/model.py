@@ -666,11 +666,14 @@ class OnlineModel:
         labels = self.label_kind.with_one(y)
         inside = labels.value(y)
         row, number = self._row_of_one(x, task)
+        self._update_one(row, number, labels, inside)
+        self._open_fast_lane()
+
+    def _update_one(self, row: Any, number: int, labels: Any, inside: Any) -> None:
         self.labels = labels
         self.learner.update_one(self.state, row, number, inside)
         if self.recency is not None:
             self.recency.see_one(number)
-        self._open_fast_lane()
 
     def _learn_weighted_one(self, x: Any, y: Any, task: Hashable, weight: Any) -> None:
         labels, weighing = self._labels_copied(), self.weighing.under(self.settings.class_weight)
@@ -737,6 +740,23 @@ class OnlineModel:
         self._refuse_unseen([task])
         tabular.refuse_twins([task], self.state.tasks.numbers)
         return learner.score_any(self.state, row, _UNSEEN, [task])[0]
+
+    @exclusive
+    def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
+        """Predict and then learn one record, a dictionary; the margin told, as an array of one entry or row.
+
+        The same bits as by a block of the record, in a tenth of the time.
+        """
+        before, labels = self.label_kind, self.label_kind.with_one(y)
+        new = labels is not before and not before.numeric  # of many classes the margins get a column
+        if not self.fitted or new or self.settings.class_weight is not None:
+            return self.learn_block(self.as_block([x], [y], [task])).margin
+        self.fast = None
+        inside = labels.value(y)
+        row, number = self._row_of_one(x, task)  # of which the scales know before it is predicted, as in a block
+        told = before.shift + before.factor * self.learner.score_one(self.state, row, number)
+        self._update_one(row, number, labels, inside)
+        return np.asarray(told)[None]
 
     @exclusive
     def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
@@ -830,11 +850,15 @@ class OnlineModel:
         """The probability of each label of one record; empty before anything is learned."""
         if self.state is None:
             return {}
-        row, width, task = self.input.read_one(x, task, self.known_tasks, learning=False)
-        tasks = np.empty(1, object)
-        tasks[0] = task
-        found = self._probabilities(Records(row, width, tasks))[0]
-        return dict(zip(self.label_kind.ordered, map(float, found), strict=True))
+        labels = self.label_kind
+        if self.learner.has_variances:
+            row, width, task = self.input.read_one(x, task, self.known_tasks, learning=False)
+            tasks = np.empty(1, object)
+            tasks[0] = task
+            found = self._probabilities(Records(row, width, tasks))
+        else:
+            found = labels.probabilities(np.asarray(self._decide_one(x, task, self.learner))[None], self.log_odds)
+        return dict(zip(labels.ordered, found[0].tolist(), strict=True))
 
     # -- files ----------------------------------------------------------------------------------------------------
 

@@ -431,6 +431,10 @@ class _ShownOneView:
         """As that of the model."""
         return self._model.learn_block(self._seen(block), **options)
 
+    def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
+        """As a block of one record."""
+        return self.learn_block(self.as_block([x], [y], [task])).margin  # type: ignore[no-any-return]
+
     def predict_pending(self, block: Block) -> Any:
         """As that of the model."""
         return self._model.predict_pending(self._seen(block))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.asking import Margin
-from coterie.evaluation.stream_model import Asking, BlockPredictions, Rounds
+from coterie.evaluation.stream_model import Asking, BlockPredictions, Margins, Rounds
 from coterie.inputs.block import Block
 from coterie.numeric.primal.asking import decide_all
 from coterie.numeric.trees import below
@@ -394,6 +394,10 @@ class _AskingModel:
 
         with self._taught.lock:
             return self._taught.learn_block(block, late, tasks, length, asker)
+
+    def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
+        """As a block of one record."""
+        return self.learn_block(self._taught.as_block([x], [y], [task])).margin
 
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later, and decide which of them to ask for."""

@@ -110,8 +110,8 @@ class _Judged(Collector):
             errors.add_metric([learner], error)
         yield errors
         alarms = GaugeMetricFamily("coterie_alarm", "Whether there is an alarm", labels=["alarm"])
-        wrong = engine.alarms(self._service.limits, time.time())
-        for name in ("error", "drift", "silence"):
+        wrong = self._service.alarms()
+        for name in ("error", "drift", "silence", "snapshot"):
             alarms.add_metric([name], float(name in wrong))
         yield alarms
 
@@ -298,7 +298,7 @@ class App:
             "offset": engine.offset,
             "snapshot": service.snapshot_offset,
             "at": engine.at,
-            "alarms": engine.alarms(service.limits, time.time()),
+            "alarms": service.alarms(),
             "version": __version__,
         }
         if service.follows is not None:
@@ -321,7 +321,10 @@ class App:
 
     async def snapshot(self, request: Request) -> Response:
         """Answer ``POST /snapshot``."""
-        return json({"offset": await asyncio.to_thread(self.service.snapshot)})
+        try:
+            return json({"offset": await asyncio.to_thread(self.service.snapshot)})
+        except OSError as error:
+            raise Refusal(503, f"the snapshot could not be written: {_line(error)}") from None
 
     async def model(self, request: Request) -> Response:
         """Answer ``GET /snapshot``: the file of the newest."""

@@ -21,6 +21,7 @@ from coterie import persistence, spec
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.explanation import listed_weights, nearest_tasks
 from coterie.numeric.trees import below
+from coterie.online.labels import as_labels
 from coterie.parameters import Parameters
 
 from .events import Event, Observed, Prediction, Record, Refused
@@ -152,11 +153,9 @@ class Engine(Parameters):
         for event in events:
             self._note(event, change)
         if change.records:
-            xs, ys, tasks = zip(*change.records, strict=True)
-            block = self._stream.as_block(list(xs), list(ys), list(tasks))
-            rounds = self._stream.learn_block(block)
+            margin, y = self._learn(change.records)
             if self.live is not None:
-                self.live.add(change.records, self._stream.trace_rows(rounds.margin, block.y), events[-1].at)
+                self.live.add(change.records, self._stream.trace_rows(margin, y), events[-1].at)
             self.observed_at = events[-1].at
             self.on_learned(change.records)
         if change.forgotten:
@@ -171,6 +170,15 @@ class Engine(Parameters):
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
         return change.outcomes
+
+    def _learn(self, records: Sequence[tuple[Any, Any, Any]]) -> tuple[NDArray[Any], Any]:
+        """Learn records as one block; the margins told of them, and their labels."""
+        if len(records) == 1:
+            x, y, task = records[0]
+            return self._stream.learn_told(x, y, task), as_labels([y])
+        xs, ys, tasks = map(list, zip(*records, strict=True))
+        block = self._stream.as_block(xs, ys, tasks)
+        return self._stream.learn_block(block).margin, block.y
 
     def _note(self, event: Event, change: _Change) -> None:
         """Add to a change what an event does after it."""

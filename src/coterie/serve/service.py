@@ -6,8 +6,8 @@
 ``snapshot-<offset>…``   the engine as it was there, of which the last two are kept
 ======================== ===========================================================================================
 
-What was acknowledged was on the disk before: a group of what waits is written as one frame, flushed while it is
-learned, and then all who wait are told. After a crash the newest snapshot is loaded, and what the journal has behind it
+What was acknowledged was on the disk before: a group of what waits is written as one frame, learned and flushed, and
+then all who wait are told. After a crash the newest snapshot is loaded, and what the journal has behind it
 is learned again, frame by frame as it was then, so that bits are the same.
 """
 
@@ -91,6 +91,8 @@ class Service:
         Frames that were learned again when the folder was opened.
     snapshot_offset : int
         The offset of the last snapshot, -1 if there is none.
+    snapshot_error : str or None
+        Why the last one could not be written.
     failure : BaseException or None
         Why the service takes nothing any more: after an error of writing, nobody knows what is on the disk.
     on_failure, on_commit : callable
@@ -120,6 +122,7 @@ class Service:
 
     follows: str | None = None
     lag = 0
+    snapshot_error: str | None = None
 
     def __init__(
         self,
@@ -151,7 +154,6 @@ class Service:
         self.on_failure: Callable[[BaseException], Any] = lambda error: None
         self.on_commit: Callable[[float, int], Any] = lambda seconds, records: None
         self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
-        self._flusher = ThreadPoolExecutor(1, "coterie-flush")
         self._snapshots = ThreadPoolExecutor(1, "coterie-snapshot")
         self.depth, self._depth_lock = 0, threading.Lock()
         self.failure: BaseException | None = None
@@ -265,6 +267,13 @@ class Service:
             self.depth += records
             self._queue.put(asked)
 
+    def alarms(self) -> dict[str, str]:
+        """What is wrong now, in a sentence each by the name of the alarm."""
+        told = self.engine.alarms(self.limits, time.time())
+        if self.snapshot_error is not None:
+            told["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
+        return told
+
     # -- the thread that writes
 
     def _write(self) -> None:
@@ -308,13 +317,12 @@ class Service:
         for event in events:
             event.at = max(event.at, self.engine.at)  # clocks may jump back
         end = self.journal.append(encode_frame(events))
-        flushed = self._flusher.submit(self.journal.flush) if self._flushes else None
         outcomes = self.engine.apply(events)
         self.engine.offset = end
         records = sum(len(event.records) for event in events)
         self._since += records
-        if flushed is not None:
-            flushed.result()
+        if self._flushes:
+            self.journal.flush()
         self.on_commit(time.perf_counter() - began, records)
         for asked, outcome in zip(group, outcomes, strict=True):
             if isinstance(outcome, Observed):
@@ -337,9 +345,12 @@ class Service:
         """Write a snapshot, and delete what it makes needless."""
         try:
             persistence.save(self.engine, self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", copied)
+        except OSError as error:  # nothing is lost: the journal has all, and the next snapshot may succeed
+            self.snapshot_error = str(error)
+            raise
         finally:
             copied.set()
-        self.snapshot_offset = offset
+        self.snapshot_offset, self.snapshot_error = offset, None
         kept = self.snapshots()
         for path in kept[1 if self._keeps else 0 : -KEPT]:
             path.unlink()
@@ -378,7 +389,6 @@ class Service:
             return
         self._writer.join()
         self._snapshots.shutdown(wait=True)
-        self._flusher.shutdown(wait=True)
         if self.failure is None and self.engine.offset > self.snapshot_offset:
             self._save(self.engine.offset, _Copied(self.engine))
         self.journal.close()
