@@ -44,6 +44,7 @@ PUBLIC = [
     "MultitaskLinearSVC",
     "MultitaskLinearSVR",
     "MultitaskLogistic",
+    "MultitaskMirrorDescent",
     "MultitaskPerceptron",
     "MultitaskRegressor",
     "MultitaskSVC",

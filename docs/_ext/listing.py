@@ -40,6 +40,7 @@ MODULES = (
     "coterie.evaluation.support",
     "coterie.evaluation.verdict",
     "coterie.bounds.views",
+    "coterie.bounds.mirror",
 )
 
 

@@ -34,6 +34,7 @@ from .online import MultiLabel as MultiLabel
 from .online import MultitaskAROW as MultitaskAROW
 from .online import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .online import MultitaskLogistic as MultitaskLogistic
+from .online import MultitaskMirrorDescent as MultitaskMirrorDescent
 from .online import MultitaskPerceptron as MultitaskPerceptron
 from .online import MultitaskRegressor as MultitaskRegressor
 from .online import MultiviewPerceptron as MultiviewPerceptron

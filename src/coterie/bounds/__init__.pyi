@@ -1,4 +1,5 @@
 from . import budget as budget
 from . import geometries as geometries
+from . import mirror as mirror
 from . import perceptron as perceptron
 from . import views as views

@@ -23,6 +23,7 @@ _NAMES_OF = {
     "dual.projections": "Projected Projectron SharedByGroups SharedByTasks",
     "dual.second_order": "Bordered FullPrimal",
     "dual.stores": "DenseStore SparseStore",
+    "mirror_experts": "MirrorExperts",
     "mirrored": "Mirrored",
     "primal.adaptive": "Adaptive",
     "primal.arow": "Confident",

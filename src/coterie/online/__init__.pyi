@@ -7,6 +7,7 @@ from .logistic import MultitaskAROW as MultitaskAROW
 from .logistic import MultitaskLogistic as MultitaskLogistic
 from .manyclass import MultiLabel as MultiLabel
 from .manyclass import OneVsRest as OneVsRest
+from .mirror import MultitaskMirrorDescent as MultitaskMirrorDescent
 from .multiview import MultiCueClassifier as MultiCueClassifier
 from .multiview import MultiviewPerceptron as MultiviewPerceptron
 from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron

@@ -1,0 +1,109 @@
+"""The learner of mirror descent that finds out how different its tasks are."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.bindings import mean_share
+from coterie.learner import Margins
+from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.records import Dense, Rows
+from coterie.numeric.primal.stream import Moves
+from coterie.state import State
+
+from .block import Codes, FixedLearner, copied
+
+
+class MirrorLearner(FixedLearner):
+    """Mirror descent by the hinge loss under several shares, mixed; the relation is what the mixture says."""
+
+    @property
+    def counts_features(self) -> bool:
+        """True: a potential may follow their number."""
+        return True
+
+    @property
+    def _counts_tasks(self) -> bool:
+        return True
+
+    def _grown(self, state: State, changed: bool) -> Any:
+        return state.model.grown(len(state.tasks), state.features)
+
+    def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
+        raw = dropped.moved_copy(state.model.raw)
+        return state.model._replace(raw=raw, total=raw.sum(axis=0))
+
+    def _backup(self, state: State) -> Any:
+        return copied(state.model)  # a gradient that is not ours may refuse
+
+    def _shares(self, model: Any) -> Any:
+        return self.hypothesis.shares(*model.raw.shape)
+
+    def _check(self, state: State) -> None:
+        super()._check(state)
+        if len(state.model.losses) != len(self.hypothesis.variances):
+            raise ValueError(f"{len(state.model.losses)} experts, and {len(self.hypothesis.variances)} variances")
+
+    def adopt(self, state: State) -> None:
+        """Go on with what a learner of other parameters has learned, if it has as many experts."""
+        if len(state.model.losses) != len(self.hypothesis.variances):
+            raise ValueError("the number of variances cannot change once something is learned: fit anew")
+
+    def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
+        """Margins of records of known tasks; nothing is written."""
+        return self._predicted(state.model, rows, codes)
+
+    def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
+        """Margins of records of tasks that nobody has seen, each as if it had been known: what is shared."""
+        K = len(state.tasks)
+        return self._predicted(state.model.grown(K + 1, state.features), rows, np.full(len(tasks), K))
+
+    def _predicted(self, model: Any, rows: Rows, codes: Codes) -> Margins:
+        shares = self._shares(model)
+        told = [model.mixed(model.margins(shares, i, *_entries(rows, t, model))) for t, i in enumerate(codes.tolist())]
+        return np.array(told, np.float64)
+
+    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
+        model, delay, n, tasks = state.model, len(codes) - last, len(codes), codes.tolist()
+        shares = self._shares(model)
+        for t in range(last):
+            x, features = _entries(rows, t, model)
+            margins = model.margins(shares, tasks[t], x, features)
+            moves.own[t] = model.mixed(margins)
+            if not delay:
+                moves.margins[t] = moves.own[t]
+            elif t + delay < n:
+                ahead = _entries(rows, t + delay, model)
+                moves.margins[t + delay] = model.mixed(model.margins(shares, tasks[t + delay], *ahead))
+            length = self.hypothesis.length(x)
+            moves.taus[t] = model.learn(margins, length, tasks[t], float(y[t]), x, features)
+
+    def weights(self, state: State) -> NDArray[np.floating[Any]]:
+        """The weights that predictions use, one row a task, dense: margins of the unit vectors."""
+        K, every = len(state.tasks), np.eye(state.features)
+        return np.array([self._predicted(state.model, Dense(every), np.full(len(every), i)) for i in range(K)])
+
+    def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """The mean of the experts' T², by their weights in the mixture."""
+        K, own = len(state.tasks), self._shares(state.model).own
+        square = float(state.model.chances() @ own**2)
+        made = square * np.eye(K) + (1.0 - square) / max(K, 1)
+        return made if among is None else made[np.ix_(among, among)]
+
+    def share(self, state: State) -> NDArray[np.float64]:
+        """The part of each task's moves that is shared with others."""
+        return mean_share(self.relation_matrix(state))
+
+
+def _entries(rows: Rows, t: int, model: Any) -> tuple[NDArray[np.float64], Any]:
+    """The entries of a record and their features, without those that the model has never had."""
+    if isinstance(rows, Dense):
+        return np.asarray(rows.values[t], np.float64), slice(None)
+    some = slice(rows.starts[t], rows.starts[t + 1])
+    x, features = np.asarray(rows.values[some], np.float64), rows.features[some]
+    known = features < model.raw.shape[1]
+    return x[known], features[known]
