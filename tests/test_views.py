@@ -7,8 +7,10 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+from coterie import spec
 from coterie.budgets import Unbounded
 from coterie.kernels import Gaussian, Linear, Polynomial, gram
+from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.relations import Independent
 from coterie.views.norms import GroupNorm, SchattenNorm
 from reference import views as reference
@@ -114,6 +116,101 @@ def test_kernels_are_the_literal_ones(p, average):
     assert_same(
         ct.progressive_validation(model, partial(X, here), y), run.means if average else run.margins, run.taus, y
     )
+
+
+@spec.part
+class Ends:
+    """Φ* = ½(‖σ‖_2² + ‖σ‖_3²), the square of a symmetric gauge that is no p-norm."""
+
+    def gradient(self, v):
+        size = float(np.sum(np.abs(v) ** 3) ** (1 / 3))
+        return v + (np.sign(v) * v**2 / size if size > 0 else 0.0)
+
+
+GAUGES = {"p-norm": PNorm(5.0), "exponentiated": ExponentiatedGradient(2.0), "own": Ends()}
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("name", GAUGES)
+def test_gauges_of_singular_values_are_the_literal_ones(name, average, tmp_path):
+    X, y = stream(8, 70)
+    run = reference.matrix_perceptron(records(X), y, 1.0, gauge=GAUGES[name].gradient)
+    expected = run.means if average else run.margins
+    for prepare, kernel in FORMS.values():
+        model = ct.MultiviewPerceptron(kernel=kernel, average=average, gauge=GAUGES[name])
+        assert_same(ct.progressive_validation(model, prepare(X), y), expected, run.taus, y)
+        pieces, margins = ct.MultiviewPerceptron(kernel=kernel, average=average, gauge=GAUGES[name]), []
+        for some in (slice(0, 1), slice(1, 40), slice(40, 70)):
+            given = [block[some] for block in prepare(X)]
+            margins.append(pieces.__stream_model__().learn_rounds(given, y[some]).margin)
+        np.testing.assert_allclose(np.concatenate(margins), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+        model.save(tmp_path / "model.coterie")
+        again = ct.load(tmp_path / "model.coterie")
+        for each in (model, again):
+            each.partial_fit(prepare(X), -y)
+        np.testing.assert_array_equal(again.decision_function(prepare(X)), model.decision_function(prepare(X)))
+
+
+def test_a_gauge_of_many_views_of_few_features_and_late_labels():
+    """More views than features: the products are of features, and the values that are not there are zero."""
+    rng = np.random.default_rng(2)
+    X = [rng.normal(size=(60, 2)) for _ in range(4)]
+    y = np.where(X[0][:, 0] + X[1][:, 0] > 0, 1, -1)
+    gauge = ExponentiatedGradient()
+    run = reference.matrix_perceptron(records(X), y, 1.0, gauge=gauge.gradient)
+    for prepare, kernel in FORMS.values():
+        model = ct.MultiviewPerceptron(kernel=kernel, gauge=gauge)
+        assert_same(ct.progressive_validation(model, prepare(X), y), run.margins, run.taus, y)
+    late = [
+        ct.progressive_validation(ct.MultiviewPerceptron(kernel=kernel, **norm), X, y, delay=7).margin
+        for kernel in (None, "linear")
+        for norm in ({"gauge": PNorm(4.0)}, {"p": 2.0})
+    ]
+    for other in late[1:]:
+        np.testing.assert_allclose(late[0], other, rtol=1e-9, atol=1e-12)
+
+
+@spec.part
+class Uneven:
+    """A gradient that takes the first value for more than the others."""
+
+    def gradient(self, v):
+        return v * np.linspace(2.0, 1.0, len(v))[: len(v)] if v.ndim == 1 else v
+
+
+@spec.part
+class Breaking:
+    """A gradient that overflows where singular values are large."""
+
+    def gradient(self, v):
+        return np.where(np.abs(v) > 4.0, np.inf, v)
+
+
+def test_gauges_that_are_none_are_refused():
+    X, y = stream(8, 40)
+    for options, kind, message in (
+        ({"gauge": Uneven()}, ValueError, r"the gauge Uneven\(\) must be a symmetric one of the singular values"),
+        ({"gauge": "trace"}, TypeError, "gauge must be a part such as PNorm"),
+        ({"gauge": ct.HalfUpdate()}, TypeError, "gauge must have a method gradient, as PNorm has"),
+        (
+            {"gauge": PNorm(4.0), "rule": ct.PassiveAggressive()},
+            ValueError,
+            r"a gauge goes with the rule Perceptron\(\), how far PassiveAggressive",
+        ),
+    ):
+        with pytest.raises(kind, match=message):
+            ct.MultiviewPerceptron(**options).fit(X, y)
+    for kernel in (None, "linear"):
+        model = ct.MultiviewPerceptron(kernel=kernel, gauge=PNorm(4.0)).fit(X, y)
+        for gauge in (PNorm(6.0), None):
+            with pytest.raises(ValueError, match="gauge cannot change once something is learned: fit anew"):
+                model.set_params(gauge=gauge).partial_fit(X, y)
+            model.set_params(gauge=PNorm(4.0))
+        model = ct.MultiviewPerceptron(kernel=kernel, gauge=Breaking()).partial_fit([0.1 * x for x in X], y)
+        before = model.decision_function(X)
+        with pytest.raises(ValueError, match="numbers that are not finite"):
+            model.partial_fit([100.0 * x for x in X], -y)
+        np.testing.assert_array_equal(model.decision_function(X), before)
 
 
 @pytest.mark.parametrize("average", [False, True])

@@ -161,7 +161,7 @@ class ExponentiatedGradient:
         return self.total
 
 
-def require_potential(given: Any) -> None:
+def require_potential(given: Any, role: str = "potential") -> None:
     """Refuse what is no potential.
 
     Raises
@@ -171,9 +171,9 @@ def require_potential(given: Any) -> None:
     ValueError
         If its gradient is not one finite number a weight.
     """
-    spec.require_part("potential", given, "PNorm(p=4.0)")
+    spec.require_part(role, given, "PNorm(p=4.0)")
     if not callable(getattr(given, "gradient", None)):
-        raise TypeError(f"potential must have a method gradient, as PNorm has, got {given!r}")
+        raise TypeError(f"{role} must have a method gradient, as PNorm has, got {given!r}")
     checked(given, _TRIAL)
 
 

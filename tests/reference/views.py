@@ -45,6 +45,14 @@ def gradient(V: Matrix, p: float) -> Matrix:
     return np.asarray(left @ np.diag(norm ** (2 - 2 * p) * values ** (2 * p - 1)) @ right)
 
 
+def spectral_gradient(V: Matrix, gradient: Callable[[Vector], Vector]) -> Matrix:
+    """L diag(∇Φ*(σ)) R' for V = L diag(σ) R', of as many singular values as V has columns (CCG08 Theorem 9)."""
+    left, values, right = np.linalg.svd(V, full_matrices=False)
+    sizes = np.zeros(V.shape[1])
+    sizes[: len(values)] = values
+    return np.asarray(left @ np.diag(gradient(sizes)[: len(values)]) @ right)
+
+
 def transform(V: Matrix, x: Vector) -> Vector:
     """𝔉(x) = Σ_i ⟨x, v_i⟩ v_i (FOR09 appendix A.1)."""
     return np.asarray(sum(float(x @ V[:, i]) * V[:, i] for i in range(V.shape[1])))
@@ -75,21 +83,27 @@ def passive_aggressive(C: float) -> Rule:
     return lambda agreement, squared: min(C, (1 - agreement) / squared) if agreement < 1 and squared > 0 else 0.0
 
 
-def matrix_perceptron(X: Sequence[Record], y: Vector, p: float, rule: Rule = mistake) -> Run:
-    """MMP (Figure 3.1): the columns of X_t are the views."""
+def matrix_perceptron(
+    X: Sequence[Record],
+    y: Vector,
+    p: float,
+    rule: Rule = mistake,
+    gauge: Callable[[Vector], Vector] | None = None,
+) -> Run:
+    """MMP (Figure 3.1): the columns of X_t are the views; ``gauge`` is another gradient of the singular values."""
     d = next(len(x) for x in X[0] if x is not None)
     made, V = Run(), np.zeros((d, len(X[0])))
     total = np.zeros_like(V)
     for t, record in enumerate(X):
         here = np.stack([np.zeros(d) if x is None else x for x in record], axis=1)
-        W = gradient(V, p)
+        W = gradient(V, p) if gauge is None else spectral_gradient(V, gauge)
         made.margins.append(float(np.trace(W.T @ here)))
         made.means.append(float(np.trace(total.T @ here)) / max(t, 1))
         total += W
         tau = rule(y[t] * made.margins[-1], (2 * p - 1) * schatten(here, 2 * p) ** 2)
         V = V + tau * y[t] * here
         made.taus.append(tau)
-    made.weights = gradient(V, p)
+    made.weights = gradient(V, p) if gauge is None else spectral_gradient(V, gauge)
     return made
 
 

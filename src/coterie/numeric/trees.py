@@ -41,7 +41,7 @@ _NAMES_OF = {
     "views.forms": "DenseViews",
     "views.one_space": "DenseMatrix SparseMatrix WideMatrix",
     "views.own_spaces": "Flat",
-    "views.potentials": "Group Schatten",
+    "views.potentials": "Group Schatten Spectral",
     "views.rounds": "Latest Mean Primal",
     "views.walk": "Expanded Supports",
     "weights.dense": "FeatureMajor RowMajor RowMajorMany RowMajorPairs",

@@ -27,7 +27,7 @@ from coterie.learner import Margins, StreamLearner
 from coterie.rules import PassiveAggressive, Perceptron
 from coterie.views.cues import CueLearner
 from coterie.views.learner import KernelViewLearner, ViewLearner, by_view
-from coterie.views.norms import GroupNorm, SchattenNorm
+from coterie.views.norms import GroupNorm, SchattenNorm, SpectralNorm
 
 from .estimator import OnlineEstimator
 from .model import OnlineModel
@@ -63,6 +63,9 @@ class MultiviewPerceptron(OnlineEstimator):
         That is the step which the smoothness of ½‖V‖² warrants, and for p = 1 it is the shortest that suffices.
     views : sequence of labels, optional
         The names of the views; without, those of the first records.
+    gauge : potential, optional
+        In place of the 2p-norm of the singular values any symmetric potential of them (CCG08 §7), a part with a
+        gradient, such as ``potentials.ExponentiatedGradient()``; p is then of no account.
 
     Attributes
     ----------
@@ -72,8 +75,8 @@ class MultiviewPerceptron(OnlineEstimator):
     Raises
     ------
     ValueError
-        If p is below 1; if views have not the same features; for a view that is unknown; if a pair of views has no
-        kernel or two; if the kernels of pairs give a record no length.
+        If p is below 1, or the gauge not symmetric or beside another rule; if views have not the same features; for a
+        view that is unknown; if a pair of views has no kernel or two, or the kernels of pairs give a record no length.
 
     Notes
     -----
@@ -104,12 +107,14 @@ class MultiviewPerceptron(OnlineEstimator):
         *,
         rule: Any = None,
         views: Sequence[Hashable] | None = None,
+        gauge: Any = None,
     ) -> None:
         self.p = p
         self.kernel = kernel
         self.average = average
         self.rule = rule
         self.views = views
+        self.gauge = gauge
 
     def _make_input(self) -> ViewInput:
         return ViewInput(one_space=True)
@@ -118,7 +123,8 @@ class MultiviewPerceptron(OnlineEstimator):
         return InputOptions(type(self).__name__, views=self.views)
 
     def _make_learner(self) -> StreamLearner:
-        norm, rule = SchattenNorm(self.p), Perceptron() if self.rule is None else self.rule
+        norm = SchattenNorm(self.p) if self.gauge is None else SpectralNorm(self.gauge)
+        rule = Perceptron() if self.rule is None else self.rule
         if self.kernel is None:
             return ViewLearner(norm, rule, self.average)
         kernel = kernels_of(self.kernel) if isinstance(self.kernel, Mapping) else as_kernel(self.kernel)

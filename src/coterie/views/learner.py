@@ -28,11 +28,11 @@ from coterie.numeric.trees import Arrays, flatten, rebuild
 from coterie.numeric.views import rounds as primal
 from coterie.numeric.views import walk as dual
 from coterie.numeric.views.forms import ViewRows, as_form, cut
-from coterie.numeric.views.potentials import Potential, Seen
+from coterie.numeric.views.potentials import Potential, Seen, Spectral
 from coterie.rules import Rule
 from coterie.state import nbytes_of
 
-from .norms import Norm
+from .norms import Norm, SpectralNorm
 from .records import ViewRecords
 
 Margins = NDArray[np.float64]
@@ -204,6 +204,10 @@ class _NormLearner(ViewRound):
     def __init__(self, norm: Norm, rule: Any, average: bool) -> None:
         self.norm = norm
         self._rule, self._teller = compiled_rule(rule), primal.Mean(1.0) if average else primal.Latest(0.0)
+        if not norm.compiled and not isinstance(self._rule, MistakeStep):
+            raise ValueError(
+                f"a gauge goes with the rule Perceptron(), how far {rule!r} may go being known of p-norms only"
+            )
 
     def skip_unlabelled(self, state: ViewState, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: the mean goes on."""
@@ -260,7 +264,7 @@ class ViewLearner(_NormLearner):
 
     def adopt(self, state: ViewState) -> None:
         """Go on with what a learner of other parameters has learned, if these differ in rule and average only."""
-        _require_same_norm(self.norm, state.model.potential)
+        _require_same_norm(self.norm, state.model.potential, len(state.names))
 
     def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
         """The state before the first round."""
@@ -274,17 +278,31 @@ class ViewLearner(_NormLearner):
             state.widths = tuple(widths)
 
     def _learn(self, state: ViewState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
+        if self.norm.compiled:
+            return self._learn_pieces(state, records, y, last)
+        before = copy.deepcopy(state.model)
+        try:
+            return self._learn_pieces(state, records, y, last)
+        except BaseException:
+            state.model = before
+            raise
+
+    def _learn_pieces(self, state: ViewState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
         n, K = len(records), len(state.names)
         moves = Moves(np.zeros(n), np.zeros(n), np.zeros(n))
         model, rows = state.model._replace(teller=self._teller), _form(state, records)
         ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
-        for first in range(0, last, size):
-            end = min(first + size, last)
+        for first in range(0, last, size if self.norm.compiled else 1):
+            end = min(first + size, last) if self.norm.compiled else first + 1
             some = slice(first, end + n - last)
             part = Moves(*(each[some] for each in moves))
             primal.learn(model, self._rule, cut(rows, K, some.start, some.stop), y[some], end - first, part)
-            ends.append(end)
-            lengths.append(self.lengths(state))
+            if isinstance(self.norm, SpectralNorm) and moves.taus[first] > 0.0:
+                model.potential.shape(self.norm.gradient, K)
+                model.store.shape(model.potential)
+            if end % size == 0 or end == last:
+                ends.append(end)
+                lengths.append(self.lengths(state))
         state.rounds += last
         return with_lengths(moves, ends, lengths, K)
 
@@ -340,7 +358,7 @@ class KernelViewLearner(_NormLearner):
 
     def adopt(self, state: ViewState) -> None:
         """Go on with what a learner of other parameters has learned, if these differ in rule and average only."""
-        _require_same_norm(self.norm, state.model.potential)
+        _require_same_norm(self.norm, state.model.potential, len(state.names))
         if list(state.kernels) != self._kernels_for(state.names):
             raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
 
@@ -377,7 +395,8 @@ class KernelViewLearner(_NormLearner):
     ) -> int:
         """Learn the records of a block from ``first`` on, as many as memory allows; returns the first that is left."""
         supports, potential = state.model.supports, state.model.potential
-        n = min(last - first, self._at_once(state, len(supports.coefficients) + MOST))
+        most = self._at_once(state, len(supports.coefficients) + MOST) if self.norm.compiled else 1
+        n = min(last - first, most)
         block = _seen(state, records[first : first + n], first)
         values = later = self._with_all(state, block, block)
         if len(state.kernels) > len(state.names):
@@ -391,6 +410,8 @@ class KernelViewLearner(_NormLearner):
         dual.walk(
             *(potential, self._teller, self._rule, coefficients, pasts, values), *(later, y[first : first + n], some)
         )
+        if isinstance(self.norm, SpectralNorm) and some.taus[0] > 0.0:
+            potential.shape(self.norm.gradient, len(state.names))
         state.model = state.model._replace(supports=supports.with_block(block, coefficients, pasts))
         return first + n
 
@@ -488,13 +509,23 @@ def compiled_rule(rule: Any) -> MistakeStep | HingeStep:
     return made
 
 
-def _require_same_norm(norm: Norm, potential: Potential) -> None:
+def _require_same_norm(norm: Norm, potential: Potential, K: int) -> None:
+    if isinstance(norm, SpectralNorm) or isinstance(potential, Spectral):
+        both = isinstance(norm, SpectralNorm) and isinstance(potential, Spectral)
+        if not both or not _is_shaped_by(norm, potential, K):
+            raise ValueError("gauge cannot change once something is learned: fit anew")
+        return
     learned = potential._asdict()
     for name, value in spec.fields_of(norm).items():
         if learned[name] != value:
             raise ValueError(
                 f"{name} cannot change once something is learned, from {learned[name]!r} to {value!r}: fit anew"
             )
+
+
+def _is_shaped_by(norm: Any, potential: Any, K: int) -> bool:
+    """Tell whether the factor is what this norm makes of what was learned."""
+    return np.allclose(potential.shaped(norm.gradient, K), potential.factor)
 
 
 def _same_views(given: Sequence[Hashable], names: Sequence[Hashable]) -> None:

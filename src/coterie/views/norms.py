@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.views.forms import Widths
 from coterie.numeric.views.one_space import DenseMatrix, SparseMatrix, WideMatrix, empty_matrix
 from coterie.numeric.views.own_spaces import Flat
-from coterie.numeric.views.potentials import Group, Schatten
+from coterie.numeric.views.potentials import Group, Schatten, Spectral
+from coterie.potentials import checked, require_potential
 
+#: Singular values on which a gauge is tried.
+_SIZES = np.array([0.0, 0.25, 1.0, 1.0, 3.0])
 EXPONENT = spec.Setting(
     at_least=1, option="p", metavar="P", help="Of several views: 1 adds them up, more prefers those that say most."
 )
@@ -39,6 +45,7 @@ class SchattenNorm:
     """
 
     one_space: ClassVar[bool] = True
+    compiled: ClassVar[bool] = True
     inner: ClassVar[float] = 2.0
 
     p: float = spec.field(EXPONENT, default=2.0)
@@ -48,6 +55,63 @@ class SchattenNorm:
         return Schatten.empty(n, float(self.p))
 
     def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | WideMatrix | SparseMatrix, Schatten]:
+        """Weights before the first move, and the norm's state for them."""
+        store = empty_matrix(widths, dense)
+        return store, self.potential(store.order)
+
+
+@spec.part
+class SpectralNorm:
+    """Any unitarily invariant norm or potential of V = [v_1 … v_K], by what it is of the singular values (CCG08 §7).
+
+    W = L diag(∇Φ*(σ)) R' for V = L diag(σ) R' (Theorem 9), Φ* being the same in whatever order and with whatever signs
+    the K singular values stand. With ``PNorm(2 p)`` it is :class:`SchattenNorm`.
+
+    Parameters
+    ----------
+    gauge : potential
+        A symmetric one, such as ``potentials.ExponentiatedGradient()``, or one of one's own by its gradient: half the
+        square of a symmetric gauge function, or another convex function.
+
+    Raises
+    ------
+    TypeError
+        If the gauge is no part with a gradient.
+    ValueError
+        If its gradient is not one finite number a singular value, or not symmetric: it must turn with the values'
+        signs and order, be 0 at 0, and larger for larger ones.
+
+    Examples
+    --------
+    >>> from coterie.potentials import ExponentiatedGradient
+    >>> SpectralNorm(ExponentiatedGradient())
+    SpectralNorm(gauge=ExponentiatedGradient(total=1.0))
+    """
+
+    one_space: ClassVar[bool] = True
+    compiled: ClassVar[bool] = False
+    inner: ClassVar[float] = 2.0
+
+    gauge: Any
+
+    def __post_init__(self) -> None:
+        require_potential(self.gauge, "gauge")
+        made, turned = self.gradient(_SIZES), self.gradient(-_SIZES[::-1])
+        if not (np.allclose(turned, -made[::-1]) and made[0] == 0.0 and (np.diff(made) >= 0.0).all()):
+            raise ValueError(
+                f"the gauge {self.gauge!r} must be a symmetric one of the singular values: its gradient must turn with "
+                "their order and signs, be 0 at 0, and larger for larger ones"
+            )
+
+    def gradient(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """∇Φ* of singular values."""
+        return checked(self.gauge, sizes)
+
+    def potential(self, n: int) -> Spectral:
+        """The norm's state before the first move, of n views, or of n features where those are fewer."""
+        return Spectral.empty(n, 1.0)
+
+    def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | WideMatrix | SparseMatrix, Spectral]:
         """Weights before the first move, and the norm's state for them."""
         store = empty_matrix(widths, dense)
         return store, self.potential(store.order)
@@ -81,6 +145,7 @@ class GroupNorm:
     """
 
     one_space: ClassVar[bool] = False
+    compiled: ClassVar[bool] = True
 
     p: float = spec.field(EXPONENT, default=2.0)
     inner: float = spec.field(default=2.0, at_least=2)
@@ -94,4 +159,4 @@ class GroupNorm:
         return Flat.empty(widths), self.potential(len(widths))
 
 
-Norm = SchattenNorm | GroupNorm
+Norm = SchattenNorm | SpectralNorm | GroupNorm

@@ -49,6 +49,11 @@ class DenseMatrix(NamedTuple):
         """Return the weights: there is room for nothing more."""
         return self
 
+    def shape(self, potential: Schatten) -> None:
+        """Compute W anew for a factor that compiled code knows nothing of."""
+        K = self.order
+        np.dot(potential.factor.reshape(K, K), self.weights, out=self.cached)
+
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
         """W, view by view."""
         return list(self.cached.copy())
@@ -89,6 +94,11 @@ class WideMatrix(NamedTuple):
         """Return the weights: there is room for nothing more."""
         return self
 
+    def shape(self, potential: Schatten) -> None:
+        """Compute W anew for a factor that compiled code knows nothing of."""
+        d = self.order
+        np.dot(self.weights, potential.factor.reshape(d, d), out=self.cached)
+
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
         """W, view by view."""
         return list(self.cached.copy())
@@ -127,6 +137,9 @@ class SparseMatrix(NamedTuple):
     def to_saved(self, widths: Widths) -> Self:
         """Leave out room for more features than there are."""
         return type(self)(*(array[: max(widths)] for array in self))
+
+    def shape(self, potential: Schatten) -> None:
+        """Do nothing: W is never formed."""
 
     def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
         """W, view by view."""

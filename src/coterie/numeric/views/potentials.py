@@ -7,7 +7,7 @@ same in primal and dual form. ``factor`` is F in W = V F, ``past`` its sum over 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +18,9 @@ from coterie.numeric.core.generic import compiled, generic, noinline, when
 from coterie.numeric.core.points import Kernel
 
 from .forms import ViewRows, Widths, all_points, points_of
+
+#: Squared singular values are zero below so much of the largest, times their number.
+SINGULAR = 1e-15
 
 
 class Seen(NamedTuple):
@@ -76,6 +79,29 @@ class Schatten(NamedTuple):
         return np.ascontiguousarray(made * X.present[:, None, None, :]).reshape(n, m, K * K)
 
 
+class Spectral(Schatten):
+    """Any symmetric potential of the singular values of V: F = U diag(∇Φ*(σ)_i / σ_i) U' with G = U diag(σ²) U'.
+
+    The potential is a function of NumPy's arrays, so compiled code leaves F as it is at a move, and ``shape`` comes
+    after it.
+    """
+
+    __slots__ = ()
+
+    def shape(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], K: int) -> None:
+        """Bring the factor up to date, of K singular values, those that G has not being zero."""
+        self.factor[:] = self.shaped(gradient, K)
+
+    def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], K: int) -> NDArray[np.float64]:
+        """Compute the factor for what was learned."""
+        squares, vectors = np.linalg.eigh(self.gram)
+        there = squares > SINGULAR * len(squares) * max(float(squares[-1]), 0.0)
+        sizes = np.zeros(max(K, len(squares)))
+        sizes[: len(squares)][there] = np.sqrt(squares[there])
+        made = gradient(sizes)[: len(squares)][there] / sizes[: len(squares)][there]
+        return np.asarray((vectors[:, there] * made) @ vectors[:, there].T).reshape(-1)
+
+
 class Group(NamedTuple):
     """(Σ_k ‖v_k‖_r^2p)^(1/2p), with ``sums`` of ‖v_k‖_r^r: F_k = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r); K products.
 
@@ -116,7 +142,7 @@ class Group(NamedTuple):
         return np.ascontiguousarray(made.transpose(1, 2, 0))
 
 
-Potential = Schatten | Group
+Potential = Schatten | Spectral | Group
 
 
 def pair(a: int, b: int, K: int) -> int:
@@ -173,6 +199,11 @@ def _refresh_schatten(potential: Any) -> None:
 
 
 when(refresh, Schatten)(lambda potential: _refresh_schatten(potential))
+
+
+@when(refresh, Spectral)
+def _leave_spectral(potential: Any) -> None:
+    pass
 
 
 @compiled
