@@ -6,6 +6,7 @@ from .filters import NuMethod as NuMethod
 from .filters import Tikhonov as Tikhonov
 from .linear_svm import MultitaskLinearSVC as MultitaskLinearSVC
 from .linear_svm import MultitaskLinearSVR as MultitaskLinearSVR
+from .manifold import RecordGraph as RecordGraph
 from .output_kernels import OptimalOutputKernel as OptimalOutputKernel
 from .path import RidgePath as RidgePath
 from .path import ridge_path as ridge_path

@@ -20,7 +20,7 @@ from .base import BatchEstimator, TrainingRows
 from .designs import Separate, Shared
 from .expansion import Expansion
 from .output_kernels import Relation, known_tasks
-from .targets import numbers, plain
+from .targets import numbers, numbers_or_missing, plain
 
 Array = NDArray[Any]
 
@@ -51,6 +51,8 @@ class Problem:
         True if the outputs were a vector.
     center : ndarray, shape (p,)
         The mean that was subtracted from the outputs, 0 if none was.
+    labelled : ndarray of bool, shape (n,)
+        The rows whose outputs are known; those of the others are 0.
     """
 
     kernel: Kernel
@@ -63,6 +65,7 @@ class Problem:
     flat: bool
     dtype: str
     center: Array
+    labelled: NDArray[np.bool_]
 
     def design(self, M: Array) -> Separate | Shared:
         """The kernel matrix under an output kernel, its rows and columns multiplied with the roots of the weights."""
@@ -90,8 +93,9 @@ def problem_of(
     tasks: Sequence[Hashable] | None,
     risk: str,
     center: bool,
+    missing: bool = False,
 ) -> Problem:
-    """Read and check the records and numbers to learn from.
+    """Read and check the records and numbers to learn from; ``missing`` says that rows may be without outputs, NaN.
 
     Raises
     ------
@@ -101,8 +105,10 @@ def problem_of(
     if risk not in RISKS:
         raise ValueError(f"risk must be 'rows' or 'tasks', got {risk!r}")
     rows = model._training_rows(X, task, shared=np.asarray(plain(y)).ndim == 2)
-    Y = numbers(y, len(rows.points.squares))
-    return problem_from(model, rows, Y, tasks, risk, center, getattr(y, "column_names", getattr(y, "columns", None)))
+    n = len(rows.points.squares)
+    Y, labelled = numbers_or_missing(y, n) if missing else (numbers(y, n), None)
+    names = getattr(y, "column_names", getattr(y, "columns", None))
+    return problem_from(model, rows, Y, tasks, risk, center, names, labelled)
 
 
 def problem_from(
@@ -113,8 +119,11 @@ def problem_from(
     risk: str,
     center: bool = False,
     names: Sequence[Hashable] | None = None,
+    labelled: NDArray[np.bool_] | None = None,
 ) -> Problem:
     """The problem of rows and outputs that have been checked."""
+    if labelled is None:
+        labelled = np.ones(len(Y), bool)
     codes: NDArray[np.int64] | None = None
     if rows.codes is None:
         known = column_tasks(Y.shape[1], tasks, names, model.relation)
@@ -125,9 +134,11 @@ def problem_from(
     flat, Y = Y.ndim == 1, Y[:, None] if Y.ndim == 1 else Y
     mean = np.zeros(Y.shape[1])
     if center:
-        mean = np.average(Y, axis=0, weights=None if codes is None else roots[codes] ** 2)
-    made = np.ascontiguousarray((Y - mean) * row_roots, model.dtype)
-    return Problem(model._kernel(), model.relation, rows.points, known, codes, made, roots, flat, model.dtype, mean)
+        weights = None if codes is None else roots[codes[labelled]] ** 2
+        mean = np.average(Y[labelled], axis=0, weights=weights)
+    made = np.ascontiguousarray((Y - mean) * row_roots * labelled[:, None], model.dtype)
+    kernel, dtype = model._kernel(), model.dtype
+    return Problem(kernel, model.relation, rows.points, known, codes, made, roots, flat, dtype, mean, labelled)
 
 
 def column_tasks(

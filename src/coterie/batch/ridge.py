@@ -17,6 +17,7 @@ from coterie.types import Labels, Records, Tasks
 from .base import BatchEstimator
 from .expansion import Expansion
 from .filters import Filter, filter_of
+from .manifold import RecordGraph, smoothed
 from .output_kernels import OptimalOutputKernel, Relation, optimal, output_kernel
 from .problem import Problem, problem_of
 from .solvers import solve
@@ -65,6 +66,9 @@ class MultitaskKernelRidge(BatchEstimator):
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}
         A task that was not fitted is predicted by what the relation says of it ("grow"), or refused ("raise").
+    manifold : RecordGraph, optional
+        Functions that change little between neighbouring records cost less, too: + gamma f'L f, L the Laplacian of a
+        graph of the records of each task. Rows without an output, y being NaN, then say where records are. O(n³).
 
     Attributes
     ----------
@@ -87,8 +91,9 @@ class MultitaskKernelRidge(BatchEstimator):
     Raises
     ------
     ValueError
-        For alpha <= 0, NaN or infinity, wrong shapes, a precomputed kernel matrix that is not square and symmetric, or
-        a kernel that is not positive definite.
+        For alpha <= 0, NaN or infinity (NaN in y means no output beside ``manifold``), wrong shapes, a precomputed
+        kernel matrix that is not square and symmetric, a kernel that is not positive definite, or a ``manifold`` beside
+        a filter, ``risk="tasks"``, a solver or a relation that is learned.
     MemoryError
         If the solver asked for would not fit in memory; the message names the one that would.
 
@@ -124,6 +129,7 @@ class MultitaskKernelRidge(BatchEstimator):
         dtype: Literal["float64", "float32"] = "float64",
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        manifold: RecordGraph | None = None,
     ) -> None:
         self.kernel = kernel
         self.relation = relation
@@ -136,6 +142,7 @@ class MultitaskKernelRidge(BatchEstimator):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+        self.manifold = manifold
 
     kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     expansion_: Expansion
@@ -171,7 +178,8 @@ class MultitaskKernelRidge(BatchEstimator):
         return np.array(means)[places]
 
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        problem = problem_of(self, X, y, task, tasks, self.risk, self.center)
+        graph = self._graph()
+        problem = problem_of(self, X, y, task, tasks, self.risk, self.center, missing=graph is not None)
         spec.check_positive("alpha", self.alpha)
         spec.check_positive("tol", self.tol)
         self.center_ = problem.center
@@ -182,8 +190,36 @@ class MultitaskKernelRidge(BatchEstimator):
 
     def _solved(self, problem: Problem, M: Array) -> Expansion:
         """Solve the problem under an output kernel."""
+        if self.manifold is not None:
+            return smoothed(problem, M, self.manifold, float(self.alpha))
         used = filter_of(self.filter, self.alpha)
         return problem.expansion(solve(problem.design(M), used, problem.Y, self.solver, self.tol), M)
+
+    def _graph(self) -> RecordGraph | None:
+        """The graph of records, if one was asked for.
+
+        Raises
+        ------
+        TypeError
+            If it is none.
+        ValueError
+            Beside what it cannot go with.
+        """
+        if self.manifold is None:
+            return None
+        if not isinstance(self.manifold, RecordGraph):
+            raise TypeError(f"manifold must be a RecordGraph, got {self.manifold!r}")
+        beside = {
+            "filter": (self.filter, None),
+            "risk": (self.risk, "rows"),
+            "solver": (self.solver, "auto"),
+        }
+        for name, (given, needed) in beside.items():
+            if given != needed:
+                raise ValueError(f"manifold goes with {name}={needed!r}, got {given!r}")
+        if isinstance(self.relation, OptimalOutputKernel):
+            raise ValueError("manifold goes with a relation that is given, got one that is learned")
+        return self.manifold
 
     def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[Expansion, Array]:
         """The functions, learned with the output kernel that goes with them, and the objective after each round.
