@@ -328,7 +328,7 @@ def test_new_tasks_are_refused_on_request():
         ({"new_task": "perhaps"}, {}, "new_task must be 'grow' or 'raise', got 'perhaps'"),
         ({}, {"task": TASK[:5]}, r"task must name one task a record: got shape \(5,\) for 48 records"),
         ({}, {"y": Y[:5]}, r"y must have one row a record, shape \(48,\) or \(48, p\), got shape \(5,\)"),
-        ({}, {"y": np.where(Y > 1, np.nan, Y)}, "Input y contains NaN"),
+        ({}, {"y": np.where(Y > 1, np.nan, Y)}, "is missing: nan"),
         ({}, {"y": OUT, "task": None, "tasks": ["a"]}, "y has 4 columns, and there are 1 tasks: one column a task"),
     ],
 )

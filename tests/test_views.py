@@ -118,6 +118,73 @@ def test_kernels_are_the_literal_ones(p, average):
     )
 
 
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("p", [1.5, 4.0])
+def test_parts_beyond_the_span_are_the_literal_ones(p, average, tmp_path):
+    """FOR09 A.2.1: a coordinate that no record has, in every view's sum from the first on."""
+    X, y = stream(9, 120, (5, 2, 7))
+    run = reference.orthogonal_perceptron(records(X), y, p, beyond=2.5)
+    expected = run.means if average else run.margins
+    for prepare, kernels in FORMS.values():
+        model = ct.OrthogonalMultiviewPerceptron(p, kernels, average, beyond_span=2.5)
+        assert_same(ct.progressive_validation(model, prepare(X), y), expected, run.taus, y)
+        model.save(tmp_path / "model.coterie")
+        again = ct.load(tmp_path / "model.coterie")
+        np.testing.assert_array_equal(again.decision_function(prepare(X)), model.decision_function(prepare(X)))
+        with pytest.raises(ValueError, match=r"beyond_span cannot change once something is learned, from 2.5 to 1.0"):
+            again.set_params(beyond_span=1.0).partial_fit(prepare(X), y)
+
+
+@pytest.mark.parametrize("how", ["zeros", "repeat"])
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "csr"])
+def test_short_views_are_padded(how, form):
+    X, y = stream(10, 80, (5, 2, 3))
+    fill = {"zeros": lambda x: np.pad(x, ((0, 0), (0, 5 - x.shape[1]))), "repeat": lambda x: np.tile(x, 3)[:, :5]}[how]
+    expected = [fill(x) for x in X]
+    run = reference.matrix_perceptron(records(expected), y, 2.0)
+    given = {name: form(x) for name, x in zip("abc", X, strict=True)}
+    padded = ct.pad_views(given, how)
+    for made, x in zip(padded.values(), expected, strict=True):
+        np.testing.assert_array_equal(made.toarray() if hasattr(made, "toarray") else made, x)
+    assert_same(ct.progressive_validation(ct.MultiviewPerceptron(2.0), padded, y), run.margins, run.taus, y)
+    here = np.random.default_rng(0).random(80) < 0.7
+    some = ct.pad_views([X[0], None, ct.PartialBlock(X[2], here)], how, width=6)
+    assert some[1] is None
+    np.testing.assert_array_equal(some[2].present, here)
+    assert [some[0].shape[1], some[2].block.shape[1]] == [6, 6]
+
+
+def test_what_cannot_be_padded_is_refused():
+    X = [[[1.0, 2.0]], [[1.0]]]
+    for given, options, kind, message in (
+        (X, {"how": "mean"}, ValueError, "how must be 'zeros' or 'repeat', got 'mean'"),
+        (X, {"width": 1}, ValueError, "view 0 has 2 features, which is more than width=1"),
+        ([{"a": {"x": 1.0}}], {}, TypeError, "records that are dictionaries need no padding"),
+        (np.ones((2, 2)), {}, TypeError, "X must be a list of blocks, one a view"),
+    ):
+        with pytest.raises(kind, match=message):
+            ct.pad_views(given, **options)
+
+
+def test_without_end_what_is_beyond_the_span_makes_views_count_alike():
+    X, y = stream(9, 120, (5, 2, 7))
+    mistakes = [
+        ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p, beyond_span=far), X, y).mistake
+        for p, far in ((1.0, 0.0), (1.0, 3.0), (4.0, 1e6))
+    ]
+    np.testing.assert_array_equal(mistakes[0], mistakes[1])
+    np.testing.assert_array_equal(mistakes[0], mistakes[2])
+    for options, message in (
+        ({"beyond_span": -1.0}, "beyond_span must be a finite number, at least 0, got -1.0"),
+        ({"beyond_span": 1.0, "inner": 4.0}, "beyond_span goes with inner=2 only"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ct.OrthogonalMultiviewPerceptron(**options).fit(X, y)
+    model = ct.OrthogonalMultiviewPerceptron(2.0).fit(X, y)
+    with pytest.raises(ValueError, match=r"beyond_span cannot change once something is learned, from 0.0 to 1.0"):
+        model.set_params(beyond_span=1.0).partial_fit(X, y)
+
+
 @spec.part
 class Ends:
     """Φ* = ½(‖σ‖_2² + ‖σ‖_3²), the square of a symmetric gauge that is no p-norm."""

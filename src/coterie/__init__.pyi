@@ -24,6 +24,7 @@ from .evaluation.comparison import compare as compare
 from .evaluation.progressive import progressive_validation as progressive_validation
 from .evaluation.trace import Trace as Trace
 from .inputs.view_input import PartialBlock as PartialBlock
+from .inputs.view_input import pad_views as pad_views
 from .io.readers import read as read
 from .mixture import Member as Member
 from .online import AdaptiveSharingClassifier as AdaptiveSharingClassifier

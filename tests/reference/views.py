@@ -107,10 +107,19 @@ def matrix_perceptron(
     return made
 
 
-def orthogonal_perceptron(X: Sequence[Record], y: Vector, p: float, r: float = 2.0, rule: Rule = mistake) -> Run:
-    """OMMP (Figure 4.1) with its factor, and the group norm with another norm inside."""
+def orthogonal_perceptron(
+    X: Sequence[Record], y: Vector, p: float, r: float = 2.0, rule: Rule = mistake, beyond: float = 0.0
+) -> Run:
+    """OMMP (Figure 4.1) with its factor, and the group norm with another norm inside.
+
+    ``beyond`` is the first value of a coordinate that every view has beside its own, and in which all records are 0.
+    """
+    if beyond:
+        X = [[None if x is None else np.append(x, 0.0) for x in record] for record in X]
     widths = [max(0 if record[k] is None else len(record[k]) for record in X) for k in range(len(X[0]))]
     made, vs = Run(), [np.zeros(d) for d in widths]
+    if beyond:
+        vs = [np.append(v[:-1], beyond) for v in vs]
     total = [np.zeros(d) for d in widths]
     smooth = 2 * p - 1 + (r - 1 if r != 2 else 0)
     for t, record in enumerate(X):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +44,65 @@ class PartialBlock:
 
     block: Any
     present: ArrayLike
+
+
+def pad_views(X: Any, how: Literal["zeros", "repeat"] = "zeros", width: int | None = None) -> Any:
+    """Bring views of different sizes to one length, for a :class:`coterie.MultiviewPerceptron` (FOR09 chapter 5).
+
+    Parameters
+    ----------
+    X : list of blocks or dictionary name -> block
+        The views; blocks are arrays, sparse matrices or data frames, may be :class:`PartialBlock` or None.
+    how : {"zeros", "repeat"}
+        Short views are filled up with zeros, or with their own features again from the first on.
+    width : int, optional
+        The length; that of the longest view without. Give it where a view may be absent from all of some records.
+
+    Returns
+    -------
+    list or dictionary
+        As X, with blocks of one width: arrays, or CSR matrices where they are sparse.
+
+    Raises
+    ------
+    TypeError
+        For records that are dictionaries: their features have names, and those of one name are the same already.
+    ValueError
+        For another ``how``, a block without features, or a view that is wider than ``width``.
+
+    Examples
+    --------
+    >>> padded = pad_views({"image": [[1.0, 2.0, 3.0]], "sound": [[4.0, 5.0]]}, "repeat")
+    >>> padded["sound"]
+    array([[4., 5., 4.]])
+    """
+    if how not in ("zeros", "repeat"):
+        raise ValueError(f"how must be 'zeros' or 'repeat', got {how!r}")
+    names = names_of(X, None)
+    if tabular.is_records(X):
+        raise TypeError("records that are dictionaries need no padding: features of one name are the same in all views")
+    blocks = [X[name] for name in names]
+    held = [None if each is None else _block(each, name) for each, name in zip(blocks, names, strict=True)]
+    widths = [each[0].shape[1] for each in held if each is not None]
+    longest = max(widths, default=0) if width is None else width
+    for name, each in zip(names, held, strict=True):
+        if each is not None and each[0].shape[1] > longest:
+            raise ValueError(f"view {name!r} has {each[0].shape[1]} features, which is more than width={width!r}")
+    made = [None if each is None else _padded(*each, how, longest) for each in held]
+    return dict(zip(names, made, strict=True)) if isinstance(X, Mapping) else made
+
+
+def _padded(block: Any, present: NDArray[np.bool_], how: str, width: int) -> Any:
+    """A block with so many columns."""
+    n, d = block.shape
+    if how == "repeat":
+        made = block[:, np.arange(width) % d]
+    elif hasattr(block, "indptr"):
+        made = block.copy()
+        made.resize((n, width))
+    else:
+        made = np.pad(block, ((0, 0), (0, width - d)))
+    return made if present.all() else PartialBlock(made, present)
 
 
 def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:

@@ -41,7 +41,7 @@ _NAMES_OF = {
     "views.forms": "DenseViews",
     "views.one_space": "DenseMatrix SparseMatrix WideMatrix",
     "views.own_spaces": "Flat",
-    "views.potentials": "Group Schatten Spectral",
+    "views.potentials": "Beyond Group Schatten Spectral",
     "views.rounds": "Latest Mean Primal",
     "views.walk": "Expanded Supports",
     "weights.dense": "FeatureMajor RowMajor RowMajorMany RowMajorPairs",
@@ -157,7 +157,7 @@ _BECOMING = (
 )
 
 #: Fields of numbers that choose what compiled code does, or that its arrays have room for: as the parameters have them.
-_CHOICES = {"size", "numbers", "seed", "power", "exponent", "lag", "p", "inner"}
+_CHOICES = {"size", "numbers", "seed", "power", "exponent", "lag", "p", "inner", "beyond_span"}
 
 #: Weights and records may be of another precision than the parameters ask for by now; they are brought to that.
 _FLOATS = {np.dtype(np.float32), np.dtype(np.float64)}

@@ -186,6 +186,10 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
         As in :class:`MultiviewPerceptron`.
     views : sequence of labels, optional
         The names of the views; without, those of the first records.
+    beyond_span : float >= 0
+        The length of a part of every v_k that lies outside of the span of all records: ‖v_k‖² + beyond_span² in the
+        place of ‖v_k‖² (A.2.1). Early on views count alike, and one that was moved a little more does not yet take the
+        lead; without end it is p = 1. ``inner`` is 2 then.
 
     Attributes
     ----------
@@ -195,7 +199,8 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
     Raises
     ------
     ValueError
-        If p is below 1 or inner below 2; for kernels with another inner than 2; for a view that is unknown.
+        If p is below 1, inner below 2 or beyond_span negative; for kernels or beyond_span with another inner than 2;
+        for a view that is unknown.
 
     Notes
     -----
@@ -224,6 +229,7 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
         inner: float = 2.0,
         rule: Any = None,
         views: Sequence[Hashable] | None = None,
+        beyond_span: float = 0.0,
     ) -> None:
         self.p = p
         self.kernels = kernels
@@ -231,6 +237,7 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
         self.inner = inner
         self.rule = rule
         self.views = views
+        self.beyond_span = beyond_span
 
     def _make_input(self) -> ViewInput:
         return ViewInput(one_space=False)
@@ -239,7 +246,8 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
         return InputOptions(type(self).__name__, views=self.views)
 
     def _make_learner(self) -> StreamLearner:
-        norm, rule = GroupNorm(self.p, self.inner), Perceptron() if self.rule is None else self.rule
+        norm = GroupNorm(self.p, self.inner, self.beyond_span)
+        rule = Perceptron() if self.rule is None else self.rule
         if self.kernels is None:
             return ViewLearner(norm, rule, self.average)
         return KernelViewLearner(norm, kernels_of(self.kernels), rule, self.average)

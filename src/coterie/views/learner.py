@@ -515,7 +515,7 @@ def _require_same_norm(norm: Norm, potential: Potential, K: int) -> None:
         if not both or not _is_shaped_by(norm, potential, K):
             raise ValueError("gauge cannot change once something is learned: fit anew")
         return
-    learned = potential._asdict()
+    learned = {"beyond_span": 0.0} | potential._asdict()
     for name, value in spec.fields_of(norm).items():
         if learned[name] != value:
             raise ValueError(

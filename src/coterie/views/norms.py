@@ -11,7 +11,7 @@ from coterie import spec
 from coterie.numeric.views.forms import Widths
 from coterie.numeric.views.one_space import DenseMatrix, SparseMatrix, WideMatrix, empty_matrix
 from coterie.numeric.views.own_spaces import Flat
-from coterie.numeric.views.potentials import Group, Schatten, Spectral
+from coterie.numeric.views.potentials import Beyond, Group, Schatten, Spectral
 from coterie.potentials import checked, require_potential
 
 #: Singular values on which a gauge is tried.
@@ -132,11 +132,15 @@ class GroupNorm:
         1 adds views up, more prefers those with longer sums.
     inner : float >= 2
         r.
+    beyond_span : float >= 0
+        The length of a part of every v_k at right angles to all records, from the first on: ‖v_k‖² + beyond_span² in
+        the place of ‖v_k‖² (FOR09 A.2.1).
 
     Raises
     ------
     ValueError
-        If p is below 1, inner below 2, or either is not finite.
+        If p is below 1, inner below 2, beyond_span negative, or one is not finite; for beyond_span beside another inner
+        norm than that of r = 2.
 
     Examples
     --------
@@ -149,9 +153,16 @@ class GroupNorm:
 
     p: float = spec.field(EXPONENT, default=2.0)
     inner: float = spec.field(default=2.0, at_least=2)
+    beyond_span: float = spec.field(default=0.0, at_least=0)
+
+    def __post_init__(self) -> None:
+        if self.beyond_span > 0 and self.inner != 2.0:
+            raise ValueError(f"beyond_span goes with inner=2 only, got inner={self.inner!r}")
 
     def potential(self, n: int) -> Group:
         """The norm's state before the first move, of n views."""
+        if self.beyond_span > 0:
+            return Beyond.with_part(n, float(self.p), float(self.inner), float(self.beyond_span))
         return Group.empty(n, float(self.p), float(self.inner))
 
     def start(self, widths: Widths, dense: bool) -> tuple[Flat, Group]:

@@ -142,6 +142,28 @@ class Group(NamedTuple):
         return np.ascontiguousarray(made.transpose(1, 2, 0))
 
 
+class _BeyondFields(NamedTuple):
+    sums: Any
+    factor: Any
+    past: Any
+    clock: Any
+    p: float
+    inner: float
+    beyond_span: float
+
+
+class Beyond(_BeyondFields, Group):  # type: ignore[misc]
+    """The same with a part of length ``beyond_span`` in every view's sum that no record ever meets."""
+
+    __slots__ = ()
+
+    @classmethod
+    def with_part(cls, K: int, p: float, inner: float, beyond_span: float) -> Self:
+        """No moves, of K views."""
+        sums = np.full(K, beyond_span**2)
+        return cls(sums, np.zeros(K), np.zeros(K), np.zeros(2), p, inner, beyond_span)
+
+
 Potential = Schatten | Spectral | Group
 
 
