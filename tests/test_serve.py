@@ -330,11 +330,38 @@ def test_alarms_say_what_is_wrong():
     assert engine.alarms(Limits(error=0.0), engine.at)["error"].startswith("The error of the last 1,000 records is")
 
 
+def test_records_of_several_views_have_no_task(tmp_path):
+    rng = np.random.default_rng(8)
+    seen = [{"text": {"good": 2.0 * (k % 2) - 1.0}, "image": {"red": float(rng.normal())}} for k in range(30)]
+    records = [Record(x=x, y=bool(k % 2)) for k, x in enumerate(seen)]
+    with Service(tmp_path, lambda: Engine(ct.MultiviewPerceptron())) as service:
+        assert service.observe(records[:20]).learned == 20
+        assert sum(service.observe([each]).learned for each in records[20:]) == 10
+        assert [each.label for each in service.predict([Record(x=x) for x in seen[:2]])] == [False, True]
+        assert service.engine.live is None
+        with pytest.raises(ValueError, match="has no tasks: leave task out"):
+            service.observe([Record(task="ann", x=seen[0], y=True)])
+        state = digest(service.engine)
+    with Service(tmp_path, lambda: None) as again:
+        assert digest(again.engine) == state
+
+
+def test_records_without_a_task_are_of_one():
+    engine = Engine(ct.MultitaskLogistic())
+    for k in range(3):
+        told = engine.apply([Event("observed", k, [Record(x={"a": 1.0}, y=True), Record(x={"a": -1.0}, y=False)])])
+        assert told == [Observed(learned=2, duplicate=0, unknown=[], offset=0)]
+    assert engine.live.of_task(0)["examples"] == 6
+    assert engine.apply([Event("observed", 4, [Record(task="ann", x={"a": 1.0}, y=True)])])[0].learned == 1
+    refused = engine.apply([Event("observed", 5, [Record(x={"a": 1.0}, y=True)])])[0]
+    assert refused.error.startswith("task is missing")
+
+
 def test_a_service_that_compares_nothing_says_so(tmp_path):
     with Service(tmp_path, lambda: Engine(ct.MultitaskLogistic(), compared=False)) as service:
         service.observe(labelled(20))
         client = TestClient(make_app(service))
-        assert client.get("/verdict").json()["error"] == "the service was begun with --no-verdict, and compares nothing"
+        assert client.get("/verdict").json()["error"].startswith("nothing is compared: the service has --no-verdict")
         assert client.get("/tasks/u1").json()["task"] == "u1"
     assert ct.load(service.snapshots()[-1]).live is None
 

@@ -82,6 +82,10 @@ class StreamModel(Protocol):
         """True once a record was learned."""
 
     @property
+    def has_tasks(self) -> bool:
+        """False for a model of records of several views."""
+
+    @property
     def known_tasks(self) -> Sequence[Hashable]:
         """The tasks learned so far, in order of first appearance."""
 

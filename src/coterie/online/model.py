@@ -212,6 +212,11 @@ class OnlineModel:
             self.input.encoder = encoder
 
     @property
+    def has_tasks(self) -> bool:
+        """False for a model of records of several views."""
+        return self.settings.learner.has_tasks
+
+    @property
     def log_odds(self) -> float | None:
         """The factor that makes log-odds of margins; None where they are no such thing."""
         return self.learner.log_odds

@@ -271,7 +271,7 @@ class App:
             return said[1]
         engine, began = self.service.engine, time.monotonic()
         if engine.live is None:
-            raise ValueError("the service was begun with --no-verdict, and compares nothing")
+            raise ValueError("nothing is compared: the service has --no-verdict, or a model of several views")
         with engine.lock:
             live = engine.live.as_it_is()
         judged = live.verdict(against)

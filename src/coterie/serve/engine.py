@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from coterie import persistence, spec
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.explanation import listed_weights, nearest_tasks
+from coterie.inputs.tabular import ONLY_TASK
 from coterie.numeric.trees import below
 from coterie.online.labels import as_labels
 from coterie.parameters import Parameters
@@ -74,7 +75,7 @@ class Engine(Parameters):
         Seconds after which a record that waits for its label is given up, by the times that events have.
     compared : bool
         Whether one model per task and one for all learn beside it, to say whether learning together helps; it takes
-        about twice the memory and the time.
+        about twice the memory and the time. Never beside a model of several views.
 
     Attributes
     ----------
@@ -118,7 +119,7 @@ class Engine(Parameters):
         if not 0.0 < expire < math.inf:
             raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
         self._stream = stream_model_of(model)
-        self.live = Live(model) if compared else None
+        self.live = Live(model) if compared and self._stream.has_tasks else None
         self.offset, self.began_at, self.at, self.observed_at = 0, 0.0, 0.0, 0.0
         self.expired = 0
         self.waiting: dict[str, Waiting] = {}
@@ -155,7 +156,8 @@ class Engine(Parameters):
         if change.records:
             margin, y = self._learn(change.records)
             if self.live is not None:
-                self.live.add(change.records, self._stream.trace_rows(margin, y), events[-1].at)
+                named = [(x, label, ONLY_TASK if task is None else task) for x, label, task in change.records]
+                self.live.add(named, self._stream.trace_rows(margin, y), events[-1].at)
             self.observed_at = events[-1].at
             self.on_learned(change.records)
         if change.forgotten:
@@ -177,7 +179,7 @@ class Engine(Parameters):
             x, y, task = records[0]
             return self._stream.learn_told(x, y, task), as_labels([y])
         xs, ys, tasks = map(list, zip(*records, strict=True))
-        block = self._stream.as_block(xs, ys, tasks)
+        block = self._stream.as_block(xs, ys, None if all(task is None for task in tasks) else tasks)
         return self._stream.learn_block(block).margin, block.y
 
     def _note(self, event: Event, change: _Change) -> None:
