@@ -18,6 +18,7 @@ PUBLIC = [
     "Absolute",
     "AdaptiveSharingClassifier",
     "AdaptiveSharingRegressor",
+    "Ballseptron",
     "BatchOptimal",
     "BetaDivergence",
     "Bregman",

@@ -69,6 +69,7 @@ from .relations import TaskGraph as TaskGraph
 from .relations import VonNeumann as VonNeumann
 from .rules import AROW as AROW
 from .rules import Absolute as Absolute
+from .rules import Ballseptron as Ballseptron
 from .rules import EpsilonInsensitive as EpsilonInsensitive
 from .rules import Logistic as Logistic
 from .rules import PassiveAggressive as PassiveAggressive

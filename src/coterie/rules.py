@@ -188,6 +188,46 @@ class AROW:
 
 
 @spec.part
+class Ballseptron:
+    """A step on every mistake, and where a ball around the record reaches over to the wrong side.
+
+    With z = (M^(1/2) ⊗ I)φ and v the sum of the steps, where 0 < y v·z / ‖v‖ < radius the step is by the point of the
+    ball around z that is furthest on the wrong side,
+
+        v <- v + y z - radius v / ‖v‖,
+
+    so that weights shrink as well (Shalev-Shwartz and Singer 2005; named in FOR09 §2.1.1). For
+    :class:`coterie.PotentialMultitaskPerceptron` with ``potentials.PNorm(2)``. For every comparator u, with the largest
+    ‖z‖ R, ε mistakes and m steps of the other kind, L its hinge loss on both,
+
+        ε + m - L - radius ‖u‖ m <= ‖u‖ sqrt(ε R² + m (R² + radius²)).
+
+    Parameters
+    ----------
+    radius : float > 0
+        Of the ball, in the units of z; less than the margin that one hopes for.
+
+    Raises
+    ------
+    ValueError
+        If the radius is not positive and finite.
+
+    Examples
+    --------
+    >>> Ballseptron(radius=0.1)
+    Ballseptron(radius=0.1)
+    """
+
+    move: ClassVar[str] = "ball"
+    log_odds: ClassVar[float | None] = None
+
+    radius: float = spec.field(default=0.1, above=0)
+
+    def compiled(self) -> None:
+        """Return nothing: no compiled loop knows it."""
+
+
+@spec.part
 class SecondOrder:
     """A step on every mistake, to where ridge regression on all mistakes is (CCG08 §4): tau = (1 - y f) / (v + r).
 

@@ -9,6 +9,7 @@ from coterie import persistence
 from coterie.hypotheses import PotentialWeights
 from coterie.learners.potential import PotentialLearner
 from coterie.potentials import PNorm
+from coterie.rules import Perceptron
 
 from .estimator import OnlineEstimator
 
@@ -35,15 +36,19 @@ class PotentialMultitaskPerceptron(OnlineEstimator):
         T, as in :class:`PNormMultitaskPerceptron`.
     rate : float > 0
         λ: how much the loss counts beside the divergence from the weights before. With a p-norm it only scales margins.
+    rule : Perceptron or Ballseptron, optional
+        :class:`Ballseptron` beside ``potentials.PNorm(2)`` moves on records that were right by too little, too.
     task_column, new_task
         As in :class:`MultitaskPerceptron`.
 
     Raises
     ------
     TypeError
-        If the potential is no part with a gradient, or the relation learned; when the model first learns.
+        If the potential is no part with a gradient, the relation learned, or the rule another; when the model first
+        learns.
     ValueError
-        If the gradient is not one finite number a weight, the rate not positive, or the transformation unknown.
+        If the gradient is not one finite number a weight, the rate not positive, the transformation unknown, or a ball
+        beside another potential.
 
     Notes
     -----
@@ -69,6 +74,7 @@ class PotentialMultitaskPerceptron(OnlineEstimator):
         transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv",
         rate: float = 1.0,
         *,
+        rule: Any = None,
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
     ) -> None:
@@ -76,10 +82,11 @@ class PotentialMultitaskPerceptron(OnlineEstimator):
         self.relation = relation
         self.transformation = transformation
         self.rate = rate
+        self.rule = rule
         self.task_column = task_column
         self.new_task = new_task
 
     def _make_learner(self) -> Any:
         potential = PNorm() if self.potential is None else self.potential
         hypothesis = PotentialWeights(potential, self.transformation, self.rate)
-        return PotentialLearner(hypothesis, self.relation_used)
+        return PotentialLearner(hypothesis, self.relation_used, Perceptron() if self.rule is None else self.rule)
