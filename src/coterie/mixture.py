@@ -35,7 +35,7 @@ from .numeric.primal.asking import EVERY, decide_all
 from .numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS
 from .numeric.primal.members import ALONE, COIN, CONFIDENT, GRADIENT, Members, Room, SideBySide, Together, learn_late
-from .numeric.primal.mixture import Layer, Losses, Work, blend, combine, mix, room, weigh
+from .numeric.primal.mixture import UNSURE, Layer, Losses, Work, blend, combine, first_layer, mix, room, weigh
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.trees import Arrays, apart, array_of, below, flatten, numbered
 from .numeric.weights.sections import Section, Whole, side_by_side
@@ -45,9 +45,6 @@ from .rules import AROW, Logistic
 from .state import LearnedState, is_same
 
 Codes = NDArray[np.int64]
-
-#: Variance of the factors of the last step before the first round; from 1/30 to 1 makes little difference.
-UNSURE = 0.1
 
 #: Records that all learners see before the next ones: long enough for a learner's weights to come into the processor's
 #: cache and stay, while the margins of all learners, kept until they are mixed, take a few megabytes.
@@ -195,9 +192,7 @@ class Mixture(StreamLearner):
         return self.learners[0].names_tasks
 
     def _layer(self) -> Layer:
-        """The last step before the first round: the mixture as it is, for good where nothing is unsure."""
-        S = len(self._experts)
-        return Layer(np.append(np.zeros(S), 1.0), np.eye(S + 1) * self.unsure)
+        return first_layer(len(self._experts), self.unsure)
 
     def check_tasks(self, state: MixtureState, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that a learner's relation does not know: ValueError naming the first."""

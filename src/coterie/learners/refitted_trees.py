@@ -22,7 +22,7 @@ from coterie.numeric.core.checks import (
 )
 from coterie.numeric.core.records import Csr, Rows
 from coterie.numeric.primal.asking import EVERY, decide_all
-from coterie.numeric.primal.mixture import Layer, Losses, blend, mix, room
+from coterie.numeric.primal.mixture import Layer, Losses, blend, first_layer, mix, room
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.tabular.entries import check_entries, no_records, sorted_entries
 from coterie.numeric.tabular.forest import CATEGORIES, Forest, no_forest, trees_say
@@ -39,9 +39,6 @@ FIRST, WINDOW = 200, 8000
 
 #: Who is mixed: the learner, and the trees.
 EXPERTS = 2
-
-#: Variance of the factors of the last step before the first round, as in :class:`coterie.mixture.Mixture`.
-UNSURE = 0.1
 
 #: Records that are learned together at most: their entries are copied.
 PIECE = 65_536
@@ -171,7 +168,7 @@ class RefittedTrees(StreamLearner):
         inner = self._learner.init(tasks, features, dense, length)
         known = len(inner.tasks)
         losses = Losses(np.zeros(EXPERTS), np.zeros((known, EXPERTS)))
-        return RefittedState(inner, np.zeros(known, np.int64), losses, _first_layer())
+        return RefittedState(inner, np.zeros(known, np.int64), losses, first_layer(EXPERTS))
 
     def check_tasks(self, state: RefittedState, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that the learner does not know: ValueError naming the first."""
@@ -447,7 +444,7 @@ class RefittedTrees(StreamLearner):
         require(inner.features == features, f"the learner is {inner.features} features wide, expected {features}")
         losses = _rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
         losses.check(EXPERTS, known)
-        layer = _rebuilt(_first_layer(), below(arrays, "layer."))
+        layer = _rebuilt(first_layer(EXPERTS), below(arrays, "layer."))
         layer.check(EXPERTS)
         categories = array_of(arrays, "categories", np.zeros(0, np.int64))
         require_rows("categories of tasks", categories, known)
@@ -491,11 +488,6 @@ def categories_of(codes: Codes, tasks: int) -> Codes:
     made = np.zeros(tasks, np.int64)
     made[order] = 1 + np.arange(len(order))
     return made
-
-
-def _first_layer() -> Layer:
-    """The last step before the first round: the mixture as it is."""
-    return Layer(np.append(np.zeros(EXPERTS), 1.0), np.eye(EXPERTS + 1) * UNSURE)
 
 
 def _one(runs: Sequence[Kept]) -> Kept:

@@ -57,6 +57,15 @@ class Layer(NamedTuple):
             require_finite("the last step", numbers)
 
 
+#: Variance of the factors of the last step before the first round; from 1/30 to 1 makes little difference.
+UNSURE = 0.1
+
+
+def first_layer(experts: int, unsure: float = UNSURE) -> Layer:
+    """The last step before the first round: the mixture as it is, for good where nothing is unsure."""
+    return Layer(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
+
+
 class Work(NamedTuple):
     """Room for a round: ``experts`` and ``weights`` (S,); ``inputs`` of the layer and what ``moved`` it (S + 1,)."""
 
