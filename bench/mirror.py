@@ -1,9 +1,9 @@
-"""Mirror descent that finds out how different tasks are, on real data, beside fixed shares: mistakes of one pass.
+"""Mirror descent and smoothed relations, which find out how to share, beside fixed shares: mistakes on real data.
 
     python -m bench.mirror [set ...] [--shuffles 3]
 
-Records have unit length. All mirror descents have the best radius of four in hindsight; beside them stand the constant
-guess, multitask Perceptrons and the default. The prepared data lie in the folder that COTERIE_DATA names.
+One pass over records of unit length. Mirror descents have the best radius of four in hindsight, smoothed relations the best
+of three steps and three rates; beside them stand the constant guess, multitask Perceptrons and the default. The prepared data lie in the folder that COTERIE_DATA names.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from coterie.datasets.preparation import unit_rows, unit_rows_sparse
 
 SETS = ("school", "landmine", "acl4")
 RADII = (1.0, 3.0, 10.0, 30.0)
+STEPS, RATES = (0.1, 0.5, 2.0), (0.003, 0.03, 0.3)
 Make = Callable[[], Any]
 
 
@@ -40,6 +41,11 @@ def models() -> dict[str, list[Make]]:
         ]
         for name, variances in descents.items()
     }
+    kinds = {"a model a task": (0.0, (0.0,)), "alike, half": (0.5, (0.0,)), "learned, half": (0.5, RATES)}
+    for name, (share, rates) in kinds.items():
+        made[f"smoothed, {name}"] = [
+            partial(ct.SmoothedMultitaskPerceptron, share, rate, step) for rate in rates for step in STEPS
+        ]
     relations = {"a model a task": ct.Independent(), "one model": ct.Pooled(), "half shared": ct.HalfUpdate()}
     for name, relation in relations.items():
         made[f"Perceptron, {name}"] = [partial(ct.MultitaskPerceptron, relation)]

@@ -77,6 +77,7 @@ MODELS = {
     ),
     "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.PassiveAggressive())), PLAIN),
     "MultitaskMirrorDescent": (ct.MultitaskMirrorDescent(), PLAIN),
+    "SmoothedMultitaskPerceptron": (ct.SmoothedMultitaskPerceptron(), PLAIN),
     "RandomFourierClassifier": (
         ct.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8),
         PLAIN,

@@ -67,6 +67,7 @@ PUBLIC = [
     "SecondOrder",
     "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",
+    "SmoothedMultitaskPerceptron",
     "Squared",
     "TaskGraph",
     "Trace",

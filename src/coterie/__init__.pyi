@@ -47,6 +47,7 @@ from .online import RandomFourierClassifier as RandomFourierClassifier
 from .online import RandomFourierRegressor as RandomFourierRegressor
 from .online import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .online import SelectiveSampling as SelectiveSampling
+from .online import SmoothedMultitaskPerceptron as SmoothedMultitaskPerceptron
 from .online import view_baselines as view_baselines
 from .persistence import load as load
 from .relations import BatchOptimal as BatchOptimal

@@ -7,3 +7,4 @@ from .linear import LinearWeights as LinearWeights
 from .mirror import MirrorDescent as MirrorDescent
 from .p_norm import PNormed as PNormed
 from .potential import PotentialWeights as PotentialWeights
+from .smoothed import SmoothedWeights as SmoothedWeights

@@ -64,20 +64,23 @@ class MirrorLearner(FixedLearner):
 
     def _predicted(self, model: Any, rows: Rows, codes: Codes) -> Margins:
         shares = self._shares(model)
-        told = [model.mixed(model.margins(shares, i, *_entries(rows, t, model))) for t, i in enumerate(codes.tolist())]
+        told = [
+            model.mixed(model.margins(shares, i, *entries(rows, t, model.raw.shape[1])))
+            for t, i in enumerate(codes.tolist())
+        ]
         return np.array(told, np.float64)
 
     def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
         model, delay, n, tasks = state.model, len(codes) - last, len(codes), codes.tolist()
         shares = self._shares(model)
         for t in range(last):
-            x, features = _entries(rows, t, model)
+            x, features = entries(rows, t, model.raw.shape[1])
             margins = model.margins(shares, tasks[t], x, features)
             moves.own[t] = model.mixed(margins)
             if not delay:
                 moves.margins[t] = moves.own[t]
             elif t + delay < n:
-                ahead = _entries(rows, t + delay, model)
+                ahead = entries(rows, t + delay, model.raw.shape[1])
                 moves.margins[t + delay] = model.mixed(model.margins(shares, tasks[t + delay], *ahead))
             length = self.hypothesis.length(x)
             moves.taus[t] = model.learn(margins, length, tasks[t], float(y[t]), x, features)
@@ -99,11 +102,11 @@ class MirrorLearner(FixedLearner):
         return mean_share(self.relation_matrix(state))
 
 
-def _entries(rows: Rows, t: int, model: Any) -> tuple[NDArray[np.float64], Any]:
-    """The entries of a record and their features, without those that the model has never had."""
+def entries(rows: Rows, t: int, width: int) -> tuple[NDArray[np.float64], Any]:
+    """The entries of a record and their features, without those beyond a width."""
     if isinstance(rows, Dense):
         return np.asarray(rows.values[t], np.float64), slice(None)
     some = slice(rows.starts[t], rows.starts[t + 1])
     x, features = np.asarray(rows.values[some], np.float64), rows.features[some]
-    known = features < model.raw.shape[1]
+    known = features < width
     return x[known], features[known]

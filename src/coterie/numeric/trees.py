@@ -38,6 +38,7 @@ _NAMES_OF = {
     "primal.p_norm": "PNorm",
     "primal.signed": "Signed",
     "primal.spread": "Columns SparseColumns Spread",
+    "smoothed": "Smoothed",
     "views.forms": "DenseViews",
     "views.one_space": "DenseMatrix SparseMatrix WideMatrix",
     "views.own_spaces": "Flat",

@@ -19,3 +19,4 @@ from .regression import MultitaskRegressor as MultitaskRegressor
 from .second_order import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .selective import SelectiveSampling as SelectiveSampling
 from .sharing import AdaptiveSharingClassifier as AdaptiveSharingClassifier
+from .smoothed import SmoothedMultitaskPerceptron as SmoothedMultitaskPerceptron
