@@ -86,9 +86,22 @@ def digest(engine: Any) -> tuple[str, dict[str, bytes]]:
     return repr(data), {name: array.tobytes() for name, array in arrays.items()}
 
 
+def compile_for(*options: str) -> None:
+    """Let a service learn once, so that those that are killed find its code compiled."""
+    with tempfile.TemporaryDirectory() as made:
+        process, url = start(Path(made), *options)
+        for n in (20, 1):
+            records = [{"task": f"u{k}", "x": {"x0": 1.0}, "y": k % 2 == 0} for k in range(n)]
+            post(url, "observe", records)
+            post(url, "predict", [{"task": each["task"], "x": each["x"]} for each in records])
+        process.terminate()
+        process.communicate()
+
+
 def kills(trials: int) -> None:
     draw = random.Random(0)
     for k, (kind, options) in enumerate(KINDS.items()):
+        compile_for(*options)
         done = trials // len(KINDS) + (k < trials % len(KINDS))
         with tempfile.TemporaryDirectory() as made:
             folder, acknowledged = Path(made), set[str]()
