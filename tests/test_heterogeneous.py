@@ -7,6 +7,7 @@ import pytest
 
 import coterie as ct
 from reference import heterogeneous as reference
+from reference import sharing
 
 SIZES = (4, 7, 2)
 TASKS = ("text", "image", "sound")
@@ -187,3 +188,77 @@ def test_what_is_refused_changes_nothing():
         with pytest.raises(ValueError, match="instances"):
             model.partial_fit(bad, Y, task)
     np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+# -- b learned as the stream goes --------------------------------------------------------------------------------------
+
+BS = (0.0, 1.0, 8.0)
+
+
+class Told:
+    """A learner of whom all margins are known."""
+
+    def __init__(self, margins):
+        self.margins = margins
+
+    def margin(self, x, task, t):
+        return float(self.margins[t])
+
+    def learn(self, x, task, y, t):
+        """Do nothing."""
+
+
+def agreeing(seed=0, same=True, n=300):
+    rng = np.random.default_rng(seed)
+    hidden, active = rng.normal(size=(n, 3)), rng.integers(2, size=n)
+    X = [hidden @ rng.normal(size=(3, d)) + 0.3 * rng.normal(size=(n, d)) for d in (8, 5)]
+    turn = 1.0 if same else np.where(active == 0, 1.0, -1.0)
+    return X, np.where(turn * hidden[:, 0] > 0, 1, -1), active
+
+
+@pytest.mark.parametrize("kernels", [None, [ct.kernels.Gaussian(2.0), "linear"]])
+def test_several_b_are_mixed_as_by_the_definition(kernels, tmp_path):
+    X, y, active = agreeing()
+    each = [ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b, kernels), X, y, task=active) for b in BS]
+    mixture = sharing.AdaptiveSharing([Told(trace.margin) for trace in each], log_odds=False)
+    expected = sharing.run(mixture, X[0], active.tolist(), y.tolist())
+    model = ct.HeterogeneousMultitaskPerceptron(BS, kernels)
+    trace = ct.progressive_validation(model, X, y, task=active)
+    np.testing.assert_allclose(trace.margin, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.b_weights_[0], mixture.weights(model.tasks_[0], 3), rtol=1e-9)
+    assert model.n_mistakes_ == sum(trace.mistakes for trace in each)
+    pieces = ct.HeterogeneousMultitaskPerceptron(list(BS), kernels)
+    for some in (slice(0, 1), slice(1, 130), slice(130, 300)):
+        pieces.partial_fit([x[some] for x in X], y[some], task=active[some], classes=[-1, 1])
+    np.testing.assert_allclose(pieces.decision_function(X), model.decision_function(X), rtol=1e-9, atol=1e-9)
+    model.save(tmp_path / "model.coterie")
+    again = ct.load(tmp_path / "model.coterie")
+    for one in (model, again):
+        one.partial_fit(X, -y, task=active)
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_how_much_tasks_agree_is_learned(same):
+    """Little is lost to the best b in hindsight, whether tasks agree or contradict each other."""
+    X, y, active = agreeing(1, same, 600)
+    wrong = {
+        b: ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b), X, y, task=active).mistakes
+        for b in (*BS, BS)
+    }
+    least = min(wrong[b] for b in BS)
+    assert wrong[BS] <= 1.15 * least + 3
+    assert max(wrong[b] for b in BS) > 1.2 * least
+
+
+def test_several_b_one_record_at_a_time_and_what_is_refused():
+    model = ct.HeterogeneousMultitaskPerceptron(BS)
+    model.learn_one({"text": {"word=free": 1.0}, "image": {"red": 0.9}}, "yes", task="text")
+    model.learn_one({"text": {"word=late": 1.0}, "image": {"blue": 0.9}}, "no", task="image")
+    assert model.predict_one({"text": {"word=free": 1.0}, "image": {"red": 0.5}}, task="image") == "yes"
+    assert model.b_weights_.shape == (2, 3)
+    X, y, active = agreeing(n=40)
+    for b, message in (((), "b must be a number, or hold one at least, got none"), ((1.0, -1.0), "b must be a finite")):
+        with pytest.raises(ValueError, match=message):
+            ct.HeterogeneousMultitaskPerceptron(b).fit(X, y, task=active)
+    assert ct.HeterogeneousMultitaskPerceptron(2.0).fit(X, y, task=active).b_weights_.tolist() == [[1.0], [1.0]]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.mixture import MixtureState
 from coterie.numeric.core.checks import require
 
 from . import tabular
@@ -189,7 +190,7 @@ class InstancesInput:
     def _learned(self, state: Any) -> None:
         """Note the tasks of a state, and the sizes of their spaces unless features have names."""
         tasks = state.tasks.labels
-        sizes = np.bincount(state.model.owner, minlength=len(tasks))
+        sizes = np.bincount(owner_of(state), minlength=len(tasks))
         named = self._rows.vocabulary is not None
         self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
 
@@ -227,7 +228,7 @@ class InstancesInput:
                 "a feature has no task",
             )
             owner = self._owner(tasks, state.features)
-            require(np.array_equal(owner, state.model.owner), "a feature belongs to another task than its name says")
+            require(np.array_equal(owner, owner_of(state)), "a feature belongs to another task than its name says")
         self._learned(state)
 
 
@@ -335,3 +336,9 @@ def _length(rows: Any) -> int:
 
 def _shown(tasks: Sequence[Hashable]) -> str:
     return ", ".join(map(repr, tasks[:5])) + (" ..." if len(tasks) > 5 else "")
+
+
+def owner_of(state: Any) -> NDArray[np.int64]:
+    """The task of each feature; learners for several b have the same."""
+    held = state.members[0] if isinstance(state, MixtureState) else state
+    return np.asarray(held.model.owner)

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from coterie.hypotheses.heterogeneous import Heterogeneous
 from coterie.index import Index
 from coterie.learner import Margins
+from coterie.mixture import Mixture, MixtureState
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import Bounds
 from coterie.numeric.core.records import Rows
 from coterie.numeric.dual.heterogeneous import Coupling, Instances, course_through, margin_of
+from coterie.numeric.primal.mixture import Losses
 from coterie.numeric.primal.stream import Moves
 from coterie.state import State
 
@@ -143,3 +145,20 @@ class HeterogeneousLearner(BlockLearner):
         if len(moved):
             model = state.model.absorb(coupling, X.of(moved), y[places][moved], made.of(moved))
             state.model = model.to_primal(coupling) if self.hypothesis.outgrown(model) else model
+
+
+class AgreementMixture(Mixture):
+    """Learners that ask tasks to agree more or less, and weights by which they are mixed: b as the stream goes."""
+
+    def init_spaces(self, tasks: Sequence[Hashable], owner: Codes) -> MixtureState:
+        """The state before the first round: all tasks, and which of them each feature belongs to."""
+        members = [learner.init_spaces(tasks, owner) for learner in self.learners]  # type: ignore[attr-defined]
+        S = len(members)
+        losses = Losses(np.zeros(S), np.zeros((len(tasks), S)))
+        return MixtureState(members, Index(tasks), losses, self._layer(), len(owner))
+
+    def widen(self, state: MixtureState, owner: Codes) -> None:
+        """Make room for features that are new; ``owner`` has the tasks of all."""
+        for learner, member in self._members(state):
+            learner.widen(member, owner)  # type: ignore[attr-defined]
+        state.features = len(owner)

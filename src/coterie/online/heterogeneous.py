@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from coterie import persistence
 from coterie.hypotheses import Heterogeneous
 from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
 from coterie.learner import StreamLearner
-from coterie.learners.heterogeneous import HeterogeneousLearner
+from coterie.learners.heterogeneous import AgreementMixture, HeterogeneousLearner
+from coterie.mixture import MixtureState
 
 from .estimator import OnlineEstimator
 
@@ -39,8 +43,10 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
 
     Parameters
     ----------
-    b : float >= 0
-        How much the tasks are to agree; with 0 they are independent Perceptrons.
+    b : float >= 0, or a sequence of them
+        How much the tasks are to agree; with 0 they are independent Perceptrons. Of several, such as (0, 1, 8), each
+        learns for itself, and their margins are mixed by how wrong each was so far, as
+        :class:`AdaptiveSharingClassifier` mixes: how much to agree is learned as the stream goes (CCG08 §8).
     kernels : kernel, or list or dictionary of kernels, optional
         One for all tasks, or one for each, in the order of the tasks or by their labels; the linear kernel without.
     solver : {"auto", "primal", "dual"}
@@ -52,8 +58,8 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     Raises
     ------
     ValueError
-        If b is negative, if arrays have different numbers of rows, for a task without instances, for labels of another
-        shape, or if there is not one kernel a task.
+        If b is negative, or a sequence of none, if arrays have different numbers of rows, for a task without instances,
+        for labels of another shape, or if there is not one kernel a task.
 
     Notes
     -----
@@ -76,7 +82,7 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
 
     def __init__(
         self,
-        b: float = 1.0,
+        b: float | Sequence[float] = 1.0,
         kernels: Any = None,
         *,
         solver: Literal["auto", "primal", "dual"] = "auto",
@@ -93,7 +99,23 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
         return InstancesInput()
 
     def _make_learner(self) -> StreamLearner:
-        return HeterogeneousLearner(Heterogeneous(self.b, self._kernels_of(()), self.solver))
+        if not isinstance(self.b, (list, tuple)):
+            return self._learner_for(self.b)
+        if not self.b:
+            raise ValueError("b must be a number, or hold one at least, got none")
+        return AgreementMixture([self._learner_for(b) for b in self.b])
+
+    def _learner_for(self, b: Any) -> HeterogeneousLearner:
+        return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver))
+
+    @property
+    def b_weights_(self) -> NDArray[np.float64]:
+        """The weight of each of several b for each task, shape (n_tasks, number of b); ones where there is one b."""
+        self._check_fitted(AttributeError)
+        learner = self._fitted_model().learner
+        if not isinstance(learner, AgreementMixture):
+            return np.ones((len(self.tasks_), 1))
+        return learner.expert_weights(self.state_)
 
     def _kernels_of(self, tasks: Sequence[Hashable]) -> Any:
         """The kernels as the hypothesis takes them."""
@@ -117,12 +139,17 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
 
     @property
     def n_mistakes_(self) -> int:
-        """The number of rounds with a mistake."""
+        """The number of rounds with a mistake; of several b those of each one's own, added up."""
         self._check_fitted(AttributeError)
-        return int(self.state_.model.count[0])
+        return sum(int(state.model.count[0]) for state in self._states)
 
     @property
     def solver_(self) -> str:
-        """The form that the model is in, "primal" or "dual"."""
+        """The form that the model is in, "primal" or "dual"; of several b that of the first."""
         self._check_fitted(AttributeError)
-        return "dual" if hasattr(self.state_.model, "gamma") else "primal"
+        return "dual" if hasattr(self._states[0].model, "gamma") else "primal"
+
+    @property
+    def _states(self) -> list[Any]:
+        """The state for each b."""
+        return list(self.state_.members) if isinstance(self.state_, MixtureState) else [self.state_]

@@ -146,7 +146,8 @@ def _kernel(trace: Trace, records: Records, U: Truth, model: MultitaskKernelPerc
 
 
 def _heterogeneous(trace: Trace, records: Records, U: Truth, model: HeterogeneousMultitaskPerceptron) -> float:
-    return heterogeneous_bound(trace, in_order(trace, records.blocks), in_order(trace, U), model.b).mistakes
+    b = float(np.asarray(model.b))  # the models here have one
+    return heterogeneous_bound(trace, in_order(trace, records.blocks), in_order(trace, U), b).mistakes
 
 
 def _spectral(trace: Trace, records: Records, U: Truth, model: MultiviewPerceptron) -> float:
