@@ -15,6 +15,7 @@ from sklearn.base import clone, is_regressor
 import coterie as ct
 import raw
 from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.shares import relation_name
 from coterie.kernels import Gaussian, Pairwise, gram
 from coterie.learners import fourier
 from coterie.learners.fourier import RandomFeatures
@@ -122,7 +123,7 @@ MODELS = {
 def test_blocks_pieces_and_single_records_give_the_same_bits(name, monkeypatch):
     whole = MODELS[name]()
     margins = whole.__stream_model__().learn_rounds(X, Y, TASK, classes=[-1, 1]).margin
-    monkeypatch.setattr(fourier, "PIECE", 7)
+    monkeypatch.setattr(fourier, "PIECE", 7 * 20)
     pieces = MODELS[name]()
     np.testing.assert_array_equal(pieces.__stream_model__().learn_rounds(X, Y, TASK, classes=[-1, 1]).margin, margins)
     ones = MODELS[name]()
@@ -149,7 +150,7 @@ def test_labels_that_come_late_in_any_pieces(delay, monkeypatch):
         return ct.progressive_validation(model(), X, Y, task=TASK, delay=delay).margin
 
     whole = margins()
-    monkeypatch.setattr(fourier, "PIECE", 11)
+    monkeypatch.setattr(fourier, "PIECE", 11 * 20)
     np.testing.assert_array_equal(margins(), whole)
 
 
@@ -161,7 +162,7 @@ def test_labels_that_are_asked_for_in_any_pieces(monkeypatch):
 
     queried, margin = asked()
     assert 0 < queried.sum() < len(Y)
-    monkeypatch.setattr(fourier, "PIECE", 11)
+    monkeypatch.setattr(fourier, "PIECE", 11 * 20)
     for found, wanted in zip(asked(), (queried, margin), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
@@ -246,8 +247,8 @@ REFUSED = {
     "polynomial": (lambda: model(kernel=ct.kernels.Polynomial()), TypeError, "kernel must be Gaussian"),
     "chi2": (lambda: model(kernel="chi2"), ValueError, "'rbf' and 'laplacian' with a gamma"),
     "no gamma": (lambda: model(kernel="laplacian"), ValueError, "'rbf' and 'laplacian' with a gamma"),
-    "odd": (lambda: model(n_components=7), ValueError, "n_components must be even.*got 7"),
-    "none": (lambda: model(n_components=0), ValueError, "n_components must be a whole number.*got 0"),
+    "odd": (lambda: model(n_components=7), ValueError, "n_components must be an even number from 2 to 65536, got 7"),
+    "none": (lambda: model(n_components=0), ValueError, "n_components must be an even number from 2 to 65536, got 0"),
     "seed": (lambda: model(seed=-1), ValueError, "seed must be a whole number.*got -1"),
     "inner": (lambda: model(model=ct.MultitaskPerceptron(new_task="no")), ValueError, "new_task must be"),
 }
@@ -305,6 +306,8 @@ def test_the_command_learns_with_them(circles, tmp_path):
     )
     run("learn", circles, *given, "--fourier", "50", "--sigma", "0.8")
     made = ct.load(kept)
+    assert "MeanRegularized" in run("relations", kept).output
+    assert relation_name(ct.OneVsRest(model())) == relation_name(model()) == relation_name(model().model)
     assert (made.n_components, made.kernel, made.model.relation) == (50, Gaussian(0.8), ct.MeanRegularized(b=1.0))
     assert isinstance(LearnerConfig.of(fourier=50, regression=True).make(), ct.RandomFourierRegressor)
     assert isinstance(LearnerConfig.of(fourier=50).make().model, ct.AdaptiveSharingClassifier)
@@ -313,8 +316,8 @@ def test_the_command_learns_with_them(circles, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--fourier", "51"), "--fourier must be even, a cosine and a sine a frequency, got 51"),
-        (("--fourier", "0"), "--fourier must be a whole number, at least 2, got 0"),
+        (("--fourier", "51"), "--fourier must be an even number from 2 to 65536, got 51"),
+        (("--fourier", "0"), "--fourier must be an even number from 2 to 65536, got 0"),
         (
             ("--fourier", "8", "--kernel", "polynomial"),
             "--fourier goes with the --kernel 'gaussian', not with 'polynom",

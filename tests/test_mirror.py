@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import coterie as ct
 from coterie.bounds.mirror import mirror_bound
 from coterie.hypotheses.mirror import VARIANCES, best_b
+from coterie.jobs.shares import relation_name
 from coterie.potentials import ExponentiatedGradient, PNorm
 from reference import mirror as reference
 from streams import as_dictionaries, linear_stream
@@ -207,6 +208,7 @@ def test_baselines_and_parameters():
     assert model.with_relation(ct.Pooled()).variances == (0.0,)
     assert model.baselines()["independent"].variances == (1.0,)
     assert len(VARIANCES) == 8
+    assert relation_name(model) == "MultitaskMirrorDescent()"
     with pytest.raises(TypeError, match="finds its relation out: it cannot learn under HalfUpdate"):
         model.with_relation(ct.HalfUpdate())
     model.fit(X, Y, TASK).set_params(variances=[0.5])

@@ -117,9 +117,10 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
 def relation_name(model: Any) -> str:
     """The relation of a model in a few words, without what it holds of single tasks."""
     model = base_model(model)
-    model = getattr(model, "binary", model)  # of many classes: that of each
+    while inner := getattr(model, "binary", None) or getattr(model, "linear", None):
+        model = inner  # of many classes that of each, and what learns from random features
     if "relation" not in model.get_params(deep=False):
-        return f"{type(model).__name__}({', '.join(model.members_)})"
+        return f"{type(model).__name__}({', '.join(getattr(model, 'members_', ()))})"
     return _named(model.relation_used)
 
 

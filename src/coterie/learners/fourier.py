@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -23,8 +24,8 @@ from coterie.state import LearnedState
 
 Codes = NDArray[np.int64]
 
-#: So many records are transformed at a time, and so many numbers of directions are kept: a gigabyte.
-PIECE, MOST = 1024, 2**27
+#: So many random features of records are made at a time, and so many numbers of directions are kept: a gigabyte.
+PIECE, MOST = 2**19, 2**27
 
 
 class _Saved(msgspec.Struct):
@@ -102,8 +103,10 @@ class RandomFeatures:
     def _placed(self, rows: Rows) -> tuple[Rows, NDArray[np.float64]]:
         """The records with their features numbered as the rows of the directions beside them."""
         if isinstance(rows, Dense):
-            places = self._places(np.arange(rows.values.shape[1]))
-            return Dense(rows.values), self._directions[places]
+            every = np.arange(rows.values.shape[1])
+            places = self._places(every)
+            in_order = np.array_equal(places, every)  # nothing need be copied
+            return Dense(rows.values), self._directions[: len(every)] if in_order else self._directions[places]
         held = Csr(*rows[:3]).trimmed()
         used, entries = np.unique(held.features, return_inverse=True)
         return held._replace(features=self._places(used)[entries].astype(np.int32)), self._directions
@@ -146,6 +149,17 @@ class FourierLearner(StreamLearner):
     def __init__(self, learner: StreamLearner, features: RandomFeatures) -> None:
         self.learner, self.features, self.log_odds = learner, features, learner.log_odds
         self.has_variances, self.has_intervals = learner.has_variances, learner.has_intervals
+
+    @property
+    def _at_once(self) -> int:
+        """How many records are transformed at a time."""
+        return max(PIECE // self.features.size, 1)
+
+    def beside(self) -> Self:
+        """The same learner for another state, of the same features."""
+        made = copy.copy(self)
+        made.learner = self.learner.beside()
+        return made
 
     @property
     def weighs(self) -> bool:
@@ -207,8 +221,9 @@ class FourierLearner(StreamLearner):
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`."""
         last = len(codes) if last is None else last
         delay, known, made = len(codes) - last, len(state.tasks), []
-        for first in range(0, max(last, 1), PIECE):
-            end = min(first + PIECE, last)
+        most = max(self._at_once, delay)
+        for first in range(0, max(last, 1), most):
+            end = min(first + most, last)
             some = slice(first, end + delay)
             coming = new[len(state.tasks) - known : max(int(codes[some].max(initial=-1)) + 1 - known, 0)]
             asks = asker if asker is EVERY else asker._replace(owner=asker.owner[some], answer=asker.answer[some])
@@ -229,9 +244,9 @@ class FourierLearner(StreamLearner):
         self, rows: Rows, codes: Codes, unseen: Sequence[Hashable]
     ) -> Iterator[tuple[Rows, Codes, Sequence[Hashable]]]:
         """Features of some of the records at a time, their tasks' numbers, and labels of tasks that are not known."""
-        met = 0
-        for first in range(0, max(len(codes), 1), PIECE):
-            some = codes[first : first + PIECE]
+        met, most = 0, self._at_once
+        for first in range(0, max(len(codes), 1), most):
+            some = codes[first : first + most]
             before, met = met, met + int((some < 0).sum())
             yield self.features.of(rows.cut(first, first + len(some))), some, unseen[before:met]
 

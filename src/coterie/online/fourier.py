@@ -17,7 +17,7 @@ from .labels import Labels
 from .logistic import MultitaskLogistic
 from .regression import MultitaskRegressor
 
-_COMPONENTS = spec.Setting(kind="whole", at_least=2)
+_COMPONENTS = spec.Setting(kind="whole", at_least=2, at_most=2**16, must="be an even number from 2 to 65536")
 _SEED = spec.Setting(kind="whole", at_least=0)
 
 
@@ -78,8 +78,8 @@ class _OnRandomFeatures(OnlineEstimator):
             raise TypeError(f"model must be linear, got {self.linear!r}, which has {learner.beyond_features}")
         _COMPONENTS.check("n_components", self.n_components)
         _SEED.check("seed", self.seed)
-        if self.n_components % 2:
-            raise ValueError(f"n_components must be even, a cosine and a sine a frequency, got {self.n_components!r}")
+        if self.n_components % 2:  # a cosine and a sine a frequency
+            raise ValueError(f"n_components must {_COMPONENTS.must}, got {self.n_components!r}")
         return FourierLearner(learner, RandomFeatures(kernel, int(self.n_components), int(self.seed)))
 
     def _label_kind(self) -> Callable[[Any], Labels]:
@@ -117,7 +117,7 @@ class RandomFourierClassifier(_OnRandomFeatures):
         ``new_task``, ``max_tasks``, ``class_weight``, and what is done to records before, are its.
     kernel : kernel, optional
         ``Gaussian(sigma)``; sigma is 1 without. Or ``Pairwise("laplacian", {"gamma": g})``, of scikit-learn.
-    n_components : int >= 2, even
+    n_components : even int from 2 to 65536
         How many random features.
     seed : int >= 0
         Of the frequencies. They are functions of it and of a feature's number, so that features may come late.
@@ -127,7 +127,7 @@ class RandomFourierClassifier(_OnRandomFeatures):
     TypeError
         For a model that learns numbers, or is not linear, and for another kernel.
     ValueError
-        For n_components that is odd or below 2; once something is learned, for another kernel, number or seed.
+        For n_components that is odd or out of range; once something is learned, for another kernel, number or seed.
 
     Notes
     -----
