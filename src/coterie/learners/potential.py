@@ -15,7 +15,7 @@ from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Dense, Rows, weights_of
 from coterie.numeric.primal import p_norm
 from coterie.numeric.primal.stream import Moves
-from coterie.potentials import PNorm
+from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.rules import Ballseptron, Perceptron
 from coterie.state import State
 
@@ -134,7 +134,8 @@ class PotentialLearner(_MirrorLearner):
             margins[t] = model.margin(i, rows, t)
 
     def _backup(self, state: State) -> Any:
-        return copied(state.model)  # a gradient that is not ours may refuse
+        ours = isinstance(self.hypothesis.potential, (PNorm, ExponentiatedGradient))
+        return None if ours else copied(state.model)  # another gradient may be refused on the way
 
     def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
         model, delay, n = state.model, len(codes) - last, len(codes)
