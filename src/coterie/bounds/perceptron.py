@@ -221,14 +221,14 @@ def _path(V: NDArray[np.float64], which: NDArray[np.int64], M: ArrayLike, gamma:
 class WorstStream(NamedTuple):
     """A stream that makes a learner wrong in every round, and the task vectors that are right in all of them.
 
-    ``X`` (n, d), ``y`` of -1 and +1 and ``task`` are its records; ``U`` (K, d) has the comparator of each of ``tasks``.
+    ``X`` (n, d), ``y`` of -1 and +1 and ``task`` are its records; ``U`` (K, d) has the comparators, in the order of the
+    tasks given.
     """
 
     X: NDArray[np.float64]
     y: NDArray[np.int64]
     task: list[Hashable]
     U: NDArray[np.float64]
-    tasks: list[Hashable]
 
 
 def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, seed: int = 0) -> WorstStream:
@@ -287,7 +287,7 @@ def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, s
     signs = np.zeros(d)
     signs[order] = y
     U = np.array([np.where((np.arange(d) < shared) | (owner == k), signs, 0.0) for k in range(K)])
-    return WorstStream(X, y, [tasks[k] for k in whose], U, list(tasks))
+    return WorstStream(X, y, [tasks[k] for k in whose], U)
 
 
 def mean_risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
