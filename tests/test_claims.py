@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from coterie.papers import cc12
-from coterie.papers.claims import Claim, Verdict, above, at_most, exact, judge, overall, together, within
+from coterie.papers.claims import (
+    Claim,
+    Verdict,
+    above,
+    at_most,
+    at_others_best,
+    exact,
+    judge,
+    overall,
+    together,
+    within,
+)
 from coterie.papers.results import Item, Result, Run
 
 HOLDS, FAILS, TIE, UNTESTED = Verdict
@@ -68,6 +79,24 @@ def test_what_has_no_exceptions_needs_no_second_run_nor_many_records():
     quick = item.run(Run(2, quick=True)).claims
     assert [claim.verdict for claim in quick] == [UNTESTED, HOLDS, FAILS]
     assert [claim.seen for claim in quick] == [mean.seen, bound.seen, "1.1"]
+
+
+def test_a_candidate_is_chosen_by_the_other_runs():
+    """So that what is best by chance in one run gains nothing by it."""
+    errors = np.array([[1.0, 2.0, 9.0], [2.0, 1.0, 9.0], [2.0, 1.5, 0.0]])
+    assert at_others_best(errors).tolist() == [2.0, 2.0, 2.0]
+    assert at_others_best(errors[:1]).tolist() == [1.0]
+    noise = np.random.default_rng(0).standard_normal((200, 20))
+    assert noise.min(axis=1).mean() < -1.5
+    assert abs(at_others_best(noise).mean()) < 0.3
+
+
+def test_claims_have_their_number_of_runs():
+    some = [above("", [1.0, 2.0], 0.0), at_most("", [1.0] * 3, 0.0, 2.0), within("", [1.0] * 4, 0.0, 2.0)]
+    assert [claim.runs for claim in some] == [2, 3, 4]
+    assert together("", some, "abc").runs == 2
+    item = Item("a", "", lambda run: Result([], [*some, exact("", "", holds=True)]), 5, "1 s")
+    assert [claim.runs for claim in item.run(Run(7)).claims] == [2, 3, 4, 7]
 
 
 def made_up(second):

@@ -248,6 +248,7 @@ LEARNERS = {
     "batch optimal": lambda: ct.MultitaskPerceptron(ct.BatchOptimal(0.1)),
     "primed": lambda: ct.MultitaskPerceptron(ct.Primed(LOG_DET, 20)),
     "primed auto": lambda: ct.MultitaskPerceptron(ct.Primed(ct.VonNeumann(0.01), "auto"), average=True),
+    "every rounds": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(0.01, role="Ainv"), 0, every=17)),
     "primed by b": lambda: ct.MultitaskPerceptron(ct.Primed(B, 10)),
     "p-norm": lambda: ct.PNormMultitaskPerceptron(MEAN, 3.0),
     "p-norm by b": lambda: ct.PNormMultitaskPerceptron(B, 2.5, "Ainvsqrt"),

@@ -37,7 +37,15 @@ def test_all_items_are_listed():
     assert lines[0].split() == ["item", "data", "about", "runs", "what"]
     named = [f"{paper.name}/{item.name}" for paper, item in catalogue.everything()]
     assert [line.split()[0] for line in lines[1:]] == named
-    assert {"srdv11/table4", "cc12/table1", "for09/figure4.7-4.8", "ccg08/spectral", "ros11/boosting"} < set(named)
+    assert {
+        "srdv11/table4",
+        "srdv11/remarks",
+        "cc12/table1",
+        "cc12/theorem2",
+        "for09/figure4.7-4.8",
+        "ccg08/spectral",
+        "ros11/boosting",
+    } < set(named)
 
 
 def test_every_item_stands_in_the_docs():
@@ -51,7 +59,10 @@ def test_every_item_stands_in_the_docs():
     ("what", "message"),
     [
         ("cc13", "the paper is 'cc13'; expected one of ccg08, cc12, srdv11, for09, ros11; did you mean 'cc12'?"),
-        ("cc12/table2", "the item of cc12 is 'table2'; expected one of table1; did you mean 'table1'?"),
+        (
+            "cc12/table2",
+            "the item of cc12 is 'table2'; expected one of table1, theorem1, theorem2, proposition3.1; did you mean 'table1'?",
+        ),
         ("ros11/", "the item of ros11 is ''; expected one of lemma1, mixed-effect, graph"),
     ],
 )
@@ -74,7 +85,7 @@ def test_a_data_set_that_is_missing_is_told_before_anything_runs(monkeypatch, tm
     monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
     monkeypatch.setattr(srdv11, "synthetic", None)
     told = refused("reproduce", "srdv11")
-    assert "no such file, so no data set 'newsgroups_pairs': coterie datasets newsgroups_pairs --fetch, or put " in told
+    assert "no such file, so no data set 'newsgroups_200': coterie datasets newsgroups_200 --fetch, or put " in told
 
 
 def test_a_result_is_shown(one_paper):

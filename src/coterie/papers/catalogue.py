@@ -43,12 +43,12 @@ def find(wanted: str) -> list[tuple[Paper, Item]]:
     Examples
     --------
     >>> [item.name for _, item in find("cc12")]
-    ['table1']
+    ['table1', 'theorem1', 'theorem2', 'proposition3.1']
     >>> [item.name for _, item in find("CC12/Table1")]
     ['table1']
     >>> find("cc12/table7")
     Traceback (most recent call last):
-    coterie.inputs.errors.FieldError: the item of cc12 is 'table7'; expected one of table1; did you mean 'table1'?
+    coterie.inputs.errors.FieldError: the item of cc12 is 'table7'; expected one of table1, ...
     """
     from coterie.jobs.choosing import require_one_of
 

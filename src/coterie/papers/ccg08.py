@@ -283,14 +283,15 @@ def theorem(cases: dict[str, Case], run: Run) -> Result:
         for kind in kinds:
             found = [against(case, kind, seed, n) for seed in seeds]
             ratios = [made / bound for made, bounds in found for bound in bounds]
-            cells += _row(f"{name}; {kind}", found, max(ratios))
+            cells += row(f"{name}; {kind}", found, max(ratios))
             highest, tried = max(highest, *ratios), tried + len(ratios)
     seen = f"mistakes / bound at most {highest:.3f} over {tried} pairs of stream and comparator"
     said = "mistakes are never more than the bound, whatever the stream and the comparator"
     return Result([Table(f"{n} rounds", cells)], [exact(said, seen, highest <= 1.0 + 1e-9)])
 
 
-def _row(what: str, found: list[tuple[float, list[float]]], ratio: float) -> list[Cell]:
+def row(what: str, found: list[tuple[float, list[float]]], ratio: float) -> list[Cell]:
+    """Make the cells of a kind of streams: mistakes, the bound of the truth, the least one, the largest ratio."""
     return [
         cell(what, "mistakes", [made for made, _ in found]),
         cell(what, "bound of the truth", [bounds[0] for _, bounds in found]),

@@ -201,5 +201,23 @@ def in_mean(runs: Floats, unit: str = "", digits: int = 1) -> str:
     return f"{runs.mean():+.{digits}f}{deviation}{unit}"
 
 
+def at_others_best(errors: ArrayLike) -> Floats:
+    """Give the error of each run at the candidate that is best in the mean of the other runs: none by hindsight.
+
+    Parameters
+    ----------
+    errors : array, shape (runs, candidates)
+        Of one run alone, its own best counts.
+
+    Examples
+    --------
+    >>> at_others_best([[1.0, 2.0], [4.0, 2.0], [3.0, 2.5]])
+    array([2. , 4. , 2.5])
+    """
+    held = np.asarray(errors, np.float64)
+    others = held.sum(axis=0) - held if len(held) > 1 else held
+    return np.take_along_axis(held, others.argmin(axis=1)[:, None], axis=1)[:, 0]
+
+
 def _gaps(first: ArrayLike, second: ArrayLike) -> Floats:
     return np.asarray(first, np.float64) - np.asarray(second, np.float64)

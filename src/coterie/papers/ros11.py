@@ -28,7 +28,7 @@ from coterie.batch.output_kernels import Relation
 from coterie.kernels import Gaussian, gram
 from coterie.relations import ClusterPenalty, GraphPenalty, Independent, MeanRegularized, MixedEffect
 
-from .claims import above, at_most, exact
+from .claims import above, at_most, at_others_best, exact, together
 from .results import Item, Picture, Result, Run, Table, cell
 
 Floats = NDArray[np.float64]
@@ -182,9 +182,9 @@ def tikhonov(run: Run) -> Result:
     relations = [MixedEffect(omega=w) for w in omegas]
     model = MultitaskKernelRidge(Gaussian(0.7))
     curves = np.array([_path(model, seed, n, alphas, relations) for seed in range(run.shuffles)])
-    least = curves.min(axis=2).T
+    least = [at_others_best(curves[:, i]) for i in range(len(omegas))]
     cells = [
-        cell(f"ω = {w:g}", "error at the best alpha", each, digits=3) for w, each in zip(omegas, least, strict=True)
+        cell(f"ω = {w:g}", "error at the alpha chosen", each, digits=3) for w, each in zip(omegas, least, strict=True)
     ]
     claims = [
         above("sharing pays where tasks are a common curve and a little of their own (ω = 0.9 beside 0)",
@@ -222,13 +222,13 @@ def boosting(run: Run) -> Result:
     model, parts = MultitaskKernelRidge(Gaussian(0.7)), range(run.shuffles)
     loops = identities({"c ← c + η (y - Qc), t times, is what Landweber(t) gives": _by_steps}, run)
     errors = np.array([_held_out(seed, n, steps, relation) for seed in parts])
-    smooth = [_path(model, seed, n, alphas, [relation]).min() for seed in parts]
-    best = int(errors.mean(axis=0).argmin())
-    said = "stopped at the best step it is as good as Tikhonov at the best alpha, within a tenth"
+    smooth = at_others_best([_path(model, seed, n, alphas, [relation])[0] for seed in parts])
+    best = at_others_best(errors)
+    said = "stopped where the other runs are best it is as good as Tikhonov at the alpha so chosen, within a tenth"
     claims = [
-        above("steps regularise: too few are worse than the best", errors[:, 0], errors[:, best], unit="", digits=3),
-        above("and too many as well", errors[:, -1], errors[:, best], unit="", digits=3),
-        above(said, 1.1 * np.array(smooth), errors[:, best], unit=" below 1.1 times its error", digits=3),
+        above("steps regularise: too few are worse than those chosen", errors[:, 0], best, unit="", digits=3),
+        above("and too many as well", errors[:, -1], best, unit="", digits=3),
+        above(said, 1.1 * smooth, best, unit=" below 1.1 times its error", digits=3),
     ]
     cells = [cell(f"{t} steps", "error", errors[:, i], digits=3) for i, t in enumerate(steps)]
     lines = {"rows left out by tens": (errors.mean(axis=0), errors.std(axis=0))}
@@ -255,7 +255,7 @@ def _held_out(seed: int, n: int, steps: Sequence[int], relation: Relation) -> Fl
 
 
 def vector_fields(run: Run) -> Result:
-    """§6.1: estimate the velocity of an incompressible fluid, at the best sigma and alpha in hindsight."""
+    """§6.1: estimate the velocity of an incompressible fluid, at the sigma and alpha best in the other runs."""
     kinds: dict[str, Any] = {"divergence-free": DivergenceFree, "curl-free": CurlFree, "components apart": Separable}
     n, widths, alphas = (20, (0.7,), (0.1, 1.0)) if run.quick else (60, (0.5, 0.7, 1.0, 1.4), np.logspace(-2, 1.5, 8))
     found, sources = [], 0.0
@@ -270,7 +270,7 @@ def vector_fields(run: Run) -> Result:
             for kind in kinds.values()
         ])  # fmt: skip
     errors = np.array(found)
-    best = {name: errors[:, i, errors[:, i].mean(axis=0).argmin()] for i, name in enumerate(kinds)}
+    best = {name: at_others_best(errors[:, i]) for i, name in enumerate(kinds)}
     cells = [cell(name, "mean squared error", each, digits=4) for name, each in best.items()]
     claims = [
         exact("a divergence of 0 can be enforced", f"|divergence| at most {sources:.1e}", sources < SMALL),
@@ -298,8 +298,9 @@ def multiclass(run: Run) -> Result:
     X, n = X / 16.0, 200 if run.quick else 1000
     tried: dict[str, dict[str, Any]] = {
         "one-vs-all (A = I)": {"class_relation": Independent()},
+        "A = b-matrix, b = 0.5": {"class_relation": MeanRegularized(b=0.5)},
         "A = b-matrix, b = 5": {"class_relation": MeanRegularized(b=5.0)},
-        "simplex codes": {"coding": "simplex"},
+        "random codes of 20 signs": {"coding": np.random.default_rng(0).choice([-1.0, 1.0], (10, 20))},
     }
     errors: dict[str, list[float]] = {name: [] for name in tried}
     differences = []
@@ -313,12 +314,11 @@ def multiclass(run: Run) -> Result:
                 differences.append(_apart_from_binary(model, X, y, train, test))
     cells = [cell(name, "error, %", each, digits=2) for name, each in errors.items()]
     first, *others = (np.array(each) for each in errors.values())
-    best = min(others, key=lambda each: float(each.mean()))
+    harder = [at_most("", first, each, 0.5) for each in others]
     claims = [
         exact("one-vs-all is multi-label learning with correlations of 0: class by class, the same scores",
               f"they differ by {max(differences):.1e} at most", max(differences) < SMALL),
-        at_most("one-vs-all is hard to outperform: nothing else is better by half a point",
-               first, best, 0.5),
+        together("one-vs-all is hard to outperform: nothing else is better by half a point", harder, list(tried)[1:]),
     ]  # fmt: skip
     return Result([Table("digits", cells)], claims)
 
