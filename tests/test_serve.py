@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gzip
 import itertools
@@ -181,6 +182,35 @@ def test_a_frame_of_which_one_request_is_refused_learns_the_others():
     same = make()
     same.apply([good, after])
     np.testing.assert_array_equal(engine.model.coef_, same.model.coef_)
+
+
+def test_what_is_forgotten_ends_a_block():
+    rng = np.random.default_rng(9)
+    ann, bob = (Record(id=f"{k}", task=k, x={"a": 1.0}, y=True) for k in ("ann", "bob"))
+    waits = Record(id="w", task="ann", x={"a": 2.0})
+    one, apart = make(), make()
+    for engine in (one, apart):
+        engine.apply([Event("observed", 0.0, [record(rng, f"{k}") for k in range(20)])])
+        rng = np.random.default_rng(9)
+    events = [
+        Event("observed", 1.0, [ann]),
+        Event("predicted", 1.0, [waits]),
+        Event("forgotten", 1.0, [Record(task="ann")]),
+        Event("observed", 1.0, [bob]),
+        Event("forgotten", 1.0, [Record(task="nobody")]),
+        Event("observed", 1.0, [Record(id="again", task="ann", x={"a": 1.0}, y=False)]),
+    ]
+    told = one.apply(events)
+    assert [type(each) for each in told] == [Observed] * 4 + [Refused, Observed]
+    assert told[4].error == "task 'nobody' is not known"
+    assert one.waiting == {}
+    assert "ann" in one.tasks
+    for event in events:
+        apart.apply([event])
+    assert digest(one) == digest(apart)  # and so nothing was learned twice
+    assert one.apply([Event("predicted", 2.0, [Record(id="v", task="cid", x={"a": 1.0})])]) == [Observed(0, 0, [])]
+    assert one.apply([Event("forgotten", 2.0, [Record(task="cid")])]) == [Observed(0, 0, [])]  # which only waits
+    assert one.waiting == {}
 
 
 def test_records_expire_and_ids_are_forgotten_in_their_order():
@@ -404,6 +434,33 @@ def test_after_a_crash_the_journal_makes_the_same_bits(tmp_path):
         assert again.replayed > 0
         assert digest(again.engine) == state
     assert digest(rebuilt(tmp_path)) == state
+
+
+def test_files_that_are_not_ours_are_left_alone(tmp_path):
+    (tmp_path / "journal-notes.txt").write_text("of last week")
+    (tmp_path / "snapshot-old.coterie").write_text("of last year")
+    for _ in range(2):
+        with Service(tmp_path, make) as service:
+            service.observe([record(np.random.default_rng(1))])
+            service.snapshot()
+    assert (tmp_path / "journal-notes.txt").exists()
+
+
+def test_the_snapshot_before_a_bad_one_is_good(tmp_path):
+    with Service(tmp_path, make) as service:
+        service.observe([record(np.random.default_rng(1), "first")])
+        service.snapshot()
+        service.observe([record(np.random.default_rng(2), "second")])
+        state = digest(service.engine)
+    newest = service.snapshots()[-1]
+    data = newest.read_bytes()
+    newest.write_bytes(data[: len(data) // 2])
+    with pytest.raises(ValueError, match="the snapshot before it is there: move this one away and start again"):
+        Service(tmp_path, make)
+    newest.rename(tmp_path / "bad")
+    with Service(tmp_path, make) as again:
+        assert again.replayed > 0
+        assert digest(again.engine)[1] == state[1]
 
 
 def test_a_folder_has_one_writer(tmp_path):
@@ -662,6 +719,18 @@ def test_predict_observe_and_the_rest(client):
         (b'{"records":[{"id":"","y":true}]}', 422, "records[0].id must have 1 to 200 characters, got 0"),
         (b'{"records":[{"id":"e","task":"a","y":true}]}', 422, "records[0].task is without x"),
         (b'{"records":[{"task":"a","x":{"p":1e300},"y":true}]}', 422, "1e+300"),
+        (
+            b'{"records":[{"task":"a","x":{"p":18446744073709551616},"y":true}]}',
+            422,
+            "records[0] has a whole number of",
+        ),
+        (b'{"records":[{"task":18446744073709551616,"x":{"p":1},"y":true}]}', 422, "records[0]"),
+        (b'{"records":[{"task":"a","x":{"p":"\xff"},"y":true}]}', 400, "the body is no JSON"),
+        (
+            b'{"records":[{"task":"a","x":{"p":' + b"[" * 1900 + b"]" * 1900 + b'},"y":true}]}',
+            400,
+            "the body is no JSON",
+        ),
         (b'{"records":[' + b",".join([b"{}"] * 21) + b"]}", 413, "21 records are more than the 20 of one request"),
         (b'{"records":[]' + b" " * 4000 + b"}", 413, "the body is longer than 4000 bytes"),
     ],
@@ -673,10 +742,56 @@ def test_a_bad_request_is_refused_whole(client, body, status, said):
     assert client.get("/tasks").json()["known"] == 0
 
 
+def test_what_cannot_be_written_does_not_end_the_service(client):
+    record = {"id": "e", "task": "ann", "x": {"price": 2**70}}
+    for asked in (record, {**record, "id": None}):
+        answer = client.post("/predict", content=json.dumps({"records": [asked]}).encode())
+        assert (answer.status_code, answer.json()["error"].split(" has ")[0]) == (422, "records[0]")
+    assert post(client, "/observe", {"task": "ann", "x": {"price": 2.0}, "y": True}).json()["learned"] == 1
+
+
+def test_a_request_of_no_records_is_not_written(client):
+    offset = client.get("/readyz").json()["offset"]
+    assert post(client, "/observe").json() == {"learned": 0, "duplicate": 0, "unknown": [], "offset": offset}
+    assert client.get("/readyz").json()["offset"] == offset
+
+
+def test_what_there_is_not_is_said_in_json(client):
+    assert client.get("/nothing").json() == {"error": "GET /nothing: Not Found"}
+    refused = client.get("/predict")
+    assert (refused.status_code, refused.json()) == (405, {"error": "GET /predict: Method Not Allowed"})
+
+
+def test_a_page_of_another_site_may_not_ask(client):
+    body = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
+    elsewhere = client.post("/observe", content=body, headers={"Origin": "http://elsewhere.example"})
+    assert (elsewhere.status_code, elsewhere.json()["error"][:24]) == (403, "a page of another site m")
+    assert client.post("/observe", content=body, headers={"Origin": "http://testserver"}).status_code == 200
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("coterie.serve.app.BODY_SECONDS", 0.05)
+    told = []
+
+    async def never():
+        await asyncio.sleep(60)
+
+    async def send(message):
+        told.append(message)
+
+    with Service(tmp_path, make) as service:
+        scope = {"type": "http", "method": "POST", "path": "/observe", "headers": [], "query_string": b""}
+        asyncio.run(make_app(service)(scope, never, send))
+    assert told[0]["status"] == 408
+    assert b"has not come within" in told[1]["body"]
+
+
 def test_bodies_may_be_gzipped(client):
     body = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
     packed = {"Content-Encoding": "gzip"}
     assert client.post("/observe", content=gzip.compress(body), headers=packed).json()["learned"] == 1
+    for cut in (gzip.compress(body)[:-6], gzip.compress(body) + gzip.compress(body)):
+        assert client.post("/observe", content=cut, headers=packed).json()["error"].startswith("the body is no gzip")
     bomb = client.post("/observe", content=gzip.compress(b" " * 10_000_000), headers=packed)
     assert (bomb.status_code, bomb.json()["error"]) == (413, "the body is longer than 4000 bytes")
     assert client.post("/observe", content=b"no gzip", headers=packed).status_code == 400
@@ -765,6 +880,15 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
         )
 
 
+def test_a_journal_is_learned_as_a_file(tmp_path):
+    with Service(tmp_path / "s", make) as service:
+        service.observe([record(np.random.default_rng(k)) for k in range(30)])
+    line = next(line for line in Path("docs/serve.md").read_text().splitlines() if "replay state/ --records |" in line)
+    line = line.replace("coterie ", f"{sys.executable} -m coterie ").replace("state/", str(tmp_path / "s"))
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, "examples" in done.stdout) == (0, True), done.stderr
+
+
 def test_the_live_page_in_a_browser(tmp_path):
     import httpx2 as httpx
 
@@ -810,3 +934,10 @@ def test_what_the_command_refuses(tmp_path):
     assert "must hold one word" in refused("--token-file", str(tmp_path / "empty"))
     assert "expected bytes, as 8388608 or 8MiB" in refused("--max-body", "lots")
     assert "expected seconds, minutes or hours" in refused("--expire", "12")
+    assert "--snapshot is '0'; expected a number of records" in refused("--snapshot", "0")
+    assert "--alarm-silence is 'x'" in refused("--alarm-silence", "x")
+    with Service(tmp_path / "s", make):
+        pass
+    assert "--expire is 86400 seconds since the service began" in refused("--expire", "1h")
+    assert "--remember is 1000 since the service began" in refused("--remember", "9")
+    assert "--no-verdict comes too late" in refused("--no-verdict")

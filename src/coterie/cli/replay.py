@@ -21,7 +21,7 @@ Records = Annotated[
     typer.Option(
         "--records",
         help="Print the records learned since the oldest snapshot kept, one JSON object a line: `task`, `label` and "
-        "the features, as `coterie learn - --task task --label label` reads them.",
+        "the features, as `coterie learn - --format jsonl --task task --label label` reads them.",
     ),
 ]
 

@@ -15,8 +15,11 @@ from .failures import UsageError, tell
 from .options import Learning
 
 if TYPE_CHECKING:
+    from coterie.jobs.stopping import SaveEvery
     from coterie.serve.engine import Engine
 
+#: Seconds that requests under way have to end when the service does.
+GRACE = 10
 _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 Model = Annotated[
@@ -42,9 +45,15 @@ NoFsync = Annotated[
     ),
 ]
 Expire = Annotated[
-    str, typer.Option(metavar="24h", help="How long a record waits for its label: seconds, minutes or hours.")
+    str | None,
+    typer.Option(
+        metavar="24h", help="How long a record waits for its label: seconds, minutes or hours; a day without."
+    ),
 ]
-Remember = Annotated[int, typer.Option(metavar="N", min=1, help="Each id is learned at most once among the last N.")]
+Remember = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help="Each id is learned at most once among the last N; a million without."),
+]
 Snapshot = Annotated[
     str,
     typer.Option(
@@ -98,8 +107,8 @@ def serve(
     port: Port = 8000,
     token_file: TokenFile = None,
     no_fsync: NoFsync = False,
-    expire: Expire = "24h",
-    remember: Remember = 1_000_000,
+    expire: Expire = None,
+    remember: Remember = None,
     snapshot: Snapshot = "5m",
     max_body: MaxBody = "8MiB",
     max_records: MaxRecords = 4096,
@@ -114,7 +123,8 @@ def serve(
 
     A record is predicted by POST /predict, and learned once its label is known by POST /observe, which answers when it
     is on the disk. After a crash the same command goes on as if nothing had happened; what a service begins with, MODEL
-    or options of the learner, says only the first start. Ctrl-C or SIGTERM ends it with a snapshot. It wants
+    or options of the learner, says only the first start, and so do --expire, --remember and --no-verdict, which are
+    refused if they are others later. Ctrl-C or SIGTERM ends it with a snapshot. It wants
     `pip install "coterie[serve]"`.
 
     For example:
@@ -123,8 +133,6 @@ def serve(
       coterie serve --data state/ --regression --snapshot 1h
       coterie serve --data copy/ --port 8001 --follow http://127.0.0.1:8000
     """
-    from coterie.jobs.stopping import SaveEvery
-
     try:
         import uvicorn
 
@@ -141,8 +149,8 @@ def serve(
         learning.refuse()
     if follow is not None and model is not None:
         raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
-    every = SaveEvery.of(snapshot)
-    seconds = _seconds("--expire", expire)
+    every = _every("--snapshot", snapshot)
+    seconds = None if expire is None else _seconds("--expire", expire)
     limits = Limits(alarm_error, None if alarm_silence is None else _seconds("--alarm-silence", alarm_silence))
     body = _bytes(max_body)
 
@@ -159,8 +167,11 @@ def serve(
     }
     service = Service(data, begin, **given) if follow is None else Replica(data, source_of(follow, token), **given)
     try:
+        _require_as_begun(service.engine, seconds, remember, no_verdict)
         app = make_app(service, token=token, max_body=body, max_records=max_records)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE)
+        )
         service.on_failure = lambda error: setattr(server, "should_exit", True)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.create_server((host, port), family=family, backlog=2048) as listening:
@@ -179,15 +190,36 @@ def serve(
 
 
 def _seconds(option: str, given: str) -> float:
-    from coterie.jobs.stopping import SaveEvery
-
-    seconds = SaveEvery.of(given).seconds
+    seconds = _every(option, given).seconds
     if seconds is None:
         raise UsageError(f"{option} is {given!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
     return seconds
 
 
-def _engine(model: Path | None, learning: Learning, remember: int, expire: float, compared: bool) -> Engine:
+def _every(option: str, given: str) -> SaveEvery:
+    from coterie.inputs.errors import FieldError
+    from coterie.jobs.stopping import SaveEvery
+
+    try:
+        return SaveEvery.of(given)
+    except FieldError as error:
+        raise UsageError(error.worded(lambda field: option)) from None
+
+
+def _require_as_begun(engine: Engine, expire: float | None, remember: int | None, no_verdict: bool) -> None:
+    """Refuse what a service was told when it began, and is told otherwise now."""
+    for option, given, kept in (("--expire", expire, engine.expire), ("--remember", remember, engine.remember)):
+        if given is not None and given != kept:
+            raise UsageError(
+                f"{option} is {kept:.15g}{'' if option == '--remember' else ' seconds'} since the service began"
+            )
+    if no_verdict and engine.live is not None:
+        raise UsageError("--no-verdict comes too late: the service has compared since it began")
+
+
+def _engine(
+    model: Path | None, learning: Learning, remember: int | None, expire: float | None, compared: bool
+) -> Engine:
     from coterie import load
     from coterie.batch.base import BatchEstimator
     from coterie.serve.engine import Engine
@@ -195,7 +227,7 @@ def _engine(model: Path | None, learning: Learning, remember: int, expire: float
     made: Any = learning.config().make() if model is None else load(model)
     if isinstance(made, (BatchEstimator, Engine)):
         raise UsageError(f"{model} holds a {type(made).__name__}, which does not learn record by record")
-    return Engine(made, remember, expire, compared)
+    return Engine(made, remember or 1_000_000, expire or 86_400.0, compared)
 
 
 def _token(path: Path) -> str:

@@ -5,6 +5,9 @@
 :mod:`.events`  what a request and a frame hold
 :mod:`.engine`  the model and all else that is a function of the journal alone
 :mod:`.service` a folder with journal and snapshots, and the one thread that writes and learns
+:mod:`.live`    whether learning together helps, while it goes on
+:mod:`.replica` a copy that follows a service
+:mod:`.replay`  the model of a moment in the past
 :mod:`.app`     all of it over HTTP
 =============== ====================================================================================================
 """

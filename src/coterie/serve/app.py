@@ -11,12 +11,14 @@ from functools import cache
 from importlib import resources
 from itertools import islice
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -33,6 +35,8 @@ RETRY = "1"
 #: Up to so many records are predicted by the event loop itself, which is less work than to change threads.
 AT_ONCE = 64
 
+#: Seconds within which a body has to come.
+BODY_SECONDS = 30
 #: Bytes of frames after which an answer ends.
 LONGEST_ANSWER = 2**26
 #: Tasks helped, and hurt, that are named.
@@ -143,7 +147,9 @@ class App:
         """A handler whose refusals are answers, and which only those who bear the token reach."""
 
         async def answer(request: Request) -> Response:
-            given = request.headers.get("authorization", "").encode()
+            given, origin = request.headers.get("authorization", "").encode(), request.headers.get("origin")
+            if self._token is None and origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+                return json(Refused("a page of another site may not ask a service that has no token"), 403)
             if self._token is not None and not open_to_all and not hmac.compare_digest(given, self._token):
                 return json(Refused("the request bears no token, or a wrong one"), 401)
             try:
@@ -162,6 +168,23 @@ class App:
         return answer
 
     async def _records(self, request: Request) -> list[events.Record]:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await self._body(request)
+        except TimeoutError:
+            raise Refusal(408, f"the body has not come within {BODY_SECONDS} seconds") from None
+        try:
+            records = decode_request(body).records
+        except msgspec.ValidationError as error:
+            raise Refusal(422, str(error)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Refusal(400, f"the body is no JSON: {error}") from None
+        if len(records) > self._max_records:
+            raise Refusal(413, f"{len(records)} records are more than the {self._max_records} of one request")
+        return records
+
+    async def _body(self, request: Request) -> bytearray:
+        """The body, unpacked."""
         body, packed = bytearray(), request.headers.get("content-encoding", "identity").lower()
         if packed not in ("identity", "gzip"):
             raise Refusal(415, f"the body is {packed}-encoded: gzip or nothing is understood")
@@ -174,15 +197,9 @@ class App:
                 raise Refusal(400, f"the body is no gzip: {error}") from None
             if len(body) > self._max_body:
                 raise Refusal(413, f"the body is longer than {self._max_body} bytes")
-        try:
-            records = decode_request(body).records
-        except msgspec.ValidationError as error:
-            raise Refusal(422, str(error)) from None
-        except msgspec.DecodeError as error:
-            raise Refusal(400, f"the body is no JSON: {error}") from None
-        if len(records) > self._max_records:
-            raise Refusal(413, f"{len(records)} records are more than the {self._max_records} of one request")
-        return records
+        if unpacking is not None and (not unpacking.eof or unpacking.unused_data):
+            raise Refusal(400, "the body is no gzip: it ends too early, or something comes behind it")
+        return body
 
     # -- predicting and learning
 
@@ -191,14 +208,21 @@ class App:
         began = time.perf_counter()
         records = await self._records(request)
         try:
-            if len(records) <= AT_ONCE:
-                told = self.service.predict(records)
-            else:
-                told = await asyncio.to_thread(self.service.predict, records)
+            told = await self._predicted(records)
         except (ValueError, TypeError) as error:
             raise Refusal(422, _line(error)) from None
         self._count("predict", len(records), began)
         return json(Predictions(told, self.service.engine.offset))
+
+    async def _predicted(self, records: list[events.Record]) -> list[events.Prediction]:
+        """Predictions; not by the event loop where they are many, or wait until the model has learned a block."""
+        lock = self.service.engine.lock
+        if len(records) <= AT_ONCE and lock.acquire(blocking=False):
+            try:
+                return self.service.predict(records)
+            finally:
+                lock.release()
+        return await asyncio.to_thread(self.service.predict, records)
 
     async def observe(self, request: Request) -> Response:
         """Answer ``POST /observe``, once what it says is on the disk and learned."""
@@ -242,8 +266,11 @@ class App:
     def _named(self, request: Request) -> Any:
         """The task that a path names, by its label or by what that looks like."""
         said = request.path_params["task"]
-        known = self.service.engine.tasks
+        engine = self.service.engine
+        known = engine.tasks
         task = said if said in known else next((task for task in known if str(task) == said), None)
+        if task is None:  # one that was predicted only
+            task = next((held.task for held in list(engine.waiting.values()) if str(held.task) == said), None)
         if task is None:
             raise Refusal(404, f"task {said!r} is not known")
         return task
@@ -290,6 +317,9 @@ class App:
 
     async def state(self, request: Request) -> Response:
         """Answer ``GET /state``: what the page shows beside the verdict."""
+        return json(await asyncio.to_thread(self._state))
+
+    def _state(self) -> dict[str, Any]:
         service, engine = self.service, self.service.engine
         told = {
             "tasks": len(engine.tasks),
@@ -303,7 +333,7 @@ class App:
         }
         if service.follows is not None:
             told |= {"follows": service.follows, "lag": service.lag}
-        return json(told)
+        return told
 
     async def page(self, request: Request) -> Response:
         """Answer ``GET /``: the live page, which asks for what it shows."""
@@ -354,7 +384,8 @@ class App:
 
     async def prometheus(self, request: Request) -> Response:
         """Answer ``GET /metrics``."""
-        return Response(generate_latest(self.metrics.registry), media_type="text/plain; version=0.0.4")
+        told = await asyncio.to_thread(generate_latest, self.metrics.registry)
+        return Response(told, media_type="text/plain; version=0.0.4")
 
     async def health(self, request: Request) -> Response:
         """Answer ``GET /healthz``: the process answers."""
@@ -458,5 +489,13 @@ def make_app(service: Service, **given: Any) -> Starlette:
         routes=[
             *(Route(path, app.guarded(handler), methods=[verb]) for path, handler, verb in routes),
             *(Route(path, app.guarded(handler, True)) for path, handler in opened),
-        ]
+        ],
+        exception_handlers={HTTPException: _unrouted},
     )
+
+
+def _unrouted(request: Request, error: Any) -> Response:
+    """An answer to a path or a method that there is not."""
+    made = json(Refused(f"{request.method} {request.url.path}: {error.detail}"), error.status_code)
+    made.headers.update(error.headers or {})
+    return made

@@ -9,7 +9,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import islice, takewhile
+from itertools import groupby, islice, takewhile
 from os import PathLike
 from typing import Any, Self
 
@@ -133,21 +133,27 @@ class Engine(Parameters):
         """Let events happen in their order, as one block; what the model refuses changes nothing, and says so.
 
         If the model refuses the block, each event goes by itself, so that one that is refused takes no other with it.
+        Tasks that are forgotten end a block: what came before them is learned first, what comes later is new.
         """
         with self.lock:
             done: list[Observed | Refused] = []
-            try:
-                done.extend(self._apply(events))
-            except (ValueError, TypeError) as error:
-                if len(events) == 1:
-                    done = [Refused(" ".join(str(error).split()))]
-                else:
-                    done = [outcome for event in events for outcome in self.apply([event])]
+            for forgetting, block in groupby(events, key=lambda event: event.kind == "forgotten"):
+                for some in ([event] for event in block) if forgetting else [list(block)]:
+                    done += self._outcomes(some)
             if events:
                 self.began_at = self.began_at or events[0].at
                 self.at = max(self.at, events[-1].at)
                 self._expire()
             return done
+
+    def _outcomes(self, events: Sequence[Event]) -> list[Observed | Refused]:
+        """What becomes of events that are one block, or each by itself if the model refuses that."""
+        try:
+            return [*self._apply(events)]
+        except (ValueError, TypeError) as error:
+            if len(events) == 1:
+                return [Refused(" ".join(str(error).split()))]
+            return [outcome for event in events for outcome in self._outcomes([event])]
 
     def _apply(self, events: Sequence[Event]) -> list[Observed]:
         change = _Change([], [], {}, {}, [])
@@ -160,10 +166,11 @@ class Engine(Parameters):
                 self.live.add(named, self._stream.trace_rows(margin, y), events[-1].at)
             self.observed_at = events[-1].at
             self.on_learned(change.records)
-        if change.forgotten:
-            self.model.forget_tasks(change.forgotten)
+        known = [task for task in change.forgotten if self._stream.fitted and task in self.model.state_.tasks.numbers]
+        if known:
+            self.model.forget_tasks(known)
             if self.live is not None:
-                self.live.forget(change.forgotten, events[-1].at)
+                self.live.forget(known, events[-1].at)
         for name, held in change.waiting.items():
             self.waiting.pop(name, None)
             if held is not None:
@@ -187,9 +194,7 @@ class Engine(Parameters):
         outcome = Observed(0, 0, [])
         change.outcomes.append(outcome)
         if event.kind == "forgotten":
-            gone = {record.task for record in event.records}
-            change.forgotten += list(gone)
-            change.waiting |= {name: None for name, held in self.waiting.items() if held.task in gone}
+            self._note_forgotten({record.task for record in event.records}, change)
             return
         for record in event.records:
             name = record.id
@@ -210,6 +215,14 @@ class Engine(Parameters):
                 if name is not None:
                     change.waiting[name] = None
                     change.learned[name] = None
+
+    def _note_forgotten(self, tasks: set[Any], change: _Change) -> None:
+        """Add to a change what forgetting tasks does: ValueError where one is not known, and nothing of it waits."""
+        change.waiting |= {name: None for name, held in self.waiting.items() if held.task in tasks}
+        for task in tasks - {self.waiting[name].task for name in change.waiting}:
+            if task not in self.tasks:
+                raise ValueError(f"task {task!r} is not known")
+        change.forgotten += list(tasks)
 
     def _expire(self) -> None:
         for name in list(takewhile(lambda name: self.waiting[name].at <= self.at - self.expire, self.waiting)):

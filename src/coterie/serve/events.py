@@ -76,7 +76,7 @@ to_json = msgspec.json.Encoder().encode
 
 
 def check(event: Event) -> None:
-    """Refuse records from which a request of its kind cannot go on, before anything of it is written.
+    """Refuse records from which a request of its kind cannot go on, or that no frame holds, before any is written.
 
     Raises
     ------
@@ -96,3 +96,7 @@ def check(event: Event) -> None:
             raise ValueError(f"records[{k}] needs x, or the id of a record that was predicted")
         if event.kind == "observed" and record.x is None and record.task is not None:
             raise ValueError(f"records[{k}].task is without x: the task of a record that waits is known")
+        try:
+            encode_frame(record)
+        except (OverflowError, RecursionError):
+            raise ValueError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None

@@ -208,7 +208,8 @@ def _path(folder: Path, first: int) -> Path:
 
 def _firsts(folder: Path) -> list[int]:
     """The offsets at which the files of a folder begin."""
-    return sorted(int(path.name.removeprefix(PREFIX)) for path in folder.glob(f"{PREFIX}*"))
+    names = (path.name.removeprefix(PREFIX) for path in folder.glob(f"{PREFIX}*"))
+    return sorted(int(name) for name in names if len(name) == 20 and name.isdecimal())
 
 
 def _read(folder: Path, firsts: list[int], start: int) -> Iterator[Frame]:

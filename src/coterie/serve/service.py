@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,7 @@ from .live import Limits
 #: Records that one frame holds at most, unless one request has more.
 GROUP = 4096
 SNAPSHOT, SUFFIX = "snapshot-", ".coterie"
+_OURS = re.compile(rf"{SNAPSHOT}\d{{20}}\{SUFFIX}")
 #: Snapshots that are kept, so that one that turns out to be bad is not the only one.
 KEPT = 2
 
@@ -180,7 +182,12 @@ class Service:
             if self.journal.end > 0:
                 raise ValueError(f"{self.folder} has a journal and no snapshot that says what it began with")
             return make(), -1
-        engine = persistence.load(found[-1])
+        try:
+            engine = persistence.load(found[-1])
+        except ValueError as error:
+            if len(found) == 1:
+                raise
+            raise ValueError(f"{error}; the snapshot before it is there: move this one away and start again") from None
         if not isinstance(engine, Engine):
             raise ValueError(f"{found[-1]} is no snapshot of a service, but a {type(engine).__name__}")
         return engine, engine.offset
@@ -253,6 +260,9 @@ class Service:
         event = Event(kind, time.time(), list(records))
         check(event)
         done: Future[Any] = Future()
+        if not event.records:
+            done.set_result(Observed(0, 0, [], self.engine.offset))
+            return done
         self._put(_Asked(event, done), len(event.records))
         return done
 
@@ -418,7 +428,7 @@ class _Copied:
 
 def snapshots_in(folder: Path) -> list[Path]:
     """The files of snapshots in a folder, the oldest first."""
-    return sorted(folder.glob(f"{SNAPSHOT}*{SUFFIX}"))
+    return sorted(path for path in folder.glob(f"{SNAPSHOT}*{SUFFIX}") if _OURS.fullmatch(path.name))
 
 
 def offset_of(path: Path) -> int:
