@@ -532,6 +532,15 @@ def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch,
     assert found == wanted[name]
 
 
+def test_a_clock_that_is_set_anew_expires_nothing(tmp_path, monkeypatch):
+    with Service(tmp_path, make) as service:
+        service.predict([Record(id="e", task="ann", x={"a": 1.0})])
+        monkeypatch.setattr(time, "time", lambda: 4e9)
+        service.predict([Record(id="f", task="ann", x={"a": 1.0})])
+        assert service.observe([Record(id="e", y=True)]).learned == 1
+        assert abs(service.engine.at - service.clock()) < 60
+
+
 def test_what_is_damaged_is_named(tmp_path):
     with Service(tmp_path, make) as service:
         service.observe([record(np.random.default_rng(4), "a")])
@@ -611,10 +620,10 @@ def test_a_replica_that_came_too_late_says_so(tmp_path):
             assert "begins at offset" in str(replica.failure)
 
 
-def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path, monkeypatch):
+def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path):
     moments, now = [], [1e9]
-    monkeypatch.setattr(time, "time", lambda: now[0])
     with Service(tmp_path, make, segment=1500, keep=True) as service:
+        service.clock = lambda: now[0]
         for first in range(0, 100, 10):
             now[0] += 60.0
             service.observe(labelled(100)[first : first + 10])
@@ -646,6 +655,8 @@ def test_a_moment_that_is_not_kept_is_named(tmp_path):
             service.snapshot()
     with pytest.raises(ValueError, match="holds nothing so early: its oldest snapshot is of offset"):
         replay(tmp_path, 10)
+    with pytest.raises(ValueError, match="has a journal that ends at offset"):
+        replay(tmp_path, 10**9)
     with pytest.raises(ValueError, match="has no snapshot of a service"):
         replay(tmp_path / "nowhere")
 

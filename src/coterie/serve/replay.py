@@ -42,7 +42,7 @@ def replay(
     Raises
     ------
     ValueError
-        If nothing is kept of so early a moment, or a file is damaged.
+        If nothing is kept of so early a moment, the journal ends before the offset, or a file is damaged.
     """
     kept = snapshots_in(folder)
     if not kept:
@@ -71,6 +71,9 @@ def _go_on(engine: Engine, folder: Path, offset: int | None, time: float | None,
             break
         engine.apply(events)
         engine.offset = held.end
+    else:
+        if offset is not None and offset > engine.offset:
+            raise ValueError(f"{folder} has a journal that ends at offset {engine.offset}, before {offset}")
     return engine
 
 

@@ -97,6 +97,9 @@ class Service:
         Why the last one could not be written.
     failure : BaseException or None
         Why the service takes nothing any more: after an error of writing, nobody knows what is on the disk.
+    clock : callable
+        The time in seconds since 1970, as the machine had it when the service started and no step of its clock since: a
+        wrong hour would expire what waits.
     on_failure, on_commit : callable
         Are called by the thread that writes: with the error then, and after every frame with the seconds it took and
         its number of records.
@@ -153,6 +156,7 @@ class Service:
             self._lock.close()
             raise
         self._flushes, self._most = flush, waiting
+        self.clock = _steady_clock()
         self.on_failure: Callable[[BaseException], Any] = lambda error: None
         self.on_commit: Callable[[float, int], Any] = lambda seconds, records: None
         self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
@@ -257,7 +261,7 @@ class Service:
         BusyError, ClosedError
             If too much waits, or the service has ended.
         """
-        event = Event(kind, time.time(), list(records))
+        event = Event(kind, self.clock(), list(records))
         check(event)
         done: Future[Any] = Future()
         if not event.records:
@@ -279,7 +283,7 @@ class Service:
 
     def alarms(self) -> dict[str, str]:
         """What is wrong now, in a sentence each by the name of the alarm."""
-        told = self.engine.alarms(self.limits, time.time())
+        told = self.engine.alarms(self.limits, self.clock())
         if self.snapshot_error is not None:
             told["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
         return told
@@ -424,6 +428,12 @@ class _Copied:
     def __exit__(self, *error: object) -> None:
         self._lock.release()
         self.set()
+
+
+def _steady_clock() -> Callable[[], float]:
+    """The time since 1970, by a clock that nobody sets."""
+    started = time.time() - time.monotonic()
+    return lambda: started + time.monotonic()
 
 
 def snapshots_in(folder: Path) -> list[Path]:
