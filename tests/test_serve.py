@@ -8,6 +8,7 @@ import gzip
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -31,6 +32,7 @@ from typer.testing import CliRunner
 from coterie.cli.app import app
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.serve import journal as journals
+from coterie.serve import replica as replicas
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Observed, Record, Refused, decode_frame
@@ -618,6 +620,65 @@ def test_a_replica_that_came_too_late_says_so(tmp_path):
         with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
             wait_for(service.engine.offset, replica)
             assert "begins at offset" in str(replica.failure)
+
+
+class OneByOne(Folder):
+    """A source that tells one frame a look, and may be away."""
+
+    away = False
+
+    def frames(self, start):
+        if self.away:
+            raise ConnectionError("nobody listens")
+        return itertools.islice(super().frames(start), 1)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("call", ["write", "half a write", "fdatasync", "fsync"])
+def test_no_fault_of_the_disk_ruins_a_replica(tmp_path, monkeypatch, call, error):
+    name = "write" if call == "half a write" else call
+    real, source, ended = getattr(os, name), OneByOne(tmp_path / "first"), 0
+    monkeypatch.setattr(replicas, "PAUSE", 0.001)
+    with Service(tmp_path / "first", make, segment=1500) as service:
+        Replica(tmp_path / "begun", source, segment=1500).close()
+        for first in range(0, 60, 10):
+            service.observe(labelled(60)[first : first + 10])
+        for k in range(12):  # the k-th call fails, and from then on the disk is well again
+            folder, calls = tmp_path / str(k), itertools.count()
+            shutil.copytree(tmp_path / "begun", folder)
+
+            def failing(*given, k=k, calls=calls):
+                if next(calls) != k:
+                    return real(*given)
+                if call == "half a write":
+                    real(given[0], given[1][: len(given[1]) // 2])
+                raise OSError(error, os.strerror(error))
+
+            monkeypatch.setattr(os, name, failing)
+            try:
+                replica = Replica(folder, source, segment=1500)
+            except OSError:  # the folder could not be opened
+                replica = None
+            else:
+                wait_for(service.engine.offset, replica)
+                replica._closed = True  # so that its thread ends, and no snapshot is written yet
+                replica._writer.join()
+            monkeypatch.setattr(os, name, real)
+            reached = next(calls) > k
+            if replica is not None:
+                assert (replica.failure is not None) == reached
+                assert not reached or replica.failure.errno == error
+                ended += reached
+                replica._closed = False
+                replica.close()
+            with Service(folder, make, segment=1500) as promoted:
+                assert digest(promoted.engine) == digest(replay(tmp_path / "first", promoted.engine.offset))
+            with Replica(folder, source, segment=1500) as again:
+                wait_for(service.engine.offset, again)
+                assert digest(again.engine) == digest(service.engine)
+            if not reached:
+                break
+    assert ended > 0
 
 
 def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path):

@@ -158,17 +158,23 @@ class Replica(Service):
         """Take over frames until the service ends."""
         while not self._closed:
             try:
-                with suppress(OSError, HTTPException):  # the source is away: a replica waits for it
-                    self._take_over()
-                    self.heard = time.time()
-            except BaseException as error:
+                self._take_over(self._told())
+            except BaseException as error:  # what is on the disk is not known any more, or the source has other frames
                 self._fail(error, [])
                 return
             self._answer_snapshots()
             time.sleep(PAUSE)
 
-    def _take_over(self) -> None:
-        frames = list(self._source.frames(self.engine.offset))
+    def _told(self) -> list[Frame]:
+        """The frames that the source has now: none while it is away, which a replica waits for."""
+        with suppress(OSError, HTTPException):  # of the source alone: an error of writing here ends the replica
+            frames = list(self._source.frames(self.engine.offset))
+            self.heard = time.time()
+            return frames
+        return []
+
+    def _take_over(self, frames: list[Frame]) -> None:
+        """Write and learn frames."""
         self.lag = frames[-1].end - self.engine.offset if frames else 0
         for held in frames:
             began, events = time.perf_counter(), decode_frame(held.payload)
