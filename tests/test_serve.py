@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gzip
+import io
 import itertools
 import json
 import os
@@ -15,6 +16,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,7 @@ from coterie.serve import replica as replicas
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Observed, Record, Refused, decode_frame
-from coterie.serve.journal import HEAD, MARK, Journal
+from coterie.serve.journal import HEAD, MARK, Journal, read_only
 from coterie.serve.live import Limits
 from coterie.serve.replay import moment, replay
 from coterie.serve.replica import Folder, Replica, source_of
@@ -147,6 +149,39 @@ def test_a_byte_that_was_altered_elsewhere_is_refused(written):
     files[1].unlink()
     with pytest.raises(ValueError, match="ends at offset"):
         reopened(folder)
+
+
+def test_a_journal_is_read_from_where_a_frame_begins(written):
+    folder, payloads = written
+    journal = Journal(folder, segment=40)
+    begins = [0, *(held.end for held in journal.read(0))]
+    for read in (journal.read, lambda start: read_only(folder, start)):
+        for start in range(journal.end + 9):
+            if start in begins:
+                assert [held.payload for held in read(start)] == payloads[begins.index(start) :]
+            else:
+                with pytest.raises(ValueError, match=rf"begins at offset {start}$|ends at offset|holds offsets"):
+                    list(read(start))
+    journal.close()
+
+
+def test_a_file_that_is_being_made_has_no_frames(written):
+    folder, payloads = written
+    end = [held.end for held in read_only(folder)][-1]
+    for size in range(len(MARK)):
+        (folder / f"journal-{end:020d}").write_bytes(MARK[:size])
+        assert [held.payload for held in read_only(folder)] == payloads
+        assert list(read_only(folder, end)) == []
+
+
+def test_a_last_frame_that_is_being_written_is_waited_for(written):
+    folder, payloads = written
+    *_, before, _ = read_only(folder)
+    last = max(folder.iterdir())
+    whole = last.read_bytes()
+    for size in range(len(payloads[-1]) + HEAD.size):
+        last.write_bytes(whole[: len(whole) - len(payloads[-1]) - HEAD.size + size])
+        assert list(read_only(folder, before.end)) == []
 
 
 # -- the engine --------------------------------------------------------------------------------------------------------
@@ -681,6 +716,49 @@ def test_no_fault_of_the_disk_ruins_a_replica(tmp_path, monkeypatch, call, error
     assert ended > 0
 
 
+def test_a_replica_of_another_service_says_so(tmp_path):
+    for name, records in (("first", labelled(3)), ("other", labelled(90))):
+        with Service(tmp_path / name, make) as service:
+            service.observe(records)
+    Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
+    with Replica(tmp_path / "copy", Folder(tmp_path / "other")) as replica:
+        wait_for(10**9, replica)
+        assert f"no frame of journal-{0:020d} begins at offset {replica.engine.offset}" in str(replica.failure)
+    process, url = start(tmp_path / "other")
+    try:
+        with Replica(tmp_path / "copy", source_of(url)) as replica:
+            wait_for(10**9, replica)
+            assert f"no frame of journal-{0:020d} begins at offset {replica.engine.offset}" in str(replica.failure)
+            ready = TestClient(make_app(replica)).get("/readyz")
+            assert (ready.status_code, "begins at offset" in ready.json()["error"]) == (503, True)
+    finally:
+        process.terminate()
+        told = process.communicate(timeout=60)[1]
+    assert told == ""
+
+
+def test_a_replica_of_a_service_that_was_put_back_says_so(tmp_path):
+    with Service(tmp_path / "first", make) as service:
+        service.observe(labelled(3))
+        shutil.copytree(tmp_path / "first", tmp_path / "backup")
+        service.observe(labelled(3))
+        Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
+    with Service(tmp_path / "backup", make) as service:
+        end = service.engine.offset
+    with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
+        wait_for(2 * end, replica)
+    with Replica(tmp_path / "copy", Folder(tmp_path / "backup")) as replica:
+        wait_for(10**9, replica)
+        assert f"ends at offset {end}, before {replica.engine.offset}" in str(replica.failure)
+
+
+def test_an_answer_that_is_no_frame_is_not_heard(monkeypatch):
+    source = source_of("http://127.0.0.1:1")
+    monkeypatch.setattr(source, "_get", lambda path: io.BytesIO(b"<html>Sign in</html>"))
+    with pytest.raises(HTTPException, match="answers with what is no frame"):
+        source.frames(0)
+
+
 def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path):
     moments, now = [], [1e9]
     with Service(tmp_path, make, segment=1500, keep=True) as service:
@@ -887,6 +965,24 @@ def test_a_token_is_asked_for(tmp_path):
         assert client.get("/tasks", headers={"Authorization": "Bearer guess"}).status_code == 401
         assert client.get("/tasks", headers={"Authorization": "Bearer secret"}).status_code == 200
         assert client.get("/healthz").json()["status"] == "ok"
+
+
+def test_frames_of_the_journal_are_told_from_where_one_begins(client):
+    for k in range(3):
+        post(client, "/observe", {"task": "a", "x": {"p": 1.0 + k}, "y": True})
+    whole, begins = client.get("/journal").content, [0]
+    begins += [held.end for held in journals.frames_in(whole, 0)]
+    assert len(begins) == 4
+    for start in range(len(whole) + 20):
+        answer = client.get(f"/journal?from={start}")
+        if start in begins:
+            assert (answer.status_code, answer.content) == (200, whole[start:])
+        elif start > len(whole):
+            said = f"the journal holds offsets 0 to {len(whole)}, not {start}"
+            assert (answer.status_code, answer.json()["error"]) == (422, said)
+        else:
+            said = f"no frame of journal-{0:020d} begins at offset {start}"
+            assert (answer.status_code, answer.json()["error"]) == (422, said)
 
 
 # -- a process that is killed ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from importlib import resources
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -364,15 +364,20 @@ class App:
         return FileResponse(found[-1], filename=found[-1].name)
 
     async def frames(self, request: Request) -> Response:
-        """Answer ``GET /journal?from=N``: frames from an offset on, as they are in the journal, 64 MiB or one more."""
+        """Answer ``GET /journal?from=N``: frames from an offset on, as they are in the journal, 64 MiB or one more.
+
+        404 says that frames are gone, 422 that none begins there.
+        """
+        journal, start = self.service.journal, _whole(request, "from", 0)
         try:
-            found = self.service.journal.read(_whole(request, "from", 0))
+            found = journal.read(start)
+            begun = await asyncio.to_thread(list, islice(found, 1))  # a 200 that was sent cannot be taken back
         except ValueError as error:
-            raise Refusal(404, str(error)) from None
+            raise Refusal(404 if start < journal.first else 422, str(error)) from None
 
         def sent() -> Iterator[bytes]:
             size = 0
-            for held in found:
+            for held in chain(begun, found):
                 yield held.whole
                 size += len(held.payload)
                 if size >= LONGEST_ANSWER:

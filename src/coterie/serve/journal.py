@@ -162,7 +162,10 @@ class Journal:
         os.fdatasync(self._handle)
 
     def read(self, start: int) -> Iterator[Frame]:
-        """The frames from an offset on, which is where one begins; ValueError for an offset that is not kept."""
+        """The frames from an offset on.
+
+        ValueError for an offset that is not kept, and, once the first frame is read, for one inside a frame.
+        """
         if not self.first <= start <= self.end:
             raise ValueError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
         return _read(self._folder, list(self._firsts), start)
@@ -184,7 +187,7 @@ def read_only(folder: Path, start: int | None = None) -> Iterator[Frame]:
     Raises
     ------
     ValueError
-        If there is no journal, an offset is not kept, or a file is damaged.
+        If there is no journal, an offset is not kept, not reached or inside a frame, or a file is damaged.
     """
     firsts = _firsts(folder)
     if not firsts:
@@ -223,8 +226,13 @@ def _read(folder: Path, firsts: list[int], start: int) -> Iterator[Frame]:
 def _frames(path: Path, first: int, start: int, newest: bool, following: int | None = None) -> Iterator[Frame]:
     """The frames of one file from an offset on."""
     with path.open("rb") as file:
-        if file.read(len(MARK)) != MARK:
+        mark, size = file.read(len(MARK)), os.fstat(file.fileno()).st_size - len(MARK)
+        if newest and start == first and len(mark) < len(MARK):  # another process is making it
+            return
+        if mark != MARK:
             raise ValueError(f"{path} is no journal of this version")
+        if start - first > size:
+            raise ValueError(f"{path.name} ends at offset {first + size}, before {start}")
         file.seek(start - first, os.SEEK_CUR)
         data = file.read()
     offset = start
@@ -232,10 +240,24 @@ def _frames(path: Path, first: int, start: int, newest: bool, following: int | N
         offset = held.end
         yield held
     rest = offset - start
+    if data and not rest and not _can_begin(path, first, start, data):
+        raise ValueError(f"no frame of {path.name} begins at offset {start}")
     if rest < len(data) and (not newest or _has_whole_behind(memoryview(data), rest, offset)):
         raise ValueError(f"{path} is damaged at offset {offset}")
     if following is not None and offset != following:
         raise ValueError(f"{path} ends at offset {offset}, and the next file begins at {following}")
+
+
+def _can_begin(path: Path, first: int, offset: int, data: bytes) -> bool:
+    """Tell of a frame that is not whole whether it begins at an offset: it says so itself, or another ends there."""
+    if len(data) >= HEAD.size and HEAD.unpack_from(data)[2] == offset:
+        return True
+    with path.open("rb") as file:
+        before = file.read(len(MARK) + offset - first)[len(MARK) :]
+    end = first
+    for held in frames_in(before, first):
+        end = held.end
+    return end == offset
 
 
 def _write(handle: int, data: bytes) -> None:

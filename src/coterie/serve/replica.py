@@ -35,7 +35,7 @@ class Source(Protocol):
         """The offset of the newest snapshot, and its file."""
 
     def frames(self, start: int) -> Iterator[Frame]:
-        """The frames from an offset on that are there now."""
+        """The frames from an offset on that are there now; ValueError for an offset at which none can begin."""
 
 
 class Folder:
@@ -88,7 +88,11 @@ class Address:
     def frames(self, start: int) -> Iterator[Frame]:
         """The frames from an offset on that are there now."""
         with self._get(f"/journal?from={start}") as answer:
-            return frames_in(answer.read(), start)
+            data = answer.read()
+        frames = list(frames_in(data, start))
+        if data and not frames:  # a proxy's page, or an answer that was cut off
+            raise HTTPException(f"{self._url} answers with what is no frame")
+        return iter(frames)
 
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(self._url + path, headers=self._headers)  # noqa: S310 - checked when made
