@@ -752,6 +752,32 @@ def test_a_replica_of_a_service_that_was_put_back_says_so(tmp_path):
         assert f"ends at offset {end}, before {replica.engine.offset}" in str(replica.failure)
 
 
+def test_a_replica_says_for_how_long_its_source_is_silent(tmp_path, monkeypatch):
+    with Service(tmp_path / "first", make) as service:
+        service.observe(labelled(20))
+        source = OneByOne(tmp_path / "first")
+        with Replica(tmp_path / "copy", source) as replica:
+            wait_for(service.engine.offset, replica)
+            client = TestClient(make_app(replica))
+            assert client.get("/state").json()["silence"] < replicas.SILENCE
+            assert client.get("/state").json()["alarms"] == {}
+            source.away = True
+            monkeypatch.setattr(replicas, "SILENCE", 0.5)
+            time.sleep(1.1)
+            told = client.get("/state").json()
+            assert told["silence"] >= 0.9
+            assert told["alarms"]["source"].startswith(f"Nothing has been heard from {tmp_path / 'first'} for ")
+            metrics = client.get("/metrics").text
+            assert 'coterie_alarm{alarm="source"} 1.0' in metrics
+            (silence,) = (line.split()[1] for line in metrics.splitlines() if line.startswith("coterie_replica_sil"))
+            assert float(silence) >= 0.9
+            source.away, until = False, time.monotonic() + 60
+            while replica.alarms() and time.monotonic() < until:
+                time.sleep(0.02)
+            assert (replica.alarms(), replica.failure) == ({}, None)
+        assert TestClient(make_app(service)).get("/state").json().get("silence") is None
+
+
 def test_an_answer_that_is_no_frame_is_not_heard(monkeypatch):
     source = source_of("http://127.0.0.1:1")
     monkeypatch.setattr(source, "_get", lambda path: io.BytesIO(b"<html>Sign in</html>"))

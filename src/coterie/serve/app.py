@@ -83,6 +83,7 @@ class Metrics:
             ("snapshot_offset", "Offset of the last snapshot, -1 without", lambda: service.snapshot_offset),
             ("tasks", "Tasks known", lambda: len(engine.tasks)),
             ("replica_lag_bytes", "Bytes of frames that a replica has not learned", lambda: service.lag),
+            ("replica_silence_seconds", "Seconds since a replica heard what it follows", lambda: service.silence),
             ("expired", "Records that were given up without a label", lambda: engine.expired),
         ):
             Gauge(f"coterie_{name}", text, **given).set_function(value)
@@ -115,7 +116,7 @@ class _Judged(Collector):
         yield errors
         alarms = GaugeMetricFamily("coterie_alarm", "Whether there is an alarm", labels=["alarm"])
         wrong = self._service.alarms()
-        for name in ("error", "drift", "silence", "snapshot"):
+        for name in ("error", "drift", "silence", "snapshot", "source"):
             alarms.add_metric([name], float(name in wrong))
         yield alarms
 
@@ -332,7 +333,7 @@ class App:
             "version": __version__,
         }
         if service.follows is not None:
-            told |= {"follows": service.follows, "lag": service.lag}
+            told |= {"follows": service.follows, "lag": service.lag, "silence": round(service.silence, 1)}
         return told
 
     async def page(self, request: Request) -> Response:

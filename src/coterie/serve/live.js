@@ -109,7 +109,7 @@
       ["journal", `offset ${number(told.offset)}`], ["snapshot", `offset ${number(told.snapshot)}, ${number(told.offset - told.snapshot)} bytes behind`],
       ["last event", told.at ? new Date(1000 * told.at).toLocaleString() : "none yet"], ["coterie", told.version],
     ];
-    if (told.follows) facts.push(["follows", `${told.follows}, ${number(told.lag)} bytes behind`]);
+    if (told.follows) facts.push(["follows", `${told.follows}, ${number(told.lag)} bytes behind, heard ${number(Math.round(told.silence))} seconds ago`]);
     list(place("state"), facts);
   }
 

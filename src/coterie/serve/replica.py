@@ -26,6 +26,8 @@ from .service import SNAPSHOT, SUFFIX, ReadOnlyError, Service, offset_of, snapsh
 
 #: Seconds between two looks at what is new, and after which a source does not answer.
 PAUSE, PATIENCE = 0.2, 30.0
+#: Seconds without a word from the source after which there is an alarm.
+SILENCE = 60.0
 
 
 class Source(Protocol):
@@ -130,12 +132,11 @@ class Replica(Service):
         What is followed.
     lag : int
         Bytes of frames that were there at the last look and are not learned yet.
-    heard : float
-        When the source answered last, in seconds since 1970.
     """
 
     def __init__(self, folder: str | os.PathLike[str], source: Source, **given: Any) -> None:
-        self._source, self.follows, self.lag, self.heard = source, str(source), 0, 0.0
+        self._source, self.follows, self.lag = source, str(source), 0
+        self._heard = time.monotonic()
         super().__init__(folder, self._nothing, **given)
 
     def _nothing(self) -> Engine:
@@ -149,6 +150,18 @@ class Replica(Service):
                 copyfileobj(held, file)
             found = self.snapshots()
         return offset_of(found[0])
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the source was heard, or since the start; what it said is heard until it is learned."""
+        return time.monotonic() - self._heard
+
+    def alarms(self) -> dict[str, str]:
+        """What is wrong now, the silence of the source with it."""
+        told, silence = super().alarms(), self.silence
+        if silence > SILENCE:
+            told["source"] = f"Nothing has been heard from {self.follows} for {silence:,.0f} seconds."
+        return told
 
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
         """Predict records; none of them waits for its label here."""
@@ -173,7 +186,7 @@ class Replica(Service):
         """The frames that the source has now: none while it is away, which a replica waits for."""
         with suppress(OSError, HTTPException):  # of the source alone: an error of writing here ends the replica
             frames = list(self._source.frames(self.engine.offset))
-            self.heard = time.time()
+            self._heard = time.monotonic()
             return frames
         return []
 
@@ -187,7 +200,7 @@ class Replica(Service):
             with self.engine.lock:
                 self.engine.apply(events)
                 self.engine.offset = held.end
-            self.lag = frames[-1].end - held.end
+            self.lag, self._heard = frames[-1].end - held.end, time.monotonic()
             records = sum(len(event.records) for event in events)
             self._since += records
             self.on_commit(time.perf_counter() - began, records)

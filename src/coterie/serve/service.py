@@ -209,6 +209,11 @@ class Service:
 
     # -- asking
 
+    @property
+    def silence(self) -> float:
+        """Seconds since the service that is followed was heard: 0 where none is."""
+        return 0.0
+
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
         """Predict records; those with an id wait for their labels, as soon as the journal has them.
 
