@@ -926,6 +926,12 @@ def test_what_cannot_be_written_does_not_end_the_service(client):
     assert post(client, "/observe", {"task": "ann", "x": {"price": 2.0}, "y": True}).json()["learned"] == 1
 
 
+def test_the_record_that_the_model_refuses_is_named(client):
+    good, bad = ({"task": "ann", "x": {"price": price}, "y": True} for price in (2.0, 1e300))
+    answer = post(client, "/observe", good, good, bad)
+    assert answer.json()["error"].startswith("record 2 (from 0): feature 'price': 1e+300 is beyond the limit")
+
+
 def test_a_request_of_no_records_is_not_written(client):
     offset = client.get("/readyz").json()["offset"]
     assert post(client, "/observe").json() == {"learned": 0, "duplicate": 0, "unknown": [], "offset": offset}

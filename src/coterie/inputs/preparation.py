@@ -161,12 +161,25 @@ class Preparation:
             self._add([CONSTANT_KEY], (), vocabulary)
 
     def records(self, records: Sequence[Mapping[Any, Any]], vocabulary: View, grow: bool, update: bool) -> Csr:
-        """Prepare dictionaries, in order."""
-        undo = self._restoring() if update else _nothing
+        """Prepare dictionaries, in order.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For one that cannot be used; of several with its number.
+        """
+        undo, made = self._restoring() if update else _nothing, []
         try:
-            return concatenated([self.record(record, vocabulary, grow, update) for record in records])
+            for record in records:
+                made.append(self.record(record, vocabulary, grow, update))  # noqa: PERF401 (the number is wanted)
+        except (ValueError, TypeError) as error:
+            if len(records) == 1:
+                raise
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"record {len(made)} (from 0): {error}") from None
         finally:
             self._undo = undo
+        return concatenated(made)
 
     def record(self, record: Mapping[Any, Any], vocabulary: View, grow: bool, update: bool) -> Csr:
         """Prepare one dictionary as a block of one; names that are new are added if it may grow, else left out."""
