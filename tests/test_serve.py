@@ -625,6 +625,27 @@ def test_a_replica_is_equal_at_every_offset_it_shows(tmp_path):
         assert digest(replay(tmp_path / "first", offset)) == bits
 
 
+def test_a_replica_gets_nothing_that_is_not_on_the_disk(tmp_path, monkeypatch):
+    written, go_on = threading.Event(), threading.Event()
+    with Service(tmp_path, make) as service:
+        service.observe([record(np.random.default_rng(0))])
+        durable, real = service.durable, os.fdatasync
+
+        def slow(handle):
+            written.set()
+            go_on.wait(60)
+            real(handle)
+
+        monkeypatch.setattr(os, "fdatasync", slow)
+        asked = service.submit("observed", [record(np.random.default_rng(1))])
+        written.wait(60)
+        frames = TestClient(make_app(service)).get("/journal").content
+        go_on.set()
+        asked.result()
+        assert len(frames) == durable < service.durable == service.engine.offset
+        assert len(TestClient(make_app(service)).get("/journal").content) == service.durable
+
+
 def test_a_replica_over_http(tmp_path):
     process, url = start(tmp_path / "first", "--relation", "half")
     try:

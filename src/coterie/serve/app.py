@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from importlib import resources
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -369,9 +369,9 @@ class App:
 
         404 says that frames are gone, 422 that none begins there.
         """
-        journal, start = self.service.journal, _whole(request, "from", 0)
-        try:
-            found = journal.read(start)
+        journal, start, durable = self.service.journal, _whole(request, "from", 0), self.service.durable
+        try:  # a replica must not be ahead of what the disk has after a loss of power
+            found = takewhile(lambda held: held.end <= durable, journal.read(start))
             begun = await asyncio.to_thread(list, islice(found, 1))  # a 200 that was sent cannot be taken back
         except ValueError as error:
             raise Refusal(404 if start < journal.first else 422, str(error)) from None

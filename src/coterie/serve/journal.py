@@ -73,8 +73,8 @@ class Journal:
 
     Attributes
     ----------
-    end : int
-        The offset behind the last frame.
+    end, flushed : int
+        The offset behind the last frame, and behind the last that is on the disk for sure.
 
     Raises
     ------
@@ -104,6 +104,7 @@ class Journal:
         else:
             self._firsts = [first]
             self._handle, self.end = self._begin(first), first
+        self.flushed = self.end
 
     def _path(self, first: int) -> Path:
         return _path(self._folder, first)
@@ -159,7 +160,9 @@ class Journal:
 
         After an error nobody knows what is there, and the process must end.
         """
+        written = self.end
         os.fdatasync(self._handle)
+        self.flushed = written
 
     def read(self, start: int) -> Iterator[Frame]:
         """The frames from an offset on.

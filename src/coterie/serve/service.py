@@ -293,6 +293,11 @@ class Service:
             told["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
         return told
 
+    @property
+    def durable(self) -> int:
+        """The offset up to which frames are on the disk, as far as the service waits for it: what replicas get."""
+        return self.journal.flushed if self._flushes else self.journal.end
+
     # -- the thread that writes
 
     def _write(self) -> None:
