@@ -145,7 +145,7 @@ class GroupNorm:
     Examples
     --------
     >>> GroupNorm(3.0)
-    GroupNorm(p=3.0, inner=2.0)
+    GroupNorm(p=3.0, inner=2.0, beyond_span=0.0)
     """
 
     one_space: ClassVar[bool] = False
