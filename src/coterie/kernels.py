@@ -226,8 +226,23 @@ class Normalised(_Algebra):
         return np.asarray(self.kernel.diagonal(X) > 0, np.float64)
 
 
+class _OfTwo(_Algebra):
+    """A kernel made of two others."""
+
+    first: Any
+    second: Any
+
+    def __post_init__(self) -> None:
+        _require_computed(self, "first", "second")
+
+    @property
+    def trusted(self) -> bool:
+        """True if both kernels are known to be positive semidefinite."""
+        return bool(self.first.trusted and self.second.trusted)
+
+
 @spec.part
-class Sum(_Algebra):
+class Sum(_OfTwo):
     """k(x, z) = first(x, z) + second(x, z), ``first + second`` for short: both spaces side by side (FOR09 2.2.7).
 
     Parameters
@@ -250,14 +265,6 @@ class Sum(_Algebra):
     first: Any
     second: Any
 
-    def __post_init__(self) -> None:
-        _require_computed(self, "first", "second")
-
-    @property
-    def trusted(self) -> bool:
-        """True if both kernels are known to be positive semidefinite."""
-        return bool(self.first.trusted and self.second.trusted)
-
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
         self.first.values(X, Z, out)
@@ -269,7 +276,7 @@ class Sum(_Algebra):
 
 
 @spec.part
-class Product(_Algebra):
+class Product(_OfTwo):
     """k(x, z) = first(x, z) · second(x, z), ``first * second`` for short: all pairs of their features (FOR09 2.2.7).
 
     Parameters
@@ -291,14 +298,6 @@ class Product(_Algebra):
 
     first: Any
     second: Any
-
-    def __post_init__(self) -> None:
-        _require_computed(self, "first", "second")
-
-    @property
-    def trusted(self) -> bool:
-        """True if both kernels are known to be positive semidefinite."""
-        return bool(self.first.trusted and self.second.trusted)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
