@@ -17,6 +17,7 @@ from .options import Learning
 if TYPE_CHECKING:
     from coterie.jobs.stopping import SaveEvery
     from coterie.serve.engine import Engine
+    from coterie.serve.service import Service
 
 #: Seconds that requests under way have to end when the service does.
 GRACE = 10
@@ -134,7 +135,7 @@ def serve(
       coterie serve --data copy/ --port 8001 --follow http://127.0.0.1:8000
     """
     try:
-        import uvicorn
+        import uvicorn  # noqa: F401 (the extra is whole)
 
         from coterie.serve.app import make_app
         from coterie.serve.live import Limits
@@ -168,25 +169,30 @@ def serve(
     service = Service(data, begin, **given) if follow is None else Replica(data, source_of(follow, token), **given)
     try:
         _require_as_begun(service.engine, seconds, remember, no_verdict)
-        app = make_app(service, token=token, max_body=body, max_records=max_records)
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE)
-        )
-        service.on_failure = lambda error: setattr(server, "should_exit", True)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with socket.create_server((host, port), family=family, backlog=2048) as listening:
-            address = f"[{host}]" if ":" in host else host
-            known, offset = len(service.engine.tasks), service.engine.offset
-            tell(
-                f"{data}: {known:,} tasks, offset {offset:,}, {service.replayed:,} frames learned again; "
-                f"listening on http://{address}:{listening.getsockname()[1]}"
-            )
-            with suppress(KeyboardInterrupt):  # which is how a service ends
-                server.run(sockets=[listening])
+        _listen(service, make_app(service, token=token, max_body=body, max_records=max_records), host, port)
     finally:
         service.close()
     if service.failure is not None:
         raise service.failure
+
+
+def _listen(service: Service, app: Any, host: str, port: int) -> None:
+    """Answer requests until a signal comes, or the service fails."""
+    import uvicorn
+
+    settings = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE)
+    server = uvicorn.Server(settings)
+    service.on_failure = lambda error: setattr(server, "should_exit", True)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family, backlog=2048) as listening:
+        address = f"[{host}]" if ":" in host else host
+        known, offset = len(service.engine.tasks), service.engine.offset
+        tell(
+            f"{service.folder}: {known:,} tasks, offset {offset:,}, {service.replayed:,} frames learned again; "
+            f"listening on http://{address}:{listening.getsockname()[1]}"
+        )
+        with suppress(KeyboardInterrupt):  # which is how a service ends
+            server.run(sockets=[listening])
 
 
 def _seconds(option: str, given: str) -> float:

@@ -222,11 +222,12 @@ class Service:
         ValueError
             For a record that the model cannot take; nothing is noted then.
         """
-        check(Event("predicted", 0.0, list(records)))
+        event = Event("predicted", self.clock(), list(records))
+        check(event)
         told = self.engine.predict(records)
-        named = [record for record in records if record.id is not None]
-        if named:
-            self.submit("predicted", named)
+        event.records = [record for record in records if record.id is not None]
+        if event.records:
+            self._submit(event)
         return told
 
     def observe(self, records: Sequence[Record]) -> Observed:
@@ -268,6 +269,10 @@ class Service:
         """
         event = Event(kind, self.clock(), list(records))
         check(event)
+        return self._submit(event)
+
+    def _submit(self, event: Event) -> Future[Any]:
+        """Have an event that was checked written and applied."""
         done: Future[Any] = Future()
         if not event.records:
             done.set_result(Observed(0, 0, [], self.engine.offset))
