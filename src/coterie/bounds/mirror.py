@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MirrorBound:
-    """What mirror descent under several shares can lose to one comparator, and the parts of it.
+    """The regret bound of multitask mirror descent against one comparator, and its parts.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class MirrorBound:
 
     @property
     def regret(self) -> float:
-        """What the mixture can lose to the comparator."""
+        """The bound on the regret of the mixture."""
         return float(self.regrets.min()) + self.mixing
 
     @property

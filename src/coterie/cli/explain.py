@@ -67,7 +67,7 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
 
 
 def _by_class(found: Any, write: Any) -> Any:
-    """What there is to tell; of many classes a list of what there is of each."""
+    """The JSON form of weights or an explanation; for many classes, a list with one for each class."""
     if None in found:
         return write(found[None])
     return [{"class": label, "of_class": write(held)} for label, held in found.items()]

@@ -140,7 +140,7 @@ class AnyInput(Protocol):
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """How compiled code reads dictionaries, where it may."""
+        """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
 
     @property
     def constant(self) -> int | None:
@@ -371,7 +371,7 @@ class Input:
         return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps)
 
     def _gaps(self, records: Records) -> int:
-        """How many columns of dense records are indicators of gaps."""
+        """The number of columns of dense records that indicate missing values."""
         if not tabular.is_dense(records.rows):
             return 0
         prepared = self.encoder if self.preparation is None else self.preparation
@@ -417,7 +417,7 @@ class Input:
 
     @property
     def plain_records(self) -> PlainRecords | None:
-        """How compiled code reads dictionaries, where it may."""
+        """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
         plain = isinstance(self.vocabulary, Vocabulary) and self.encoder is None and self.options.dtype == "float64"
         if not plain or self.options.task_column is not None:
             return None
