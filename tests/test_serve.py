@@ -629,7 +629,7 @@ def test_a_replica_gets_nothing_that_is_not_on_the_disk(tmp_path, monkeypatch):
     written, go_on = threading.Event(), threading.Event()
     with Service(tmp_path, make) as service:
         service.observe([record(np.random.default_rng(0))])
-        durable, real = service.durable, os.fdatasync
+        flushed, real = service.journal.flushed, os.fdatasync
 
         def slow(handle):
             written.set()
@@ -640,10 +640,12 @@ def test_a_replica_gets_nothing_that_is_not_on_the_disk(tmp_path, monkeypatch):
         asked = service.submit("observed", [record(np.random.default_rng(1))])
         written.wait(60)
         frames = TestClient(make_app(service)).get("/journal").content
+        beside = list(Folder(tmp_path).frames(service.identity, 0, None))
         go_on.set()
         asked.result()
-        assert len(frames) == durable < service.durable == service.engine.offset
-        assert len(TestClient(make_app(service)).get("/journal").content) == service.durable
+        assert len(frames) == beside[-1].end == flushed < service.journal.flushed == service.engine.offset
+        assert len(TestClient(make_app(service)).get("/journal").content) == service.journal.flushed
+        assert list(Folder(tmp_path).frames(service.identity, 0, None))[-1].end == service.journal.flushed
 
 
 def test_a_replica_over_http(tmp_path):
@@ -683,10 +685,10 @@ class OneByOne(Folder):
 
     away = False
 
-    def frames(self, start):
+    def frames(self, identity, start, last):
         if self.away:
             raise ConnectionError("nobody listens")
-        return itertools.islice(super().frames(start), 1)
+        return itertools.islice(super().frames(identity, start, last), 1)
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
@@ -742,16 +744,18 @@ def test_a_replica_of_another_service_says_so(tmp_path):
         with Service(tmp_path / name, make) as service:
             service.observe(records)
     Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
+    first, other = ((tmp_path / name / "identity").read_text() for name in ("first", "other"))
+    said = f"this is the journal of service {other}, not of {first}, which was followed"
     with Replica(tmp_path / "copy", Folder(tmp_path / "other")) as replica:
         wait_for(10**9, replica)
-        assert f"no frame of journal-{0:020d} begins at offset {replica.engine.offset}" in str(replica.failure)
+        assert str(replica.failure) == said
     process, url = start(tmp_path / "other")
     try:
         with Replica(tmp_path / "copy", source_of(url)) as replica:
             wait_for(10**9, replica)
-            assert f"no frame of journal-{0:020d} begins at offset {replica.engine.offset}" in str(replica.failure)
+            assert said in str(replica.failure)
             ready = TestClient(make_app(replica)).get("/readyz")
-            assert (ready.status_code, "begins at offset" in ready.json()["error"]) == (503, True)
+            assert (ready.status_code, said in ready.json()["error"]) == (503, True)
     finally:
         process.terminate()
         told = process.communicate(timeout=60)[1]
@@ -770,7 +774,99 @@ def test_a_replica_of_a_service_that_was_put_back_says_so(tmp_path):
         wait_for(2 * end, replica)
     with Replica(tmp_path / "copy", Folder(tmp_path / "backup")) as replica:
         wait_for(10**9, replica)
-        assert f"ends at offset {end}, before {replica.engine.offset}" in str(replica.failure)
+        assert f"the frame from offset {end} to {replica.engine.offset} is not there any more" in str(replica.failure)
+
+
+def test_services_that_begin_alike_are_told_apart(tmp_path):
+    for name in ("first", "other"):
+        Service(tmp_path / name, make).close()
+    Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
+    assert (tmp_path / "copy" / "identity").read_text() == (tmp_path / "first" / "identity").read_text()
+    with Replica(tmp_path / "copy", Folder(tmp_path / "other")) as replica:
+        wait_for(1, replica)
+        assert "this is the journal of service" in str(replica.failure)
+
+
+def test_a_folder_of_an_earlier_form_gets_an_identity(tmp_path):
+    with Service(tmp_path / "first", make) as service:
+        service.observe(labelled(3))
+    Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
+    for name in ("first", "copy"):
+        (tmp_path / name / "identity").unlink()
+        (tmp_path / name / "flushed").unlink()
+    with pytest.raises(ValueError, match="first has no identity to follow: start its service once"):
+        Replica(tmp_path / "copy", Folder(tmp_path / "first"))
+    with Service(tmp_path / "first", make) as service:
+        service.observe(labelled(3))
+        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
+            wait_for(service.engine.offset, replica)
+            assert (replica.identity, replica.failure) == (service.identity, None)
+            assert digest(replica.engine) == digest(service.engine)
+        assert TestClient(make_app(service)).get("/state").json()["identity"] == service.identity
+    (tmp_path / "first" / "identity").write_text("mine")
+    with pytest.raises(ValueError, match="identity holds no identity; without the file another one is drawn"):
+        Service(tmp_path / "first", make)
+
+
+def test_a_frame_that_another_one_took_the_place_of_ends_a_replica(tmp_path):
+    """As after a loss of power that took what was written under --no-fsync, or where a copy was put back and went on."""
+    first, other, copied = tmp_path / "first", tmp_path / "other", tmp_path / "copy"
+    with Service(first, make) as service:
+        service.observe(labelled(3))
+    shutil.copytree(first, other)
+    ends = []
+    for folder, at in ((first, 2e9), (other, 3e9)):
+        with Service(folder, make) as service:
+            service.clock = lambda at=at: at
+            for _ in range(2):
+                service.observe(labelled(3, seed=1))
+            ends.append(service.journal.end)
+        if folder == first:
+            Replica(copied, Folder(first)).close()
+            with Service(first, make) as service:
+                service.observe(labelled(3))
+            with Replica(copied, Folder(first)) as replica:
+                wait_for(service.engine.offset, replica)
+                end, last = replica.journal.end, replica.journal.last
+    assert ends[0] == ends[1]
+    with Service(other, make) as service:
+        service.clock = lambda: 4e9
+        service.observe(labelled(3))
+        assert service.journal.end == end
+        said = f"the frame from offset {last.offset} to {end} is not there any more, or is another one"
+        with Replica(copied, Folder(other)) as replica:
+            wait_for(end + 1, replica)
+            assert str(replica.failure) == said
+        client = TestClient(make_app(service))
+        asked = f"/journal?from={end}&last={last.offset}"
+        assert client.get(f"{asked}&checksum={last.checksum}").json() == {"error": said}
+        there = client.get(f"{asked}&checksum={service.journal.last.checksum}")
+        assert (there.status_code, there.content) == (200, b"")
+        assert client.get("/journal?identity=else").json()["error"].endswith("not of else, which was followed")
+
+
+def test_a_snapshot_asked_of_a_replica_that_ends_is_answered(tmp_path, monkeypatch):
+    with Service(tmp_path / "first", make) as service:
+        service.observe(labelled(3))
+    asked, slept = [], threading.Event()
+    with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
+        wait_for(service.engine.offset, replica)
+
+        def asks_and_ends(seconds):
+            if not asked:
+                asked.append(threading.Thread(target=lambda: told.append(replica.snapshot())))
+                asked[0].start()
+                while replica._queue.empty():
+                    slept.wait(0.001)
+                replica._closed = True
+
+        told = []
+        monkeypatch.setattr(replicas.time, "sleep", asks_and_ends)
+        replica._writer.join(60)
+        monkeypatch.undo()
+        asked[0].join(60)
+        assert told == [service.engine.offset]
+        replica._closed = False
 
 
 def test_a_replica_says_for_how_long_its_source_is_silent(tmp_path, monkeypatch):
@@ -803,7 +899,9 @@ def test_an_answer_that_is_no_frame_is_not_heard(monkeypatch):
     source = source_of("http://127.0.0.1:1")
     monkeypatch.setattr(source, "_get", lambda path: io.BytesIO(b"<html>Sign in</html>"))
     with pytest.raises(HTTPException, match="answers with what is no frame"):
-        source.frames(0)
+        source.frames("", 0, None)
+    with pytest.raises(ValueError, match="/readyz tells no identity to follow"):
+        source.identity()
 
 
 def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path):

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from importlib import resources
 from itertools import chain, islice, takewhile
-from typing import Any
+from typing import Any, overload
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,7 +27,8 @@ from coterie import __version__
 
 from . import events
 from .events import Observed, Predictions, Refused, decode_request, to_json
-from .service import BusyError, ClosedError, ReadOnlyError, Service
+from .journal import Last
+from .service import BusyError, ClosedError, ReadOnlyError, Service, require_same
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Seconds after which a client that was told to come back may do so.
@@ -327,6 +328,7 @@ class App:
             "waiting": len(engine.waiting),
             "queue": service.depth,
             "offset": engine.offset,
+            "identity": service.identity,
             "snapshot": service.snapshot_offset,
             "at": engine.at,
             "alarms": service.alarms(),
@@ -367,11 +369,16 @@ class App:
     async def frames(self, request: Request) -> Response:
         """Answer ``GET /journal?from=N``: frames from an offset on, as they are in the journal, 64 MiB or one more.
 
-        404 says that frames are gone, 422 that none begins there.
+        404 says that frames are gone, 422 that none begins there, that the frame at the offset ``last`` has not the
+        ``checksum`` or does not end there, or that the service's ``identity`` is another one.
         """
-        journal, start, durable = self.service.journal, _whole(request, "from", 0), self.service.durable
-        try:  # a replica must not be ahead of what the disk has after a loss of power
-            found = takewhile(lambda held: held.end <= durable, journal.read(start))
+        journal, start, flushed = self.service.journal, _whole(request, "from", 0), self.service.journal.flushed
+        last, checksum = _whole(request, "last"), _whole(request, "checksum")
+        before = None if last is None or checksum is None else Last(last, checksum)
+        try:
+            require_same(self.service.identity, request.query_params.get("identity", self.service.identity))
+            # a replica must not be ahead of what the disk has after a loss of power
+            found = takewhile(lambda held: held.end <= flushed, journal.read(start, before))
             begun = await asyncio.to_thread(list, islice(found, 1))  # a 200 that was sent cannot be taken back
         except ValueError as error:
             raise Refusal(404 if start < journal.first else 422, str(error)) from None
@@ -401,7 +408,8 @@ class App:
         """Answer ``GET /readyz``: the journal was replayed, and takes what is written."""
         if self.service.failure is not None:
             raise Refusal(503, f"the service failed: {self.service.failure}")
-        return json({"status": "ready", "offset": self.service.engine.offset, "replayed": self.service.replayed})
+        told = {"offset": self.service.engine.offset, "replayed": self.service.replayed}
+        return json({"status": "ready", "identity": self.service.identity} | told)
 
     async def openapi(self, request: Request) -> Response:
         """Answer ``GET /openapi.json``."""
@@ -424,7 +432,11 @@ def _line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-def _whole(request: Request, name: str, default: int) -> int:
+@overload
+def _whole(request: Request, name: str) -> int | None: ...
+@overload
+def _whole(request: Request, name: str, default: int) -> int: ...
+def _whole(request: Request, name: str, default: int | None = None) -> int | None:
     given = request.query_params.get(name)
     if given is None:
         return default

@@ -6,7 +6,8 @@ it begins at, and begins with a mark of sixteen bytes. A frame is
     u32 length of the payload | u32 CRC-32 of all the rest | u64 offset | payload
 
 in little-endian order. Only what was written last can be half written: a bad frame with a whole one somewhere behind it
-is damage, and refused, not cut off.
+is damage, and refused, not cut off. Beside the files lies ``flushed``, the offset up to which frames are on the disk,
+as eight bytes that nobody waits for: who reads along must not be ahead of what a loss of power leaves.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import NamedTuple
 MARK = b"coterie.journal\x01"
 HEAD = struct.Struct("<IIQ")
 PREFIX = "journal-"
+FLUSHED = "flushed"
 #: Bytes of frames after which a new file is begun.
 SEGMENT = 2**28
 #: Longer frames are refused when written, and taken for damage when read.
@@ -37,6 +39,24 @@ class Frame(NamedTuple):
     def whole(self) -> bytes:
         """The frame as it is in the journal."""
         return frame(self.end - HEAD.size - len(self.payload), self.payload)
+
+    @property
+    def last(self) -> Last:
+        """Where the frame begins, and its checksum."""
+        return Last.of(self.whole)
+
+
+class Last(NamedTuple):
+    """Where a frame begins, and its checksum: two journals that have it in common have all before it."""
+
+    offset: int
+    checksum: int
+
+    @classmethod
+    def of(cls, whole: bytes) -> Last:
+        """That of a frame as it is in the journal."""
+        _, checksum, offset = HEAD.unpack_from(whole)
+        return cls(offset, checksum)
 
 
 def frame(offset: int, payload: bytes) -> bytes:
@@ -70,11 +90,15 @@ class Journal:
         Bytes after which a new file is begun.
     first : int
         The offset to begin at where there is no file yet.
+    fsync : bool
+        False takes for flushed what was written.
 
     Attributes
     ----------
     end, flushed : int
         The offset behind the last frame, and behind the last that is on the disk for sure.
+    last : Last or None
+        The last frame of the newest file.
 
     Raises
     ------
@@ -96,15 +120,17 @@ class Journal:
     >>> journal.close()
     """
 
-    def __init__(self, folder: Path, segment: int = SEGMENT, first: int = 0) -> None:
-        self._folder, self._segment = folder, segment
+    def __init__(self, folder: Path, segment: int = SEGMENT, first: int = 0, fsync: bool = True) -> None:
+        self._folder, self._segment, self._waits = folder, segment, fsync
         self._firsts = _firsts(folder)
+        self.last: Last | None = None
         if self._firsts:
             self._handle, self.end = self._reopen(self._firsts[-1])
         else:
             self._firsts = [first]
             self._handle, self.end = self._begin(first), first
-        self.flushed = self.end
+        self._flushed = os.open(folder / FLUSHED, os.O_RDWR | os.O_CREAT, 0o600)
+        self._tell_flushed(self.end)
 
     def _path(self, first: int) -> Path:
         return _path(self._folder, first)
@@ -126,9 +152,10 @@ class Journal:
         path = self._path(first)
         if path.stat().st_size < len(MARK):  # it was made, and the power failed
             return self._begin(first), first
-        end = first
+        end, held = first, None
         for held in _frames(path, first, first, newest=True):
             end = held.end
+        self.last = None if held is None else held.last
         handle = os.open(path, os.O_RDWR)
         os.ftruncate(handle, end - first + len(MARK))
         os.fsync(handle)
@@ -152,7 +179,7 @@ class Journal:
             self._firsts.append(self.end)
         made = frame(self.end, payload)
         _write(self._handle, made)
-        self.end += len(made)
+        self.end, self.last = self.end + len(made), Last.of(made)
         return self.end
 
     def flush(self) -> None:
@@ -161,17 +188,23 @@ class Journal:
         After an error nobody knows what is there, and the process must end.
         """
         written = self.end
-        os.fdatasync(self._handle)
-        self.flushed = written
+        if self._waits:
+            os.fdatasync(self._handle)
+        self._tell_flushed(written)
 
-    def read(self, start: int) -> Iterator[Frame]:
-        """The frames from an offset on.
+    def _tell_flushed(self, offset: int) -> None:
+        self.flushed = offset
+        os.pwrite(self._flushed, offset.to_bytes(8, "little"), 0)
 
-        ValueError for an offset that is not kept, and, once the first frame is read, for one inside a frame.
+    def read(self, start: int, last: Last | None = None) -> Iterator[Frame]:
+        """The frames from an offset on, at which the last frame ends that one has, if any.
+
+        ValueError for an offset that is not kept, and, once the first frame is read, for one inside a frame, or if the
+        last frame is not there.
         """
         if not self.first <= start <= self.end:
             raise ValueError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
-        return _read(self._folder, list(self._firsts), start)
+        return _behind(self._folder, list(self._firsts), start, last)
 
     def drop_before(self, offset: int) -> None:
         """Delete files of which every frame ends at or before an offset."""
@@ -180,24 +213,46 @@ class Journal:
             del self._firsts[0]
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the files."""
         os.close(self._handle)
+        os.close(self._flushed)
 
 
-def read_only(folder: Path, start: int | None = None) -> Iterator[Frame]:
+def read_only(folder: Path, start: int | None = None, last: Last | None = None) -> Iterator[Frame]:
     """The frames of a journal that another process may be writing, from an offset or the oldest kept on.
 
     Raises
     ------
     ValueError
-        If there is no journal, an offset is not kept, not reached or inside a frame, or a file is damaged.
+        If there is no journal, an offset is not kept, not reached or inside a frame, the last frame that one has is not
+        there, or a file is damaged.
     """
     firsts = _firsts(folder)
     if not firsts:
         raise ValueError(f"{folder} has no journal")
     if start is not None and start < firsts[0]:
         raise ValueError(f"the journal in {folder} begins at offset {firsts[0]}, not {start}")
-    return _read(folder, firsts, firsts[0] if start is None else start)
+    return _behind(folder, firsts, firsts[0] if start is None else start, last)
+
+
+def flushed_in(folder: Path) -> int:
+    """The offset up to which the journal of a folder is on the disk, as far as the process that writes it waits for it.
+
+    OSError where none was written.
+    """
+    return int.from_bytes((folder / FLUSHED).read_bytes(), "little")
+
+
+def _behind(folder: Path, firsts: list[int], start: int, last: Last | None) -> Iterator[Frame]:
+    """The frames from an offset on, once it is known that the last one before it is there, as far as it is kept."""
+    if last is not None and last.offset < firsts[0]:
+        last = None
+    found = _read(folder, firsts, start if last is None else last.offset)
+    if last is not None:
+        there = next(found, None)
+        if there is None or there.end != start or there.last != last:
+            raise ValueError(f"the frame from offset {last.offset} to {start} is not there any more, or is another one")
+    yield from found
 
 
 def frames_in(data: bytes, offset: int) -> Iterator[Frame]:

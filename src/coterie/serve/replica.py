@@ -13,16 +13,28 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from http.client import HTTPException
+from itertools import takewhile
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, Any, Protocol
+
+import msgspec
 
 from coterie.persistence import replacing
 
 from .engine import Engine
 from .events import Prediction, Record, decode_frame
-from .journal import Frame, frames_in, read_only
-from .service import SNAPSHOT, SUFFIX, ReadOnlyError, Service, offset_of, snapshots_in
+from .journal import Frame, Last, flushed_in, frames_in, read_only
+from .service import (
+    SNAPSHOT,
+    SUFFIX,
+    ReadOnlyError,
+    Service,
+    identity_in,
+    offset_of,
+    require_same,
+    snapshots_in,
+)
 
 #: Seconds between two looks at what is new, and after which a source does not answer.
 PAUSE, PATIENCE = 0.2, 30.0
@@ -33,11 +45,17 @@ SILENCE = 60.0
 class Source(Protocol):
     """What a replica follows."""
 
+    def identity(self) -> str:
+        """The identity of its journal."""
+
     def snapshot(self) -> tuple[int, IO[bytes]]:
         """The offset of the newest snapshot, and its file."""
 
-    def frames(self, start: int) -> Iterator[Frame]:
-        """The frames from an offset on that are there now; ValueError for an offset at which none can begin."""
+    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[Frame]:
+        """The frames from an offset on that are on its disk now.
+
+        ValueError for another identity, an offset at which no frame begins, or if the last one before it is another.
+        """
 
 
 class Folder:
@@ -50,6 +68,13 @@ class Folder:
         """Where it is."""
         return str(self._folder)
 
+    def identity(self) -> str:
+        """The identity of its journal."""
+        identity = identity_in(self._folder)
+        if identity is None:
+            raise ValueError(f"{self._folder} has no identity to follow: start its service once")
+        return identity
+
     def snapshot(self) -> tuple[int, IO[bytes]]:
         """The offset of the newest snapshot, and its file."""
         found = snapshots_in(self._folder)
@@ -57,9 +82,11 @@ class Folder:
             raise ValueError(f"{self._folder} has no snapshot to begin with")
         return offset_of(found[-1]), found[-1].open("rb")
 
-    def frames(self, start: int) -> Iterator[Frame]:
-        """The frames from an offset on that are there now."""
-        return read_only(self._folder, start)
+    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[Frame]:
+        """The frames from an offset on that are on its disk now."""
+        require_same(self.identity(), identity)
+        flushed = flushed_in(self._folder)  # what else is written may be lost with the power
+        return takewhile(lambda held: held.end <= flushed, read_only(self._folder, start, last))
 
 
 class Address:
@@ -81,15 +108,25 @@ class Address:
         """Where it is."""
         return self._url
 
+    def identity(self) -> str:
+        """The identity of its journal."""
+        with self._get("/readyz") as answer:
+            told = answer.read()
+        try:
+            return str(msgspec.json.decode(told)["identity"])
+        except (msgspec.DecodeError, KeyError, TypeError):
+            raise ValueError(f"{self._url}/readyz tells no identity to follow") from None
+
     def snapshot(self) -> tuple[int, IO[bytes]]:
         """The offset of the newest snapshot, and its file."""
         answer = self._get("/snapshot")
         name = answer.headers.get_filename() or ""
         return offset_of(Path(name)), answer
 
-    def frames(self, start: int) -> Iterator[Frame]:
-        """The frames from an offset on that are there now."""
-        with self._get(f"/journal?from={start}") as answer:
+    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[Frame]:
+        """The frames from an offset on that are on its disk now."""
+        behind = "" if last is None else f"&last={last.offset}&checksum={last.checksum}"
+        with self._get(f"/journal?from={start}{behind}&identity={identity}") as answer:
             data = answer.read()
         frames = list(frames_in(data, start))
         if data and not frames:  # a proxy's page, or an answer that was cut off
@@ -142,6 +179,9 @@ class Replica(Service):
     def _nothing(self) -> Engine:
         raise ValueError(f"{self.folder} has no snapshot, which a replica begins with")
 
+    def _new_identity(self) -> str:
+        return self._source.identity()
+
     def _begins_at(self) -> int:
         found = self.snapshots()
         if not found:
@@ -181,11 +221,12 @@ class Replica(Service):
                 return
             self._answer_snapshots()
             time.sleep(PAUSE)
+        self._answer_snapshots()  # what was asked before the end
 
     def _told(self) -> list[Frame]:
         """The frames that the source has now: none while it is away, which a replica waits for."""
         with suppress(OSError, HTTPException):  # of the source alone: an error of writing here ends the replica
-            frames = list(self._source.frames(self.engine.offset))
+            frames = list(self._source.frames(self.identity, self.journal.end, self.journal.last))
             self._heard = time.monotonic()
             return frames
         return []

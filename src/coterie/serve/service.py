@@ -2,7 +2,9 @@
 
 ======================== ===========================================================================================
 ``lock``                 held by the process that writes
+``identity``             by which a replica knows the service that it follows from any other
 ``journal-<offset>``     frames from that offset on
+``flushed``              the offset up to which they are on the disk
 ``snapshot-<offset>…``   the engine as it was there, of which the last two are kept
 ======================== ===========================================================================================
 
@@ -18,6 +20,7 @@ import os
 import re
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -33,6 +36,7 @@ from .live import Limits
 
 #: Records that one frame holds at most, unless one request has more.
 GROUP = 4096
+IDENTITY = "identity"
 SNAPSHOT, SUFFIX = "snapshot-", ".coterie"
 _OURS = re.compile(rf"{SNAPSHOT}\d{{20}}\{SUFFIX}")
 #: Snapshots that are kept, so that one that turns out to be bad is not the only one.
@@ -81,6 +85,8 @@ class Service:
 
     Attributes
     ----------
+    identity : str
+        That of the journal, drawn when the folder is begun; a replica has that of the service that it follows.
     engine : Engine
         The model and what waits.
     journal : Journal
@@ -147,7 +153,8 @@ class Service:
         self.limits, self._keeps = limits or Limits(), keep
         self._lock = _locked(self.folder / "lock")
         try:
-            self.journal = Journal(self.folder, segment, self._begins_at())
+            self.identity = identity_in(self.folder) or self._begin_identity()
+            self.journal = Journal(self.folder, segment, self._begins_at(), flush)
             self.engine, self.snapshot_offset = self._newest(make)
             self.replayed = self._replay()
             if self.snapshot_offset < 0:  # what it began with is part of what is replayed
@@ -155,7 +162,7 @@ class Service:
         except BaseException:
             self._lock.close()
             raise
-        self._flushes, self._most = flush, waiting
+        self._most = waiting
         self.clock = _steady_clock()
         self.on_failure: Callable[[BaseException], Any] = lambda error: None
         self.on_commit: Callable[[float, int], Any] = lambda seconds, records: None
@@ -171,6 +178,16 @@ class Service:
         self._writer.start()
 
     # -- opening
+
+    def _begin_identity(self) -> str:
+        """Give the folder an identity and return it."""
+        identity = self._new_identity()
+        with persistence.replacing(self.folder / IDENTITY) as file:
+            file.write(identity.encode())
+        return identity
+
+    def _new_identity(self) -> str:
+        return uuid.uuid4().hex
 
     def _begins_at(self) -> int:
         """The offset of the first frame ever, where there is none yet."""
@@ -298,11 +315,6 @@ class Service:
             told["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
         return told
 
-    @property
-    def durable(self) -> int:
-        """The offset up to which frames are on the disk, as far as the service waits for it: what replicas get."""
-        return self.journal.flushed if self._flushes else self.journal.end
-
     # -- the thread that writes
 
     def _write(self) -> None:
@@ -350,8 +362,7 @@ class Service:
         self.engine.offset = end
         records = sum(len(event.records) for event in events)
         self._since += records
-        if self._flushes:
-            self.journal.flush()
+        self.journal.flush()
         self.on_commit(time.perf_counter() - began, records)
         for asked, outcome in zip(group, outcomes, strict=True):
             if isinstance(outcome, Observed):
@@ -443,6 +454,25 @@ class _Copied:
     def __exit__(self, *error: object) -> None:
         self._lock.release()
         self.set()
+
+
+def identity_in(folder: Path) -> str | None:
+    """The identity of a service's folder; None if it has none yet, ValueError for what is none."""
+    path = folder / IDENTITY
+    if not path.exists():
+        return None
+    identity = path.read_text("ascii", "replace").strip()
+    if not re.fullmatch("[0-9a-f]{32}", identity):
+        raise ValueError(
+            f"{path} holds no identity; without the file another one is drawn, which replicas do not follow"
+        )
+    return identity
+
+
+def require_same(identity: str, asked: str) -> None:
+    """Refuse the journal of another service than the one that was asked for."""
+    if identity != asked:
+        raise ValueError(f"this is the journal of service {identity}, not of {asked}, which was followed")
 
 
 def _steady_clock() -> Callable[[], float]:
