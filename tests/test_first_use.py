@@ -84,6 +84,8 @@ MODELS = {
     ),
     "RandomFourierRegressor": (ct.RandomFourierRegressor(n_components=8), NUMBERS),
     "MultiLabel": (ct.MultiLabel(), PLAIN | {"y": [{"big", str(each)} for each in LABEL]}),
+    "MultiOutputClassifier": (ct.MultiOutputClassifier(), {"X": X, "y": X[:, :2] > 0}),
+    "MultiOutputRegressor": (ct.MultiOutputRegressor(), {"X": X, "y": X[:, :2]}),
     "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.asking.Below(0.5)), PLAIN),
     "MultiviewPerceptron": (ct.MultiviewPerceptron(), VIEWS),
     "OrthogonalMultiviewPerceptron": (ct.OrthogonalMultiviewPerceptron(3, ct.kernels.Gaussian(1.0)), VIEWS),

@@ -40,6 +40,8 @@ PUBLIC = [
     "MixedEffect",
     "MultiCueClassifier",
     "MultiLabel",
+    "MultiOutputClassifier",
+    "MultiOutputRegressor",
     "MultitaskAROW",
     "MultitaskKernelClassifier",
     "MultitaskKernelPerceptron",

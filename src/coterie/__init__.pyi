@@ -32,6 +32,8 @@ from .online import AdaptiveSharingRegressor as AdaptiveSharingRegressor
 from .online import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
 from .online import MultiCueClassifier as MultiCueClassifier
 from .online import MultiLabel as MultiLabel
+from .online import MultiOutputClassifier as MultiOutputClassifier
+from .online import MultiOutputRegressor as MultiOutputRegressor
 from .online import MultitaskAROW as MultitaskAROW
 from .online import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .online import MultitaskLogistic as MultitaskLogistic

@@ -28,6 +28,7 @@ from .numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
 from .numeric.primal.round import Extent
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
+from .numeric.simultaneous import learn_at_once
 from .numeric.trees import Arrays, flatten, rebuild
 from .numeric.weights.sections import HASHED
 from .state import State, holds
@@ -238,6 +239,15 @@ class StreamLearner(Protocol):
     def bound_call(self, state: Any, records: PlainRecords) -> BoundCall | None:
         """Rounds of dictionaries compiled for this very model, once that pays; None while it does not."""
         return None
+
+    def check_at_once(self) -> None:
+        """Refuse to let several tasks learn a record at once: TypeError, unless the learner can."""
+        raise TypeError(f"all tasks cannot learn a record at once by a {type(self).__name__}")
+
+    def update_at_once(self, state: Any, rows: Any, codes: NDArray[np.int64], y: Margins) -> tuple[Margins, Margins]:
+        """Let the tasks with these codes predict each record, and then learn their labels; see :class:`Learner`."""
+        self.check_at_once()
+        raise NotImplementedError
 
 
 class Round(StreamLearner, ABC):
@@ -499,6 +509,32 @@ class Learner(Round):
             done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker, coming)
             if done < last:
                 self._bound.ensure_capacity(state, int(codes[done]), entries_of(rows, done))
+
+    def check_at_once(self) -> None:
+        """Refuse a relation that is learned, and weights that are averaged or fade: TypeError.
+
+        What a record moves has to add up, whichever task moves first.
+        """
+        if self.relation.form == "learned":
+            raise TypeError(f"all tasks cannot learn a record at once under {self.relation!r}, which each move changes")
+        if not getattr(self.hypothesis, "at_once", False):
+            raise TypeError(f"all tasks cannot learn a record at once with {self.hypothesis!r}: take plain weights")
+
+    def update_at_once(self, state: State, rows: Any, codes: NDArray[np.int64], y: Margins) -> tuple[Margins, Margins]:
+        """Let the tasks with these codes predict each record, and then learn their labels, by what they had told.
+
+        W <- W + M (tau * y) x', for the vector of steps tau of all tasks at the margins W x. ``y`` has shape (n, K),
+        NaN where a task has no label. Gives the margins and the steps, in that shape.
+        """
+        self._one.forget()
+        margins, taus, done = np.zeros(y.shape), np.zeros(y.shape), 0
+        while done < y.size:
+            done = learn_at_once(state.model, self._rule, rows, codes, y, done, y.size, margins, taus)
+            if done < y.size:
+                s, k = divmod(done, len(codes))
+                self._bound.ensure_capacity(state, int(codes[k]), entries_of(rows, s))
+        state.rounds += int(np.count_nonzero(~np.isnan(y)))
+        return margins, taus
 
     def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
         """End rounds whose labels nobody saw: clocks go on, nothing else changes."""

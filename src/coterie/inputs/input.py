@@ -217,9 +217,10 @@ class Input:
         rows, width = self.read_rows(X)
         return Records(rows, width, tabular.task_labels(task, tabular.length(rows), known))
 
-    def read_rows(self, X: Any, first: bool = False) -> tuple[Any, int]:
+    def read_rows(self, X: Any, first: bool = False, learning: bool = False) -> tuple[Any, int]:
         """Records alone and their width; the ``first`` ones decide on the form of all."""
-        rows, width, _ = self._by_name(X, first, first) or self._validated(X, "no_validation", first, labels=None)
+        found = self._by_name(X, first, first or learning)
+        rows, width, _ = found or self._validated(X, "no_validation", first, labels=None, learning=learning)
         return rows, width
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:

@@ -25,7 +25,7 @@ from coterie.explanation import Explanation, Weight, explanation_of, largest
 from coterie.index import Whole, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
+from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
 from coterie.learner import StreamLearner
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, weighted
@@ -345,6 +345,85 @@ class OnlineModel:
             values = labels.values(block.y)
             records = self._weighed(records, weighing.of(block.y, block.weight, max(len(values) - late, 0)))
             return self._learn(records, labels, values, tasks, late, length, asking, weighing)
+
+    @exclusive
+    def learn_at_once(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        given: NDArray[np.bool_],
+        tasks: Sequence[Hashable],
+        *,
+        weights: Any = None,
+        classes: Any = None,
+        whole: bool = False,
+        passes: int = 1,
+    ) -> tuple[Margins, NDArray[np.bool_]]:
+        """Let tasks predict each record, and then learn their labels, each by what it had told; margins, and moves.
+
+        Parameters
+        ----------
+        X
+            The records, or a block of them.
+        y, given
+            A label for each record and task, shape (n, K), and which of them there are.
+        tasks
+            The tasks, in the order of these columns.
+        weights, classes, whole, passes
+            As in :meth:`learn_rounds`.
+        """
+        self.learner.check_at_once()
+        n, K = y.shape
+        with all_or_nothing(self.input, self.fitted):
+            labels = self._labels_copied()
+            records = self._records_alone(X, learning=True)
+            if records.rows.n_records != n:
+                raise ValueError(f"y must hold one row a record: got {n} for {records.rows.n_records} records")
+            counted = sample_weights(weights, n)
+            if whole and counted is not None and not counted.any():
+                raise ValueError("sample_weight is zero for all records: nothing would be learned")
+            if classes is not None:
+                labels.values(classes)
+            values = labels.values(y[given].tolist())
+            if whole and not len(values):
+                raise ValueError("y holds no label: all are missing")
+            if whole:
+                labels.require_whole()
+            records = self._weighed(records, counted)
+            state = self._state_with(tasks, records, passes * len(values) if whole else None)
+            self.fast, self.labels = None, labels
+            of_labels = None if counted is None else np.repeat(counted, K)[given.ravel()]
+            inside = labels.learn(values, len(values), of_labels)
+            told = np.full((n, K), np.nan)
+            told[given] = inside.y
+            margins, taus = self.learner.update_at_once(state, records.rows, state.tasks.find(tasks), told)
+            came = np.append(0, np.cumsum(given.sum(axis=1)))[:n]  # labels before each record
+            shift, factor = (
+                np.append(np.broadcast_to(each, len(values)), last)[came, None]
+                for each, last in ((inside.shift, labels.shift), (inside.factor, labels.factor))
+            )
+            return shift + factor * margins, taus > 0.0
+
+    @exclusive
+    def decide_at_once(self, X: Any, tasks: Sequence[Hashable]) -> Margins:
+        """The margin of each record for each of these tasks, shape (n, K); nothing is learned."""
+        records, labels = self._records_alone(X, learning=False), self.label_kind
+        self._refuse_unseen(tasks)
+        n, learner = records.rows.n_records, self.learner
+        each = [
+            learner.score_any(self.state, records.rows, np.full(n, number), [] if number >= 0 else [task] * n)
+            for task, number in zip(tasks, self.state.tasks.find(tasks).tolist(), strict=True)
+        ]
+        return np.asarray(labels.shift + labels.factor * np.column_stack(each))
+
+    def _records_alone(self, X: Any, learning: bool) -> Records:
+        """Records without tasks, or a block of them."""
+        first = learning and not self.fitted
+        if isinstance(X, Block):
+            return self.input.read_block(X, first)
+        source = cast(Input, self.input)  # tasks with views or spaces of their own do not learn at once
+        rows, width = source.read_rows(X, first, learning)
+        return Records(rows, width, ())
 
     def _labels_copied(self) -> Labels:
         """The labels known, as a copy."""

@@ -1,0 +1,354 @@
+"""All tasks learn each record at once: equal to its definition, however a stream is cut; and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_regressor
+from sklearn.model_selection import cross_val_score
+
+import coterie as ct
+from coterie.bounds.perceptron import mistake_bound, penalty
+from reference.outputs import at_once
+from reference.perceptron import primal
+
+K, D, N = 4, 5, 120
+NAMES = ["a", "b", "c", "d"]
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(N, D)) * (RNG.random((N, D)) > 0.3)
+SCORES = X @ (RNG.normal(size=(D, 1)) + 0.6 * RNG.normal(size=(D, K))) + 0.3 * RNG.normal(size=(N, K))
+SIGNS = np.where(SCORES > 0, 1.0, -1.0)
+GAPS = np.where(RNG.random((N, K)) < 0.25, np.nan, SIGNS)  # and two records of which nobody has a label
+GAPS[[3, N - 1]] = np.nan
+GIVEN = ~np.isnan(GAPS)
+MEAN = ct.MeanRegularized(b=2)
+GRAPH = ct.TaskGraph([("a", "b"), ("b", "c", 0.5), ("c", "d")])
+
+
+def perceptron(relation=MEAN, **how):
+    return ct.MultiOutputClassifier(ct.MultitaskPerceptron(relation, **how), tasks=NAMES)
+
+
+def of_scale(relation, rule=None):
+    """M on the scale that the model learns with: what a first move has done."""
+    model = ct.MultitaskPerceptron(relation, rule).partial_fit([[1.0]], [True], task=["a"], tasks=NAMES)
+    ratio = model.coef_[model.tasks_.index("a"), 0]
+    M = np.asarray(relation.relation_matrix(NAMES))
+    return M * (ratio / M[0, 0])
+
+
+@pytest.mark.parametrize("weights", [None, RNG.integers(3, size=N).astype(float)], ids=["", "weighted"])
+def test_a_round_is_its_definition(weights):
+    margins, taus, W = at_once(X, GAPS, of_scale(MEAN), weights=weights)
+    model = perceptron()
+    trace = ct.progressive_validation(model, X, GAPS, sample_weight=weights)
+    np.testing.assert_allclose(trace.margin, margins[GIVEN], rtol=1e-9)
+    np.testing.assert_array_equal(trace.mistake, (GAPS * margins <= 0)[GIVEN])
+    np.testing.assert_array_equal(trace.updated, taus[GIVEN] > 0)
+    np.testing.assert_allclose(model.model_.coef_, W, rtol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), X @ W.T, rtol=1e-9, atol=1e-12)
+    assert [trace.tasks[i] for i in trace.task[:K]] == [NAMES[k] for k in np.nonzero(GIVEN)[1][:K]]
+
+
+def test_under_a_graph_with_sparse_records_and_aggressive_steps():
+    rule = ct.PassiveAggressive(C=0.3)
+    model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(GRAPH, rule))  # whose tasks the relation names
+    trace = ct.progressive_validation(model, sp.csr_array(X), GAPS)
+    assert model.tasks_ == list(GRAPH.known_tasks)
+    margins, taus, _ = at_once(X, GAPS, np.asarray(GRAPH.relation_matrix()), C=0.3)
+    np.testing.assert_allclose(trace.margin, margins[GIVEN], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(trace.updated, taus[GIVEN] > 0)
+
+
+def test_a_task_that_moves_says_nothing_of_the_others_of_the_same_record():
+    in_turn = primal(np.ones((2, 1)), [1.0, -1.0], [0, 1], M=np.full((2, 2), 1.0))
+    assert in_turn.mistakes.tolist() == [True, True]
+    assert in_turn.W.tolist() == [[0.0], [0.0]]
+    model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(ct.Pooled()))
+    trace = ct.progressive_validation(model, [[1.0], [1.0]], [[1, 0], [1, 1]])
+    assert trace.margin.tolist() == [0.0, 0.0, 0.0, 0.0]  # 1 and -1 at once; in turn it would be 0, 1, ...
+    assert model.model_.coef_.tolist() == [[2.0], [2.0]]
+
+
+def test_independent_tasks_learn_as_they_would_in_turn():
+    model = perceptron(ct.Independent()).partial_fit(X, GAPS)
+    record, column = np.nonzero(GIVEN)
+    flat = ct.MultitaskPerceptron(ct.Independent()).partial_fit(
+        X[record], GAPS[GIVEN], [NAMES[k] for k in column], tasks=NAMES
+    )
+    np.testing.assert_array_equal(model.model_.coef_, flat.coef_)
+
+
+def saved(model, path):
+    model.save(path / "model")
+    return (path / "model").read_bytes()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_cuts_and_files_change_no_bit(form, tmp_path):
+    whole = perceptron().partial_fit(form(X), GAPS)
+    cut = perceptron()
+    for first, last in ((0, 1), (1, 3), (3, 50), (50, N)):
+        cut = pickle.loads(pickle.dumps(copy.deepcopy(cut.partial_fit(form(X[first:last]), GAPS[first:last]))))  # noqa: S301
+        cut.save(tmp_path / "cut")
+        cut = ct.load(tmp_path / "cut")
+    traced = perceptron()
+    ct.progressive_validation(traced, form(X), GAPS, on_round=lambda trace: None)
+    assert saved(cut, tmp_path) == saved(whole, tmp_path) == saved(traced, tmp_path)
+    np.testing.assert_array_equal(cut.predict(form(X)), whole.predict(form(X)))
+
+
+def test_pieces_of_a_stream_are_whole_records():
+    block = perceptron().__stream_model__().as_block(X, GAPS)
+    pieces = list(block.pieces(7))
+    assert sum(map(len, pieces)) == GIVEN.sum()
+    assert max(map(len, pieces)) <= 7
+    assert [len(piece) for piece in block.pieces(1)] == [n for n in GIVEN.sum(axis=1) if n]
+    for piece in pieces:
+        at = piece.place - 1
+        np.testing.assert_array_equal(piece.X[piece.record], X[at])
+        np.testing.assert_array_equal(GAPS[at, piece.column], piece.y)
+
+
+@pytest.mark.parametrize("relation", [MEAN, ct.Pooled(), ct.Independent()], ids=["mean", "pooled", "independent"])
+@pytest.mark.parametrize("labels", ["related", "opposed", "against"])
+def test_the_mistake_bound_holds_with_the_largest_eigenvalue(relation, labels):
+    model, y = perceptron(relation), SIGNS.copy()
+    if labels == "opposed":
+        y[:, ::2] = -y[:, 1::2]
+    if labels == "against":  # whatever was told is wrong
+        for t in range(N):
+            margins = model.decision_function(X[t : t + 1])[0] if t else np.zeros(K)
+            y[t] = np.where(margins > 0, -1.0, 1.0)
+            model.partial_fit(X[t : t + 1], y[t : t + 1], classes=[-1.0, 1.0])
+        model = perceptron(relation)
+    trace = ct.progressive_validation(model, X, y)
+    M = model.model_.relation_matrix_
+    U = np.linalg.lstsq(X, y, rcond=None)[0].T
+    cost = np.vdot(U.mean(axis=0), U.mean(axis=0)) if relation == ct.Pooled() else penalty(U, M)
+    if relation == ct.Pooled():  # M = 11' has no inverse: comparators are one for all, u'Au = ‖u‖²
+        U, largest = np.tile(U.mean(axis=0), (K, 1)), float(K)
+    else:
+        largest = float(np.linalg.eigvalsh(M).max())
+    bound = mistake_bound(trace, np.repeat(X, K, axis=0), U, cost, largest)
+    assert trace.mistakes <= bound.mistakes
+
+
+def test_the_diagonal_is_not_enough_for_a_bound():
+    """Two tasks of one model and of equal labels: each move counts twice in one direction."""
+    model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(ct.Pooled()))
+    X = np.array([[1.0, 0.0], [-0.9, np.sqrt(1 - 0.81)], [0.2, -np.sqrt(1 - 0.04)]] * 4)
+    u = np.array([1.0, 8.0])
+    trace = ct.progressive_validation(model, X, np.repeat(np.where(X @ u > 0, 1, -1)[:, None], 2, axis=1))
+    U = np.tile(u / np.abs(X @ u).min(), (2, 1))
+    with_diagonal, with_eigenvalue = (
+        mistake_bound(trace, np.repeat(X, 2, axis=0), U, U[0] @ U[0], largest).mistakes for largest in (1.0, 2.0)
+    )
+    assert trace.mistakes <= with_eigenvalue
+    assert with_diagonal == with_eigenvalue / 2
+
+
+# -- forms of records and labels ---------------------------------------------------------------------------------------
+
+
+def named_forms():
+    frame = pd.DataFrame(np.where(GIVEN, GAPS, np.nan), columns=NAMES)
+    rows = [{name: GAPS[t, k] for k, name in enumerate(NAMES) if GIVEN[t, k]} for t in range(N)]
+    pl = pytest.importorskip("polars")
+    return {
+        "frame": frame,
+        "frame in another order": frame[NAMES[::-1]],
+        "polars": pl.DataFrame(dict(zip(NAMES, np.where(GIVEN, GAPS, np.nan).T, strict=True))),
+        "dictionaries": rows,
+        "lists with None": [
+            [y if there else None for y, there in zip(*row, strict=True)] for row in zip(GAPS, GIVEN, strict=True)
+        ],
+    }
+
+
+@pytest.mark.parametrize("form", ["frame", "frame in another order", "polars", "dictionaries", "lists with None"])
+def test_labels_come_in_any_form(form):
+    model = perceptron().partial_fit(X, named_forms()[form])
+    expected = perceptron().partial_fit(X, GAPS)
+    assert model.tasks_ == NAMES
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+
+
+def test_tasks_are_named_by_the_columns_and_stay():
+    model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(MEAN)).partial_fit(X, pd.DataFrame(SIGNS, columns=NAMES))
+    assert model.tasks_ == NAMES
+    model.partial_fit(X, [{"c": 1.0}] + [{}] * (N - 1))
+    assert model.tasks_ == NAMES
+    numbered = ct.MultiOutputClassifier(ct.MultitaskPerceptron(MEAN)).fit(X, SIGNS)
+    assert numbered.tasks_ == [0, 1, 2, 3]
+
+
+def test_labels_are_of_any_kind():
+    texts = np.where(SIGNS > 0, "yes", "no")
+    model = perceptron().fit(X, texts)
+    assert model.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(model.predict(X) == "yes", perceptron().fit(X, SIGNS).predict(X) > 0)
+    assert model.score(X, texts) == (model.predict(X) == texts).mean()
+    assert model.score(X, np.where(GIVEN, texts.astype(object), None)) == (model.predict(X) == texts)[GIVEN].mean()
+
+
+def test_one_record_at_a_time():
+    model = perceptron()
+    assert model.predict_one({"f0": 1.0}) == {}
+    for t in range(20):
+        record = {f"f{j}": X[t, j] for j in range(D)}
+        model.learn_one(record, {name: bool(SIGNS[t, k] > 0) for k, name in enumerate(NAMES)}, sample_weight=2.0)
+    expected = perceptron().partial_fit(X[:20], SIGNS[:20] > 0, sample_weight=[2.0] * 20)
+    told = model.predict_one({f"f{j}": X[30, j] for j in range(D)})
+    assert list(told) == NAMES
+    assert list(told.values()) == expected.predict(X[30:31])[0].tolist()
+
+
+def test_scikit_learn_clones_and_validates():
+    model = perceptron()
+    assert (cross_val_score(model, X, SIGNS, cv=3) > 0.7).all()
+    copied = clone(model).set_params(model__relation=ct.Pooled())
+    assert copied.model.relation == ct.Pooled()
+    assert model.model.relation == MEAN
+    assert not copied.fitted
+    assert is_regressor(ct.MultiOutputRegressor())
+    assert not is_regressor(model)
+    assert model.fit(X, SIGNS, n_passes=2).n_features_in_ == D
+    frame = pd.DataFrame(X, columns=list("vwxyz"))
+    assert model.fit(frame, SIGNS).feature_names_in_.tolist() == list("vwxyz")
+
+
+def test_parameters_that_change_hold_from_then_on():
+    model = perceptron().partial_fit(X, SIGNS)
+    model.set_params(model__rule=ct.PassiveAggressive()).partial_fit(X, SIGNS)
+    assert model.model_.rule == ct.PassiveAggressive()
+    model.set_params(model=ct.MultitaskLogistic())
+    with pytest.raises(TypeError, match="has learned: call fit to learn by MultitaskLogistic"):
+        model.partial_fit(X, SIGNS)
+
+
+def test_it_is_compared_with_one_model_a_task_and_one_for_all():
+    found = ct.compare({"at once": perceptron()}, X, SIGNS)
+    assert set(found.traces) == {"at once", "independent", "pooled", "constant"}
+    assert found.traces["at once"].n == N * K
+    assert repr(found.verdict("at once")).startswith("<Verdict on 4 tasks")
+
+
+def test_a_task_that_is_forgotten_begins_anew():
+    model = perceptron().fit(X, SIGNS)
+    model.model_.forget_task("b")
+    assert model.predict(X).shape == (N, K)
+    np.testing.assert_array_equal(model.decision_function(X)[:, 1], model.model_.decision_function(X, ["b"] * N))
+    assert set(model.partial_fit(X, SIGNS).model_.tasks_) == set(NAMES)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_as_they_are_equal_the_definition():
+    """The tube of epsilon 0, at most C: tau = min(C, |y - m| / (M_ii ‖x‖²)), towards y."""
+    loss = ct.EpsilonInsensitive(0.0, C=0.1, variant="I")
+    model = ct.MultiOutputRegressor(
+        ct.MultitaskRegressor(MEAN, loss, targets="as they are", fit_intercept=False), tasks=NAMES
+    )
+    y = np.where(GIVEN, SCORES, np.nan)
+    trace = ct.progressive_validation(model, X, y)
+    M, W, margins = of_scale(MEAN), np.zeros((K, D)), np.zeros((N, K))
+    for t in range(N):
+        margins[t] = W @ X[t]
+        miss = np.nan_to_num(y[t] - margins[t])
+        norm = M.diagonal() * (X[t] @ X[t])
+        taus = np.minimum(0.1, np.divide(np.abs(miss), norm, out=np.zeros(K), where=norm > 0))
+        W = W + M @ np.outer(taus * np.sign(miss), X[t])
+    np.testing.assert_allclose(trace.prediction, margins[GIVEN], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.predict(X), X @ W.T, rtol=1e-9, atol=1e-12)
+
+
+def test_numbers_are_told_on_the_scale_known_before_their_record():
+    model = ct.MultiOutputRegressor(ct.MultitaskRegressor(MEAN), tasks=NAMES)
+    y = np.where(GIVEN, 100.0 + 5.0 * SCORES, np.nan)
+    trace = ct.progressive_validation(model, X, y)
+    np.testing.assert_array_equal(
+        trace.prediction[: GIVEN[0].sum()], 0.0
+    )  # of the first record, when nothing was known
+    halves = ct.MultiOutputRegressor(ct.MultitaskRegressor(MEAN), tasks=NAMES).partial_fit(X[:60], y[:60])
+    np.testing.assert_array_equal(
+        halves.predict(X[60:61])[0][GIVEN[60]], trace.prediction[GIVEN[:60].sum() :][: GIVEN[60].sum()]
+    )
+    np.testing.assert_array_equal(halves.partial_fit(X[60:], y[60:]).predict(X), model.predict(X))
+    assert model.score(X, y) > 0.5
+    assert model.score(X, y, sample_weight=np.ones(N)) == model.score(X, y)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+PERCEPTRON, OUTPUTS = ct.MultitaskPerceptron, ct.MultiOutputClassifier
+
+
+@pytest.mark.parametrize(
+    ("attempt", "kind", "message"),
+    [
+        (lambda: OUTPUTS(ct.MultitaskRegressor()).fit(X, SIGNS), TypeError, "model must be an online classifier such as"),
+        (lambda: OUTPUTS(ct.OneVsRest()).fit(X, SIGNS), TypeError, "model must be an online classifier such as"),
+        (lambda: OUTPUTS(ct.MultitaskPerceptron).fit(X, SIGNS), TypeError, "model is the class MultitaskPerceptron; give one"),
+        (lambda: OUTPUTS(PERCEPTRON(ct.LogDet(0.1))).fit(X, SIGNS), TypeError, "under LogDet.*, which each move changes"),
+        (lambda: OUTPUTS(PERCEPTRON(average=True)).fit(X, SIGNS), TypeError, "at once with Averaged.*take plain weights"),
+        (lambda: OUTPUTS(PERCEPTRON(half_life=9.0)).fit(X, SIGNS), TypeError, "at once with Forgetting"),
+        (lambda: OUTPUTS(ct.MultitaskAROW()).fit(X, SIGNS), TypeError, "at once with DiagonalAROW"),
+        (lambda: OUTPUTS(ct.MultitaskKernelPerceptron()).fit(X, SIGNS), TypeError, "at once by a KernelLearner"),
+        (lambda: OUTPUTS(PERCEPTRON(max_tasks=3)).fit(X, SIGNS), ValueError, "max_tasks cannot be had where y has"),
+        (lambda: OUTPUTS(PERCEPTRON(task_column=0)).fit(X, SIGNS), ValueError, "task_column cannot be had where y has"),
+        (lambda: OUTPUTS(PERCEPTRON(class_weight={1: 2})).fit(X, SIGNS), ValueError, "class_weight cannot be had"),
+        (lambda: OUTPUTS().fit(X, SIGNS[:, 0]), ValueError, r"shape \(n, K\), got shape \(120,\)"),
+        (lambda: OUTPUTS().fit(X, SIGNS[:5]), ValueError, "one row a record: got 5 for 120 records"),
+        (lambda: OUTPUTS(tasks="ab").fit(X, SIGNS), ValueError, "a column for each of 2 tasks, got 4"),
+        (lambda: OUTPUTS(PERCEPTRON(GRAPH)).fit(X, SIGNS[:, :2]), ValueError, "a column for each of 4 tasks, got 2"),
+        (lambda: perceptron().fit(X, [{"e": 1.0}] * N), ValueError, "labels of task 'e', and the tasks are 'a', 'b'"),
+        (lambda: perceptron().fit(X, np.full((N, K), np.nan)), ValueError, "y holds no label"),
+        (lambda: perceptron().fit(X, np.ones((N, K))), ValueError, "y must hold two classes, got one class only"),
+        (lambda: perceptron().fit(X, SCORES), ValueError, "Only binary classification is supported"),
+        (lambda: perceptron().fit(X, SIGNS, n_passes=0), ValueError, "n_passes must be at least 1"),
+        (lambda: perceptron().fit(X, SIGNS, sample_weight=-np.ones(N)), ValueError, "sample_weight of record 0"),
+        (lambda: perceptron().fit(X, SIGNS, sample_weight=np.zeros(N)), ValueError, "nothing would be learned"),
+        (lambda: perceptron().fit(X, SIGNS).partial_fit(X[:, :3], SIGNS), ValueError, "X has 3 features, but"),
+        (lambda: ct.progressive_validation(perceptron(), X, SIGNS, delay=2), ValueError, "none late, none asked for"),
+        (lambda: ct.progressive_validation(perceptron(), X, SIGNS, task=[0] * N), ValueError, "task= must name none"),
+        (lambda: ct.progressive_validation(perceptron(), X, np.full((N, K), np.nan)), ValueError, "y holds no label"),
+        (lambda: ct.SelectiveSampling(perceptron()).partial_fit(X, SIGNS), TypeError, "model must be an online class"),
+        (
+            lambda: ct.MultiOutputRegressor(tasks=NAMES).fit(X, np.where(np.isclose(SCORES, SCORES[2, 1]), np.inf, SCORES)),
+            ValueError,
+            r"label of record 2 \(from 0\) and task 'b' must be a number of at most 1e\+100, got inf",
+        ),
+    ],
+)  # fmt: skip
+def test_refusals_say_why_and_change_nothing(attempt, kind, message):
+    with pytest.raises(kind, match=message):
+        attempt()
+
+
+def test_what_is_refused_leaves_the_model_as_it_was(tmp_path):
+    model = perceptron().partial_fit(X, GAPS)
+    before = saved(model, tmp_path)
+    for y, message in (
+        (np.where(SIGNS > 0, "other", "labels"), "Only binary classification"),
+        (SIGNS[:, :2], "a column for each of 4 tasks, got 2"),
+        ([{"e": 1}] * N, "labels of task 'e'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="two classes"):
+        model.fit(X, np.ones((N, K)))
+    assert saved(model, tmp_path) == before
+
+
+def test_before_anything_is_learned(tmp_path):
+    with pytest.raises(Exception, match="not fitted yet"):
+        perceptron().predict(X)
+    perceptron().save(tmp_path / "new")
+    assert not ct.load(tmp_path / "new").fitted
