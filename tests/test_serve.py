@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatch
 from http.client import HTTPException
 from pathlib import Path
 
@@ -28,14 +30,14 @@ import coterie as ct
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from starlette.testclient import TestClient
+from starlette.testclient import TestClient as AnyClient
 from typer.testing import CliRunner
 
 from coterie.cli.app import app
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.serve import journal as journals
 from coterie.serve import replica as replicas
-from coterie.serve.app import make_app
+from coterie.serve.app import describe, make_app
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Observed, Record, Refused, decode_frame
 from coterie.serve.journal import HEAD, MARK, Journal, read_only
@@ -43,6 +45,23 @@ from coterie.serve.live import Limits
 from coterie.serve.replay import moment, replay
 from coterie.serve.replica import Folder, Replica, source_of
 from coterie.serve.service import ClosedError, ReadOnlyError, Service
+
+
+class TestClient(AnyClient):
+    """A client to which nothing is told that the description of the service does not have."""
+
+    __test__ = False
+
+    def request(self, method, url, **given):
+        answer = super().request(method, url, **given)
+        path = str(url).split("?")[0]
+        for pattern, verbs in describe()["paths"].items():
+            if re.fullmatch(re.sub("{.*}", ".*", pattern), path) and method.lower() in verbs:
+                told = verbs[method.lower()]["responses"][str(answer.status_code)]
+                kind = answer.headers["content-type"].partition(";")[0]
+                assert any(fnmatch(kind, each) for each in told["content"])
+                assert ("retry-after" in answer.headers) == ("Retry-After" in told.get("headers", {}))
+        return answer
 
 
 def make():
@@ -422,6 +441,18 @@ def test_records_without_a_task_are_of_one():
     assert engine.apply([Event("observed", 4, [Record(task="ann", x={"a": 1.0}, y=True)])])[0].learned == 1
     refused = engine.apply([Event("observed", 5, [Record(x={"a": 1.0}, y=True)])])[0]
     assert refused.error.startswith("task is missing")
+
+
+@pytest.mark.parametrize("kind", [ct.MultitaskLogistic, lambda: ct.SelectiveSampling(ct.MultitaskPerceptron())])
+def test_one_record_without_a_task_is_a_beginning(kind):
+    engine = Engine(kind())
+    for k in range(2):
+        told = engine.apply([Event("observed", k, [Record(x={"a": 1.0}, y=True)])])
+        assert told == [Observed(learned=1, duplicate=0, unknown=[], offset=0)]
+    assert [each.known_task for each in engine.predict([Record(x={"a": 1.0}), Record(task="ann", x={})])] == [
+        True,
+        False,
+    ]
 
 
 def test_a_service_that_compares_nothing_says_so(tmp_path):
@@ -999,7 +1030,25 @@ def test_predict_observe_and_the_rest(client):
     assert 'coterie_alarm{alarm="drift"} 0.0' in metrics
     assert 'coterie_records_total{verb="observe"} 4.0' in metrics
     assert "coterie_duplicates_total 1.0" in metrics
-    assert set(client.get("/openapi.json").json()["paths"]) >= {"/predict", "/observe", "/tasks/{task}"}
+
+
+def test_every_answer_is_described(client):
+    told = client.get("/openapi.json").json()
+    described = {(path, verb.upper()): each for path, verbs in told["paths"].items() for verb, each in verbs.items()}
+    routes = {
+        (route.path.replace(":path", ""), verb) for route in client.app.routes for verb in route.methods - {"HEAD"}
+    }
+    assert set(described) == routes
+    source = Path(make_app.__code__.co_filename).read_text()
+    raised = set(re.findall(r"(?:Refusal\(|, )([45]\d\d)\b", source)) - {"404", "405"}
+    assert raised <= {status for each in described.values() for status in each["responses"]}
+    text = json.dumps(told)
+    for name in re.findall(r'"#/components/schemas/(\w+)"', text):
+        assert name in told["components"]["schemas"]
+    queries = set(re.findall(r'(?:_whole\(request|query_params\.get\()(?:, )?"(\w+)"', source))
+    assert queries == {
+        given["name"] for each in described.values() for given in each["parameters"] if given["in"] == "query"
+    }
 
 
 @pytest.mark.parametrize(

@@ -834,7 +834,7 @@ class OnlineModel:
         before, labels = self.label_kind, self.label_kind.with_one(y)
         new = labels is not before and not before.numeric  # of many classes the margins get a column
         if not self.fitted or new or self.settings.class_weight is not None:
-            return self.learn_block(self.as_block([x], [y], [task])).margin
+            return self.learn_block(self.as_block([x], [y], None if task is None else [task])).margin
         self.fast = None
         inside = labels.value(y)
         row, number = self._row_of_one(x, task)  # of which the scales know before it is predicted, as in a block

@@ -447,7 +447,7 @@ class _ShownOneView:
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
-        return self.learn_block(self.as_block([x], [y], [task])).margin  # type: ignore[no-any-return]
+        return self.learn_block(self.as_block([x], [y], None if task is None else [task])).margin  # type: ignore[no-any-return]
 
     def predict_pending(self, block: Block) -> Any:
         """As that of the model."""

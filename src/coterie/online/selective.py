@@ -397,7 +397,7 @@ class _AskingModel:
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
-        return self.learn_block(self._taught.as_block([x], [y], [task])).margin
+        return self.learn_block(self._taught.as_block([x], [y], None if task is None else [task])).margin
 
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later, and decide which of them to ask for."""

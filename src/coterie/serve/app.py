@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import cache
+from http import HTTPStatus
 from importlib import resources
 from itertools import chain, islice, takewhile
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 from urllib.parse import urlsplit
 
 import msgspec
@@ -31,8 +33,8 @@ from .journal import Last
 from .service import BusyError, ClosedError, ReadOnlyError, Service, require_same
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
-#: Seconds after which a client that was told to come back may do so.
-RETRY = "1"
+#: Statuses that mean that the same request may be taken later, and seconds after which a client may ask again.
+LATER, RETRY = (429, 503), "1"
 #: Up to so many records are predicted by the event loop itself, which is less work than to change threads.
 AT_ONCE = 64
 
@@ -60,7 +62,7 @@ class Refusal(Exception):  # noqa: N818
 
 def json(value: Any, status: int = 200) -> Response:
     """An answer in JSON."""
-    headers = {"Retry-After": RETRY} if status in (429, 503) else None
+    headers = {"Retry-After": RETRY} if status in LATER else None
     return Response(to_json(value), status, headers, "application/json")
 
 
@@ -445,42 +447,92 @@ def _whole(request: Request, name: str, default: int | None = None) -> int | Non
     return int(given)
 
 
+class Endpoint(NamedTuple):
+    """A path and a method, what answers, and what it may tell beside 401 and 403."""
+
+    verb: str
+    path: str
+    handler: str
+    summary: str
+    told: Any  # a struct, dict for any object, or a media type
+    errors: tuple[int, ...] = ()
+    query: Mapping[str, str] = {}
+    asked: Any = None
+    open_to_all: bool = False
+
+
+_BODY, _WRITTEN = (400, 408, 413, 415, 422), (429, 503)
+_PAGE = {"first": "integer", "most": "integer", "contains": "string"}
+_FRAMES = {"from": "integer", "last": "integer", "checksum": "integer", "identity": "string"}
+_BYTES, _TEXT, _HTML = "application/octet-stream", "text/plain", "text/html"
+ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/predict",
+        "predict",
+        "Predict records; those with an id wait for their labels",
+        Predictions,
+        (*_BODY, *_WRITTEN),
+        asked=events.Request,
+    ),
+    Endpoint(
+        "POST",
+        "/observe",
+        "observe",
+        "Learn labels: 200 means durable and learned",
+        Observed,
+        (*_BODY, 409, *_WRITTEN),
+        asked=events.Request,
+    ),
+    Endpoint("GET", "/tasks", "tasks", "The tasks known", dict, (422,), _PAGE),
+    Endpoint("GET", "/tasks/{task:path}", "task", "What is known of a task", dict, (404,)),
+    Endpoint("DELETE", "/tasks/{task:path}", "forget", "Forget a task", dict, (404, 409, 422, *_WRITTEN)),
+    Endpoint("GET", "/verdict", "verdict", "Whether learning together helps", dict, (422,), {"against": "string"}),
+    Endpoint("GET", "/state", "state", "Tasks, what waits, offsets, alarms", dict),
+    Endpoint("POST", "/snapshot", "snapshot", "Write a snapshot now", dict, _WRITTEN),
+    Endpoint("GET", "/snapshot", "model", "The file of the newest snapshot", _BYTES, (404,)),
+    Endpoint("GET", "/journal", "frames", "Frames from an offset on", _BYTES, (404, 422), _FRAMES),
+    Endpoint("GET", "/metrics", "prometheus", "For Prometheus", _TEXT),
+    Endpoint("GET", "/openapi.json", "openapi", "This description", dict),
+    Endpoint("GET", "/healthz", "health", "Whether the process answers", dict, open_to_all=True),
+    Endpoint("GET", "/readyz", "ready", "Whether it takes what is written", dict, (503,), open_to_all=True),
+    Endpoint("GET", "/", "page", "Whether learning together helps, as a page", _HTML, open_to_all=True),
+    Endpoint("GET", "/assets/{name}", "asset", "What the page fetches", "text/*", (404,), open_to_all=True),
+)
+
+
 def describe() -> dict[str, Any]:
     """The OpenAPI description, its schemas those of what is decoded and encoded."""
     structs = (events.Request, Predictions, Observed, Refused)
     references, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
-    asked, predictions, observed, refused = references
+    schema_of: dict[Any, Any] = {dict: {"type": "object"}, **dict(zip(structs, references, strict=True))}
 
-    def answers(told: Any, *errors: int) -> dict[str, Any]:
-        def body(schema: Any) -> dict[str, Any]:
-            return {"application/json": {"schema": schema}}
+    def body(of: Any) -> dict[str, Any]:
+        if isinstance(of, str):
+            return {"content": {of: {"schema": {"type": "string"}}}}
+        return {"content": {"application/json": {"schema": schema_of[of]}}}
 
-        refusals = {str(code): {"description": "refused", "content": body(refused)} for code in (401, *errors)}
-        return {"200": {"description": "done", "content": body(told)}} | refusals
+    def refusal(status: int) -> dict[str, Any]:
+        told = {"description": HTTPStatus(status).phrase} | body(Refused)
+        return told | ({"headers": {"Retry-After": {"schema": {"type": "integer"}}}} if status in LATER else {})
 
-    def post(summary: str, told: Any) -> dict[str, Any]:
-        body = {"required": True, "content": {"application/json": {"schema": asked}}}
-        return {"summary": summary, "requestBody": body, "responses": answers(told, 400, 413, 422, 429, 503)}
-
-    anything: dict[str, Any] = {"type": "object"}
-    task = {"name": "task", "in": "path", "required": True, "schema": {"type": "string"}}
-    get = {
-        "/tasks": "The tasks known",
-        "/verdict": "Whether learning together helps",
-        "/state": "Tasks, what waits, offsets, alarms",
-        "/healthz": "Whether the process answers",
-        "/readyz": "Whether it takes what is written",
-    }
-    paths: dict[str, Any] = {
-        "/predict": {"post": post("Predict records; those with an id wait for their labels", predictions)},
-        "/observe": {"post": post("Learn labels: 200 means durable and learned", observed)},
-        "/snapshot": {"post": {"summary": "Write a snapshot now", "responses": answers(anything, 503)}},
-        "/tasks/{task}": {
-            "get": {"summary": "What is known of a task", "parameters": [task], "responses": answers(anything, 404)},
-            "delete": {"summary": "Forget a task", "parameters": [task], "responses": answers(anything, 404, 422, 503)},
-        },
-        **{path: {"get": {"summary": text, "responses": answers(anything, 422, 503)}} for path, text in get.items()},
-    }
+    paths: dict[str, Any] = {}
+    for each in ENDPOINTS:
+        path = each.path.replace(":path", "")
+        errors = sorted({403, *(() if each.open_to_all else (401,)), *each.errors})
+        parameters = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in re.findall(r"{(\w+)}", path)
+        ]
+        parameters += [{"name": name, "in": "query", "schema": {"type": kind}} for name, kind in each.query.items()]
+        made = paths.setdefault(path, {})[each.verb.lower()] = {
+            "summary": each.summary,
+            "parameters": parameters,
+            "responses": {"200": {"description": "OK"} | body(each.told)}
+            | {str(code): refusal(code) for code in errors},
+        }
+        if each.asked is not None:
+            made["requestBody"] = {"required": True} | body(each.asked)
     info = {"title": "coterie", "version": __version__}
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
 
@@ -488,25 +540,10 @@ def describe() -> dict[str, Any]:
 def make_app(service: Service, **given: Any) -> Starlette:
     """The application of a service; further arguments are those of :class:`App`."""
     app = App(service, **given)
-    routes = [
-        ("/predict", app.predict, "POST"),
-        ("/observe", app.observe, "POST"),
-        ("/tasks", app.tasks, "GET"),
-        ("/tasks/{task:path}", app.task, "GET"),
-        ("/tasks/{task:path}", app.forget, "DELETE"),
-        ("/verdict", app.verdict, "GET"),
-        ("/state", app.state, "GET"),
-        ("/snapshot", app.snapshot, "POST"),
-        ("/snapshot", app.model, "GET"),
-        ("/journal", app.frames, "GET"),
-        ("/metrics", app.prometheus, "GET"),
-        ("/openapi.json", app.openapi, "GET"),
-    ]
-    opened = (("/healthz", app.health), ("/readyz", app.ready), ("/", app.page), ("/assets/{name}", app.asset))
     return Starlette(
         routes=[
-            *(Route(path, app.guarded(handler), methods=[verb]) for path, handler, verb in routes),
-            *(Route(path, app.guarded(handler, True)) for path, handler in opened),
+            Route(each.path, app.guarded(getattr(app, each.handler), each.open_to_all), methods=[each.verb])
+            for each in ENDPOINTS
         ],
         exception_handlers={HTTPException: _unrouted},
     )

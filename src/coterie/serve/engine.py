@@ -162,7 +162,7 @@ class Engine(Parameters):
         if change.records:
             margin, y = self._learn(change.records)
             if self.live is not None:
-                named = [(x, label, ONLY_TASK if task is None else task) for x, label, task in change.records]
+                named = [(x, label, _named(task)) for x, label, task in change.records]
                 self.live.add(named, self._stream.trace_rows(margin, y), events[-1].at)
             self.observed_at = events[-1].at
             self.on_learned(change.records)
@@ -277,7 +277,7 @@ class Engine(Parameters):
             else:
                 labels, chances = self._predict_block(xs, tasks)
             return [
-                Prediction(record.id, record.task, _plain(label), p, record.task in known)
+                Prediction(record.id, record.task, _plain(label), p, _named(record.task) in known)
                 for record, label, p in zip(records, labels, chances, strict=True)
             ]
 
@@ -332,6 +332,11 @@ class Engine(Parameters):
 
 def _span(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"
+
+
+def _named(task: Any) -> Any:
+    """A record's task, or that of all records where they have none."""
+    return ONLY_TASK if task is None else task
 
 
 def _plain(label: Any) -> Any:
