@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from fnmatch import fnmatch
 from http.client import HTTPException
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -35,11 +37,12 @@ from typer.testing import CliRunner
 
 from coterie.cli.app import app
 from coterie.evaluation.stream_model import stream_model_of
+from coterie.persistence import VERSION
 from coterie.serve import journal as journals
 from coterie.serve import replica as replicas
 from coterie.serve.app import describe, make_app
 from coterie.serve.engine import Engine
-from coterie.serve.events import Event, Observed, Record, Refused, decode_frame
+from coterie.serve.events import Event, Observed, Record, Refused, check, decode_frame, decode_request
 from coterie.serve.journal import HEAD, MARK, Journal, read_only
 from coterie.serve.live import Limits
 from coterie.serve.replay import moment, replay
@@ -502,6 +505,64 @@ def test_after_a_crash_the_journal_makes_the_same_bits(tmp_path):
         assert again.replayed > 0
         assert digest(again.engine) == state
     assert digest(rebuilt(tmp_path)) == state
+
+
+def test_what_the_model_refused_is_refused_again_after_a_crash(tmp_path):
+    """What the model refuses is in the journal: whether it does can depend on what the same frame has before it."""
+    bad = [
+        [Record(id="huge", task="u1", x={"w1": 1e300}, y=True)],
+        [Record(task="u1", x={"new": 1.0}, y=True), Record(task="u1", x={"w1": {"deep": 1.0}}, y=True)],
+        [Record(id="third", task="u1", x={"w1": 1.0}, y="maybe")],
+    ]
+    rng, refused = np.random.default_rng(11), []
+    service = Service(tmp_path, make)
+    for k in range(12):
+        asked = [
+            service.submit("observed", each) for each in ([record(rng, f"a{k}")], bad[k % 3], [record(rng, f"b{k}")])
+        ]
+        outcomes = [each.result() for each in asked]
+        assert [type(each) for each in outcomes] == [Observed, Refused, Observed]
+        refused.append(outcomes[1].error)
+        if k == 5:
+            service.snapshot()
+    with pytest.raises(ValueError, match="task 'nobody' is not known"):
+        service.forget(["nobody"])
+    assert len(set(refused)) == 3
+    state = digest(service.engine)
+    service._lock.close()  # as if the process were gone
+    with Service(tmp_path, make) as again:
+        assert again.replayed > 0
+        assert digest(again.engine) == state
+        assert not {"huge", "third"} & set(again.engine.learned)
+    assert digest(rebuilt(tmp_path)) == state
+
+
+def test_a_snapshot_of_a_newer_version_is_refused(tmp_path, monkeypatch):
+    with Service(tmp_path, make) as service:
+        service.observe(labelled(3))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    newest = service.snapshots()[-1]
+    monkeypatch.setattr("coterie.persistence.VERSION", VERSION - 1)
+    said = f"{newest} has format {VERSION}, and this version of coterie reads up to {VERSION - 1}"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Service(tmp_path, make)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_without_fsync_nothing_waits_for_the_disk(tmp_path, monkeypatch):
+    flushes = []
+    real = os.fdatasync
+    monkeypatch.setattr(journals.os, "fdatasync", lambda handle: flushes.append(handle) or real(handle))
+    for flush in (False, True):
+        service = Service(tmp_path, make, flush=flush)
+        service.observe(labelled(3))
+        assert len(flushes) == flush
+        assert service.journal.flushed == journals.flushed_in(tmp_path) == service.engine.offset
+        state = digest(service.engine)
+        service._lock.close()  # as if the process were killed: what was written is there
+        with Service(tmp_path, make) as again:
+            assert digest(again.engine) == state
+            flushes.clear()
 
 
 def test_files_that_are_not_ours_are_left_alone(tmp_path):
@@ -1100,6 +1161,50 @@ def test_the_record_that_the_model_refuses_is_named(client):
     assert answer.json()["error"].startswith("record 2 (from 0): feature 'price': 1e+300 is beyond the limit")
 
 
+def rows_of_values():
+    text = Path("docs/serve.md").read_text().partition("<!-- values -->")[2].partition("\n\n")[0]
+    return [line.strip("| ").split(" | ") for line in text.splitlines()[3:]]
+
+
+def observed(kind, **given):
+    """An engine that has learned a plain record but for what is given; None if it refuses that."""
+    record = {"task": "ann", "x": {"f": 5.0}, "y": 1.5} | given
+    try:
+        event = Event("observed", 0.0, decode_request(json.dumps({"records": [record]}).encode()).records)
+        check(event)
+    except (ValueError, msgspec.ValidationError):
+        return None
+    engine = Engine(kind(), compared=False)
+    return None if isinstance(engine.apply([event])[0], Refused) else engine
+
+
+def test_what_values_of_json_become_is_documented():
+    rows = rows_of_values()
+    assert len(rows) == 10
+    for row in rows:
+        codes = [re.findall("`(.+?)`", cell) for cell in row]
+        value = json.loads(codes[0][0])
+        features, task, label, number = (
+            observed(kind, **given)
+            for kind, given in (
+                (ct.AdaptiveSharingClassifier, {"x": {"f": value}}),
+                (ct.AdaptiveSharingClassifier, {"task": value}),
+                (ct.AdaptiveSharingClassifier, {"y": value}),
+                (ct.AdaptiveSharingRegressor, {"y": value}),
+            )
+        )
+        assert [each is None for each in (features, task, label, number)] == [cell == "refused" for cell in row[1:]]
+        if features is not None:
+            features.apply([Event("observed", 1.0, [Record(task="ann", x={"f": 5.0}, y=2.5)])])  # else all parts are 0
+            parts = {part[0] for part in features.model.explain({"f": value}, task="ann").parts}
+            assert parts - {"constant"} == set(codes[1])
+        if task is not None:
+            assert (json.dumps(task.tasks[0]), len(task.tasks)) == (*codes[2], 1)
+        for engine, (*told,) in ((label, codes[3]), (number, codes[4])):
+            if engine is not None:
+                assert [json.dumps(engine.predict([Record(task="ann", x={"f": 5.0})])[0].label)] == told
+
+
 def test_a_request_of_no_records_is_not_written(client):
     offset = client.get("/readyz").json()["offset"]
     assert post(client, "/observe").json() == {"learned": 0, "duplicate": 0, "unknown": [], "offset": offset}
@@ -1156,6 +1261,85 @@ def test_a_prediction_that_cannot_be_made_leaves_nothing_waiting(client):
     assert post(client, "/predict", {"id": "e", "task": "a", "x": {"p": 1.0}, "y": True}).status_code == 422
     assert post(client, "/predict", {"id": "e", "task": "a"}).status_code == 422
     assert post(client, "/observe", {"id": "e", "y": True}).json()["unknown"] == ["e"]
+
+
+@pytest.fixture
+def held(tmp_path, monkeypatch):
+    """A service of which three records may wait, that writes nothing until it is let go."""
+    written, go_on, real = threading.Event(), threading.Event(), os.fdatasync
+
+    def slow(handle):
+        written.set()
+        go_on.wait(60)
+        real(handle)
+
+    with Service(tmp_path, make, waiting=3) as service:
+        monkeypatch.setattr(os, "fdatasync", slow)
+        asked = [service.submit("observed", labelled(1))]
+        written.wait(60)
+        try:
+            yield service, asked, go_on
+        finally:
+            go_on.set()
+
+
+def test_where_too_much_waits_a_client_is_told_to_come_back(held):
+    service, asked, go_on = held
+    client = TestClient(make_app(service))
+    asked += [service.submit("observed", labelled(1)) for _ in range(3)]
+    said = {"error": "3 records wait to be written, of 3 that may"}
+    x = {"x0": 1.0}
+    for path, more in (
+        ("/observe", {"id": "later", "task": "u1", "x": x, "y": True}),
+        ("/predict", {"id": "e", "task": "u1", "x": x}),
+    ):
+        answer = post(client, path, more)
+        assert (answer.status_code, answer.headers["Retry-After"], answer.json()) == (429, "1", said)
+    assert post(client, "/predict", {"task": "u1", "x": x}).status_code == 200  # which waits for nothing
+    assert "coterie_queue_depth 3.0" in client.get("/metrics").text
+    go_on.set()
+    assert [each.result(60).learned for each in asked] == [1] * 4
+    assert post(client, "/observe", more | {"task": "u1", "y": True}).json()["learned"] == 1
+    assert "later" not in service.engine.learned
+
+
+def test_a_service_that_failed_says_so(held, monkeypatch):
+    service, asked, go_on = held
+    client = TestClient(make_app(service))
+
+    def broken(handle):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", broken)
+    asked.append(service.submit("observed", labelled(1)))
+    go_on.set()
+    with pytest.raises(ClosedError):
+        asked[1].result(60)
+    x = {"x0": 1.0}
+    for answer in (
+        post(client, "/observe", {"task": "u1", "x": x, "y": True}),
+        post(client, "/predict", {"id": "e", "task": "u1", "x": x}),
+        client.post("/snapshot"),
+        client.delete("/tasks/u0"),
+        client.get("/readyz"),
+    ):
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        assert answer.json() == {"error": "the service failed: [Errno 5] Input/output error"}
+    assert client.get("/healthz").status_code == 200
+
+
+def test_the_newest_snapshot_is_told(client):
+    offsets = []
+    for price in (1.0, 2.0, 3.0):
+        post(client, "/observe", {"task": "ann", "x": {"price": price}, "y": price > 1})
+        offsets.append(client.post("/snapshot").json()["offset"])
+        answer = client.get("/snapshot")
+        assert answer.headers["content-disposition"] == f'attachment; filename="snapshot-{offsets[-1]:020d}.coterie"'
+    post(client, "/observe", {"task": "ann", "x": {"price": 4.0}, "y": True})
+    answer = client.get("/snapshot")  # the journal is ahead of it, and has the rest
+    assert f"{offsets[-1]:020d}" in answer.headers["content-disposition"]
+    behind = client.get(f"/journal?from={offsets[-1]}").content
+    assert offsets[-1] + len(behind) == client.get("/readyz").json()["offset"]
 
 
 def test_a_token_is_asked_for(tmp_path):
@@ -1246,6 +1430,39 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
         assert digest(rebuilt(tmp_path, lambda: Engine(ct.MultitaskLogistic(ct.HalfUpdate())))) == digest(
             service.engine
         )
+
+
+def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
+    """A body that does not come is waited for during ten seconds, here three, and then told."""
+    import httpx2 as httpx
+
+    begin = "import coterie.cli.serve as serve; serve.GRACE = 3; from coterie.cli import main; main()"
+    command = [sys.executable, "-c", begin, "serve", "--data", str(tmp_path), "--port", "0", "--relation", "half"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    line = process.stderr.readline()
+    port = int(line.rpartition(":")[2])
+    body, first = (
+        json.dumps({"records": [{"id": name, "task": "ann", "x": {"a": 1.0}, "y": True}]}).encode() for name in "ef"
+    )
+    httpx.post(f"http://127.0.0.1:{port}/observe", content=first, timeout=60).raise_for_status()
+    head = f"POST /observe HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", port)) as slow, socket.create_connection(("127.0.0.1", port)) as never:
+        slow.sendall(head + body[:20])
+        never.sendall(head + body[:20])
+        time.sleep(0.5)
+        process.terminate()
+        time.sleep(0.3)
+        slow.sendall(body[20:])
+        slow.settimeout(60)
+        assert slow.recv(1000).startswith(b"HTTP/1.1 200 OK")
+        never.settimeout(60)
+        given_up = b"".join(iter(lambda: never.recv(1000), b""))
+        assert given_up.startswith(b"HTTP/1.1 503 Service Unavailable")
+        assert given_up.endswith(b'{"error":"the service ends before this was answered: send it again"}')
+        told = process.communicate(timeout=60)[1]
+    assert (process.returncode, "Traceback" in told) == (0, False), told
+    with Service(tmp_path, make) as service:
+        assert (service.replayed, list(service.engine.learned)) == (0, ["f", "e"])
 
 
 def test_a_journal_is_learned_as_a_file(tmp_path):

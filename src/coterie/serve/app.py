@@ -168,6 +168,8 @@ class App:
                 return json(Refused(str(error)), 503)
             except ClientDisconnect:
                 return json(Refused("the body was cut off"), 400)
+            except asyncio.CancelledError:  # the server ends and waits no longer
+                return json(Refused("the service ends before this was answered: send it again"), 503)
 
         return answer
 
@@ -448,7 +450,7 @@ def _whole(request: Request, name: str, default: int | None = None) -> int | Non
 
 
 class Endpoint(NamedTuple):
-    """A path and a method, what answers, and what it may tell beside 401 and 403."""
+    """A path and a method, what answers, and what it may tell beside 401, 403 and 503."""
 
     verb: str
     path: str
@@ -461,7 +463,7 @@ class Endpoint(NamedTuple):
     open_to_all: bool = False
 
 
-_BODY, _WRITTEN = (400, 408, 413, 415, 422), (429, 503)
+_BODY = (400, 408, 413, 415, 422)
 _PAGE = {"first": "integer", "most": "integer", "contains": "string"}
 _FRAMES = {"from": "integer", "last": "integer", "checksum": "integer", "identity": "string"}
 _BYTES, _TEXT, _HTML = "application/octet-stream", "text/plain", "text/html"
@@ -472,7 +474,7 @@ ENDPOINTS = (
         "predict",
         "Predict records; those with an id wait for their labels",
         Predictions,
-        (*_BODY, *_WRITTEN),
+        (*_BODY, 429),
         asked=events.Request,
     ),
     Endpoint(
@@ -481,21 +483,21 @@ ENDPOINTS = (
         "observe",
         "Learn labels: 200 means durable and learned",
         Observed,
-        (*_BODY, 409, *_WRITTEN),
+        (*_BODY, 409, 429),
         asked=events.Request,
     ),
     Endpoint("GET", "/tasks", "tasks", "The tasks known", dict, (422,), _PAGE),
     Endpoint("GET", "/tasks/{task:path}", "task", "What is known of a task", dict, (404,)),
-    Endpoint("DELETE", "/tasks/{task:path}", "forget", "Forget a task", dict, (404, 409, 422, *_WRITTEN)),
+    Endpoint("DELETE", "/tasks/{task:path}", "forget", "Forget a task", dict, (404, 409, 422, 429)),
     Endpoint("GET", "/verdict", "verdict", "Whether learning together helps", dict, (422,), {"against": "string"}),
     Endpoint("GET", "/state", "state", "Tasks, what waits, offsets, alarms", dict),
-    Endpoint("POST", "/snapshot", "snapshot", "Write a snapshot now", dict, _WRITTEN),
+    Endpoint("POST", "/snapshot", "snapshot", "Write a snapshot now", dict, (429,)),
     Endpoint("GET", "/snapshot", "model", "The file of the newest snapshot", _BYTES, (404,)),
     Endpoint("GET", "/journal", "frames", "Frames from an offset on", _BYTES, (404, 422), _FRAMES),
     Endpoint("GET", "/metrics", "prometheus", "For Prometheus", _TEXT),
     Endpoint("GET", "/openapi.json", "openapi", "This description", dict),
     Endpoint("GET", "/healthz", "health", "Whether the process answers", dict, open_to_all=True),
-    Endpoint("GET", "/readyz", "ready", "Whether it takes what is written", dict, (503,), open_to_all=True),
+    Endpoint("GET", "/readyz", "ready", "Whether it takes what is written", dict, open_to_all=True),
     Endpoint("GET", "/", "page", "Whether learning together helps, as a page", _HTML, open_to_all=True),
     Endpoint("GET", "/assets/{name}", "asset", "What the page fetches", "text/*", (404,), open_to_all=True),
 )
@@ -519,7 +521,7 @@ def describe() -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for each in ENDPOINTS:
         path = each.path.replace(":path", "")
-        errors = sorted({403, *(() if each.open_to_all else (401,)), *each.errors})
+        errors = sorted({403, 503, *(() if each.open_to_all else (401,)), *each.errors})
         parameters = [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
             for name in re.findall(r"{(\w+)}", path)
