@@ -1054,6 +1054,9 @@ def test_predict_observe_and_the_rest(client):
     x = {"page": "shoes", "price": 2.0}
     told = post(client, "/predict", {"id": "e", "task": "ann", "x": x}).json()
     assert told["predictions"] == [{"id": "e", "task": "ann", "label": None, "p": None, "known_task": False}]
+    nothing = client.get("/verdict").json()
+    assert (nothing["sentence"], nothing["verdict"], nothing["examples"]) == ("No label has come yet.", None, 0)
+    assert nothing["curve"] == {"n": [], "at": [], "error": {}, "between": {}}
     assert post(client, "/observe", {"id": "e", "y": "bought"}).json()["learned"] == 1
     more = {"task": 7, "x": {"page": "hats"}, "y": "left"}
     offset = post(client, "/observe", more, {"id": "gone", "y": "left"}, {"id": "e", "y": "left"}).json()
@@ -1482,6 +1485,10 @@ def test_the_live_page_in_a_browser(tmp_path):
         pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
     process, url = start(tmp_path, "--alarm-error", "0.01")
     try:
+        with browser.page(found, width=1400, touch=False) as page:
+            page.open(url)
+            page.ask("new Promise(done => setTimeout(done, 500))")
+            assert page.ask("document.getElementById('sentence').textContent") == "No label has come yet."
         for first in range(0, 400, 50):
             records = [{"task": each.task, "x": each.x, "y": each.y} for each in labelled(400)[first : first + 50]]
             assert httpx.post(f"{url}/observe", json={"records": records}, timeout=60).status_code == 200

@@ -458,14 +458,16 @@ class Endpoint(NamedTuple):
     summary: str
     told: Any  # a struct, dict for any object, or a media type
     errors: tuple[int, ...] = ()
-    query: Mapping[str, str] = {}
+    query: Mapping[str, Any] = {}
     asked: Any = None
     open_to_all: bool = False
 
 
 _BODY = (400, 408, 413, 415, 422)
-_PAGE = {"first": "integer", "most": "integer", "contains": "string"}
-_FRAMES = {"from": "integer", "last": "integer", "checksum": "integer", "identity": "string"}
+_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+_STRING: dict[str, Any] = {"type": "string"}
+_PAGE = {"first": _WHOLE, "most": _WHOLE, "contains": _STRING}
+_FRAMES = {"from": _WHOLE, "last": _WHOLE, "checksum": _WHOLE, "identity": _STRING}
 _BYTES, _TEXT, _HTML = "application/octet-stream", "text/plain", "text/html"
 ENDPOINTS = (
     Endpoint(
@@ -489,7 +491,7 @@ ENDPOINTS = (
     Endpoint("GET", "/tasks", "tasks", "The tasks known", dict, (422,), _PAGE),
     Endpoint("GET", "/tasks/{task:path}", "task", "What is known of a task", dict, (404,)),
     Endpoint("DELETE", "/tasks/{task:path}", "forget", "Forget a task", dict, (404, 409, 422, 429)),
-    Endpoint("GET", "/verdict", "verdict", "Whether learning together helps", dict, (422,), {"against": "string"}),
+    Endpoint("GET", "/verdict", "verdict", "Whether learning together helps", dict, (422,), {"against": _STRING}),
     Endpoint("GET", "/state", "state", "Tasks, what waits, offsets, alarms", dict),
     Endpoint("POST", "/snapshot", "snapshot", "Write a snapshot now", dict, (429,)),
     Endpoint("GET", "/snapshot", "model", "The file of the newest snapshot", _BYTES, (404,)),
@@ -511,7 +513,7 @@ def describe() -> dict[str, Any]:
 
     def body(of: Any) -> dict[str, Any]:
         if isinstance(of, str):
-            return {"content": {of: {"schema": {"type": "string"}}}}
+            return {"content": {of: {"schema": _STRING}}}
         return {"content": {"application/json": {"schema": schema_of[of]}}}
 
     def refusal(status: int) -> dict[str, Any]:
@@ -523,10 +525,9 @@ def describe() -> dict[str, Any]:
         path = each.path.replace(":path", "")
         errors = sorted({403, 503, *(() if each.open_to_all else (401,)), *each.errors})
         parameters = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            for name in re.findall(r"{(\w+)}", path)
+            {"name": name, "in": "path", "required": True, "schema": _STRING} for name in re.findall(r"{(\w+)}", path)
         ]
-        parameters += [{"name": name, "in": "query", "schema": {"type": kind}} for name, kind in each.query.items()]
+        parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in each.query.items()]
         made = paths.setdefault(path, {})[each.verb.lower()] = {
             "summary": each.summary,
             "parameters": parameters,

@@ -328,13 +328,12 @@ class Live:
     @property
     def curve(self) -> dict[str, Any]:
         """The error over time: of each learner between two points, and up to each of them."""
-        points = self._curve
-        totals = np.array([point.cost for point in points]).reshape(len(points), -1)
+        points, names = self._curve, self.learners if self._curve else []
+        totals = np.array([point.cost for point in points]).reshape(len(points), len(names))
         n = np.array([point.n for point in points], np.float64)
         steps = np.diff(n, prepend=0.0)[:, None]
         between = np.diff(totals, axis=0, prepend=np.zeros((1, totals.shape[1]))) / np.maximum(steps, 1.0)
         upto = totals / np.maximum(n, 1.0)[:, None]
-        names = self.learners if points else []
         return {
             "n": [point.n for point in points],
             "at": [point.at for point in points],
