@@ -38,6 +38,20 @@ def test_equal_to_the_definition(radius, variances):
     assert model.state_.model.scalars[0] == pytest.approx(literal.gap, rel=1e-9)
 
 
+WEIGHTS = np.random.default_rng(0).choice([0.0, 1.0, 0.25, 3.0], len(Y))
+
+
+def test_a_weight_is_a_factor_of_the_loss_and_of_its_gradient():
+    model = ct.MultitaskMirrorDescent(variances=FEW)
+    trace = ct.progressive_validation(model, X, Y, task=TASK, tasks=list(range(K)), sample_weight=WEIGHTS)
+    literal = reference.literal(X, Y, TASK, K, FEW, weights=WEIGHTS)
+    np.testing.assert_allclose(trace.margin, literal.margins, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(trace.updated, literal.losses > 0)
+    balanced = ct.MultitaskMirrorDescent(class_weight={1.0: 2.0}).fit(X, Y, TASK)
+    again = ct.MultitaskMirrorDescent().fit(X, Y, TASK, sample_weight=np.where(Y > 0, 2.0, 1.0))
+    np.testing.assert_array_equal(balanced.coef_, again.coef_)
+
+
 @pytest.mark.parametrize("potential", [PNorm(3.0), ExponentiatedGradient(2.0), PNorm(2.0)])
 def test_any_potential_equal_to_the_definition(potential):
     d, some = X.shape[1], slice(0, 40)
@@ -101,6 +115,16 @@ def test_the_bound_holds_for_the_hinge_loss(kind, potential):
             bound = mirror_bound(model, trace, records, comparator)
             assert trace.mistakes <= hinge <= bound.mistakes
             assert bound.regret == pytest.approx(bound.regrets.min() + bound.mixing)
+
+
+def test_the_bound_holds_for_losses_that_count_by_weight():
+    model = ct.MultitaskMirrorDescent(radius=2.0, variances=FEW)
+    trace = ct.progressive_validation(model, X, Y, task=TASK, tasks=list(range(K)), sample_weight=WEIGHTS)
+    hinge = WEIGHTS @ np.maximum(0.0, 1.0 - Y * trace.margin)
+    rng = np.random.default_rng(2)
+    for scale in (0.0, 0.3, 1.0, 3.0):
+        comparator = scale * rng.normal(size=(K, X.shape[1]))
+        assert WEIGHTS @ trace.mistake <= hinge <= mirror_bound(model, trace, X, comparator).mistakes
 
 
 def test_the_bound_holds_against_an_adversary():
@@ -239,5 +263,3 @@ def test_a_bound_of_other_shapes_is_refused():
         mirror_bound(model, trace, X, np.zeros((2, 2)))
     with pytest.raises(ValueError, match="X must have one row a round"):
         mirror_bound(model, trace, X[:3], np.zeros((K, X.shape[1])))
-    with pytest.raises(ValueError, match="weighs no records"):
-        model.partial_fit(X, Y, task=TASK, sample_weight=np.ones(len(Y)))

@@ -32,6 +32,20 @@ def test_equal_to_the_definition(numbers):
     np.testing.assert_allclose(model.decision_function(X, ["nobody"] * len(X)), X @ literal.weights[K], atol=1e-9)
 
 
+def test_a_weight_is_a_factor_of_the_losses():
+    weights = np.random.default_rng(0).choice([0.0, 1.0, 0.25, 3.0], len(Y))
+    model = ct.SmoothedMultitaskPerceptron()
+    trace = ct.progressive_validation(model, X, Y, task=TASK, tasks=list(range(K)), sample_weight=weights)
+    literal = reference.literal(X, Y, TASK, K, weights=weights)
+    np.testing.assert_allclose(trace.margin, literal.margins, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.relations_, literal.relations[:K], rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(model.coef_, literal.weights[:K], rtol=1e-9, atol=1e-12)
+    assert not trace.updated[weights == 0.0].any()
+    balanced = ct.SmoothedMultitaskPerceptron(class_weight={1.0: 2.0}).fit(X, Y, TASK)
+    again = ct.SmoothedMultitaskPerceptron().fit(X, Y, TASK, sample_weight=np.where(Y > 0, 2.0, 1.0))
+    np.testing.assert_array_equal(balanced.coef_, again.coef_)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("numbers", NUMBERS[:3])
 @pytest.mark.parametrize("labels", ["linear", "random"])

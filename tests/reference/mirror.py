@@ -52,8 +52,13 @@ def literal(
     gradient: Callable[[Matrix], Matrix] = lambda v: v,
     norm: Callable[[Matrix], float] = lambda x: float(np.linalg.norm(x)),
     smoothness: float = 1.0,
+    weights: Sequence[float] | None = None,
 ) -> Outcome:
-    """W_k = T ∇Φ*(η T G), T = A^(-1/2), A = (1 + b) I - b 11'/N; the mixture's hinge loss moves G and all experts."""
+    """W_k = T ∇Φ*(η T G), T = A^(-1/2), A = (1 + b) I - b 11'/N; the mixture's hinge loss moves G and all experts.
+
+    The loss of a record has its weight as a factor, and so has its gradient.
+    """
+    c = np.ones(len(X)) if weights is None else np.asarray(weights)
     d, S = X.shape[1], len(variances)
     b = [best_b(each, N) for each in variances]
     roots = [root(each, N) for each in b]
@@ -74,9 +79,9 @@ def literal(
         p = np.exp(-math.log(S) / gap * (L - L.min())) if gap else np.isclose(L, L.min(), rtol=0, atol=0).astype(float)
         p = p / p.sum()
         margins[t] = p @ f
-        losses[t] = max(0.0, 1 - y[t] * margins[t])
+        losses[t] = c[t] * max(0.0, 1 - y[t] * margins[t])
         if losses[t] > 0.0:
-            told = -y[t] * f
+            told = -c[t] * y[t] * f
             if gap:
                 rate = math.log(S) / gap
                 mix = -math.log(float(p @ np.exp(-rate * told))) / rate
@@ -84,6 +89,6 @@ def literal(
                 mix = (L + told).min() - L.min()
             gap += max(0.0, float(p @ told) - mix) if S > 1 else 0.0
             L, moves = L + told, moves + 1
-            G[task[t]] += y[t] * X[t]
-        longest = max(longest, norm(X[t]))
+            G[task[t]] += c[t] * y[t] * X[t]
+        longest = max(longest, norm(c[t] * X[t]))
     return Outcome(margins, losses, p, gap)

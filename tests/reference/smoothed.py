@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,9 +32,17 @@ def alike(K: int) -> Matrix:
 
 
 def literal(
-    X: Matrix, y: Matrix, task: NDArray[np.int64], K: int, share: float = 0.5, rate: float = 0.1, step: float = 1.0
+    X: Matrix,
+    y: Matrix,
+    task: NDArray[np.int64],
+    K: int,
+    share: float = 0.5,
+    rate: float = 0.1,
+    step: float = 1.0,
+    weights: Sequence[float] | None = None,
 ) -> Outcome:
-    """All K tasks known from the start, and one more, the last, that never has a record."""
+    """All K tasks known from the start, and one more, the last, that never has a record; losses count by weights."""
+    c = np.ones(len(X)) if weights is None else np.asarray(weights)
     n, d = X.shape
     W: Any = np.zeros((K + 1, d))
     eta: Any = alike(K)
@@ -42,14 +51,14 @@ def literal(
         i = task[t]
         for k in range(K + 1):
             margin = sum(W[k, j] * X[t, j] for j in range(d))
-            losses[t, k] = max(0.0, 1 - y[t] * margin)
+            losses[t, k] = c[t] * max(0.0, 1 - y[t] * margin)
             counts[t, k] = 1 - share if k == i else share * eta[k, i]
             if k == i:
                 margins[t] = margin
         for k in range(K + 1):
             if losses[t, k] > 0:
                 for j in range(d):
-                    W[k, j] += step * counts[t, k] * y[t] * X[t, j]
+                    W[k, j] += c[t] * step * counts[t, k] * y[t] * X[t, j]
             if k != i:
                 eta[k, i] *= math.exp(-rate * losses[t, k])
             total = sum(eta[k])

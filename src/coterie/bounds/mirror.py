@@ -22,7 +22,7 @@ class MirrorBound:
     Attributes
     ----------
     loss : float
-        The comparator's hinge loss, summed over the rounds that moved something.
+        The comparator's hinge loss, by the records' weights, summed over the rounds that moved something.
     regrets : ndarray, shape (n_variances,)
         What each expert can lose to the comparator on linear losses.
     mixing : float
@@ -40,7 +40,7 @@ class MirrorBound:
 
     @property
     def mistakes(self) -> float:
-        """Loss and regret, which neither the mixture's hinge loss nor its mistakes can exceed."""
+        """Loss and regret, which neither the mixture's hinge loss nor its mistakes can exceed, each by its weight."""
         return self.loss + self.regret
 
 
@@ -50,6 +50,8 @@ def mirror_bound(model: Any, trace: Trace, X: RowMatrix, U: ArrayLike) -> Mirror
     On the m rounds with y·margin < 1, with z = (T_k ⊗ I)φ, ũ = (T_k ⊗ I)⁻¹u and the rates η_t of expert k,
 
         Σ_t hinge_t ≤ Σ_t hinge_t(u) + min_k (Φ(ũ) / η_m + ½ μ Σ_t η_t ‖z_t‖²) + 2Δ.
+
+    Losses count by the records' weights, and ‖z_t‖ is the length of the record times its weight.
 
     Proof: the hinge loss is convex, so that its difference is at most that of the linear losses -y_t margin; on these,
     follow-the-regularized-leader with rates that fall loses as much as stands in the brackets (McMahan 2017), and
@@ -99,9 +101,10 @@ def mirror_bound(model: Any, trace: Trace, X: RowMatrix, U: ArrayLike) -> Mirror
     moved = np.flatnonzero(trace.updated)
     signs = np.where(trace.label[moved] == trace.classes[-1], 1.0, -1.0)
     told = signs * np.asarray((X[moved] @ V.T)[np.arange(len(moved)), trace.task[moved]])
-    loss = float(np.maximum(0.0, 1.0 - told).sum())
+    weights = np.ones(trace.n) if trace.weight is None else trace.weight
+    loss = float(weights[moved] @ np.maximum(0.0, 1.0 - told))
 
-    lengths = np.array([hypothesis.length(_row(X, t)) for t in range(trace.n)])
+    lengths = np.array([hypothesis.length(weights[t] * _row(X, t)) for t in range(trace.n)])
     longest = np.maximum.accumulate(lengths)
     before = np.append(0.0, longest)[moved]  # each rate knows the records before
     before[before == 0.0] = lengths[moved][before == 0.0]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.bindings import mean_share
 from coterie.learner import Margins
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Dense, Rows
+from coterie.numeric.core.records import Dense, Rows, weights_of
 from coterie.numeric.primal.stream import Moves
 from coterie.state import State
 
@@ -29,6 +29,14 @@ class MirrorLearner(FixedLearner):
     @property
     def _counts_tasks(self) -> bool:
         return True
+
+    @property
+    def weighs(self) -> bool:
+        """True: losses, and so gradients, have the weight as a factor."""
+        return True
+
+    def check_bounded(self) -> None:
+        """Allow some tasks at a time only: one that leaves takes the sum of its moves along."""
 
     def _grown(self, state: State, changed: bool) -> Any:
         return state.model.grown(len(state.tasks), state.features)
@@ -72,7 +80,7 @@ class MirrorLearner(FixedLearner):
 
     def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
         model, delay, n, tasks = state.model, len(codes) - last, len(codes), codes.tolist()
-        shares = self._shares(model)
+        shares, weights = self._shares(model), weights_of(rows)
         for t in range(last):
             x, features = entries(rows, t, model.raw.shape[1])
             margins = model.margins(shares, tasks[t], x, features)
@@ -82,8 +90,9 @@ class MirrorLearner(FixedLearner):
             elif t + delay < n:
                 ahead = entries(rows, t + delay, model.raw.shape[1])
                 moves.margins[t + delay] = model.mixed(model.margins(shares, tasks[t + delay], *ahead))
-            length = self.hypothesis.length(x)
-            moves.taus[t] = model.learn(margins, length, tasks[t], float(y[t]), x, features)
+            gradient, weight = float(weights[t]) * x, float(weights[t])
+            length = self.hypothesis.length(gradient)
+            moves.taus[t] = model.learn(weight * margins, length, tasks[t], float(y[t]), gradient, features, weight)
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense: margins of the unit vectors."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.bindings import mean_share
 from coterie.learner import Margins
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Rows
+from coterie.numeric.core.records import Rows, weights_of
 from coterie.numeric.primal.stream import Moves
 from coterie.state import State
 
@@ -25,6 +25,14 @@ class SmoothedLearner(FixedLearner):
     @property
     def _counts_tasks(self) -> bool:
         return True
+
+    @property
+    def weighs(self) -> bool:
+        """True: losses and steps have the weight as a factor."""
+        return True
+
+    def check_bounded(self) -> None:
+        """Allow some tasks at a time only: one that leaves takes its weights and relations along."""
 
     def _grown(self, state: State, changed: bool) -> Any:
         return state.model.grown(len(state.tasks), state.features)
@@ -43,7 +51,7 @@ class SmoothedLearner(FixedLearner):
 
     def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
         model, held, tasks, delay = state.model, self.hypothesis, codes.tolist(), len(codes) - last
-        steps = float(held.step), float(held.rate)
+        steps, weights = (float(held.step), float(held.rate)), weights_of(rows)
         for t in range(last):
             record = entries(rows, t, state.features)
             moves.own[t] = model.margin(tasks[t], *record)
@@ -52,7 +60,8 @@ class SmoothedLearner(FixedLearner):
             else:
                 ahead = entries(rows, t + delay, state.features)
                 moves.margins[t + delay] = model.margin(tasks[t + delay], *ahead)
-            moves.taus[t] = model.learn(tasks[t], float(y[t]), *record, float(held.share), steps)
+            weight = float(weights[t])
+            moves.taus[t] = model.learn(tasks[t], float(y[t]), *record, float(held.share), steps, weight)
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense."""

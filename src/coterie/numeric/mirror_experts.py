@@ -95,10 +95,13 @@ class MirrorExperts(NamedTuple):
         """Return the margin of the mixture."""
         return float(self.chances() @ margins)
 
-    def learn(self, margins: Floats, length: float, i: int, y: float, x: Floats, features: Any) -> bool:
-        """Learn a record by the hinge loss of the mixture; return whether it moved anything."""
+    def learn(self, margins: Floats, length: float, i: int, y: float, x: Floats, features: Any, weight: float) -> bool:
+        """Learn a record by the hinge loss of the mixture, which counts so much; return whether it moved anything.
+
+        Margins and x, which are ``length`` long, come multiplied with the weight.
+        """
         chances = self.chances()
-        moved = y * float(chances @ margins) < 1.0
+        moved = y * float(chances @ margins) < weight
         if moved:
             told = -y * margins
             before, gap = float(self.losses.min()), float(self.scalars[0])

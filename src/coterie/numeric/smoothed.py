@@ -75,13 +75,15 @@ class Smoothed(NamedTuple):
         """Return the margin of task i for entries x of these features, of the last row for -1."""
         return float(x @ self.weights[i, features])
 
-    def learn(self, i: int, y: float, x: Floats, features: Any, share: float, steps: tuple[float, float]) -> bool:
-        """Learn a record of task i; return whether it moved anything."""
+    def learn(
+        self, i: int, y: float, x: Floats, features: Any, share: float, steps: tuple[float, float], weight: float
+    ) -> bool:
+        """Learn a record of task i, all of whose losses count so much; return whether it moved anything."""
         step, rate = steps
-        losses = np.maximum(0.0, 1.0 - y * (self.weights[:, features] @ x))
+        losses = weight * np.maximum(0.0, 1.0 - y * (self.weights[:, features] @ x))
         moved = losses > 0.0
-        amounts = step * share * self.relations[:, i] * moved
-        amounts[i] = step * (1.0 - share) * moved[i]
+        amounts = weight * step * share * self.relations[:, i] * moved
+        amounts[i] = weight * step * (1.0 - share) * moved[i]
         if amounts.any():
             change = np.outer(x, amounts * y)
             if isinstance(features, slice):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -39,7 +39,7 @@ class MultitaskMirrorDescent(OnlineEstimator):
         D.
     variances : sequence of float, optional
         σ² of the experts, from 0 (one model of all) to 1 (a model a task): 1, 1/4, ..., 1/4096 and 0 without.
-    task_column, new_task
+    task_column, new_task, max_tasks, class_weight
         As in :class:`MultitaskPerceptron`.
 
     Attributes
@@ -84,12 +84,16 @@ class MultitaskMirrorDescent(OnlineEstimator):
         *,
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        max_tasks: int | None = None,
+        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.potential = potential
         self.radius = radius
         self.variances = variances
         self.task_column = task_column
         self.new_task = new_task
+        self.max_tasks = max_tasks
+        self.class_weight = class_weight
 
     def _make_learner(self) -> Any:
         variances = VARIANCES if self.variances is None else self.variances
@@ -100,7 +104,8 @@ class MultitaskMirrorDescent(OnlineEstimator):
         known = {Independent: 1.0, Pooled: 0.0}
         if type(relation) not in known:
             raise TypeError(f"{type(self).__name__} finds its relation out: it cannot learn under {relation!r}")
-        return type(self)(**{**self.get_params(deep=False), "variances": (known[type(relation)],)})
+        given = {"variances": (known[type(relation)],), "max_tasks": None}
+        return type(self)(**{**self.get_params(deep=False), **given})
 
     @property
     def variance_weights_(self) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -39,7 +39,7 @@ class SmoothedMultitaskPerceptron(OnlineEstimator):
         C / λ of the paper; with 0 all others are trusted alike.
     step : float > 0
         C of the paper.
-    task_column, new_task
+    task_column, new_task, max_tasks, class_weight
         As in :class:`MultitaskPerceptron`.
 
     Attributes
@@ -83,12 +83,16 @@ class SmoothedMultitaskPerceptron(OnlineEstimator):
         *,
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
+        max_tasks: int | None = None,
+        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.share = share
         self.rate = rate
         self.step = step
         self.task_column = task_column
         self.new_task = new_task
+        self.max_tasks = max_tasks
+        self.class_weight = class_weight
 
     def _make_learner(self) -> Any:
         return SmoothedLearner(SmoothedWeights(self.share, self.rate, self.step), Independent())
@@ -96,12 +100,13 @@ class SmoothedMultitaskPerceptron(OnlineEstimator):
     def with_relation(self, relation: Any) -> Any:
         """A model whose tasks learn from their own records alone; no other relation can be had."""
         if type(relation) is Independent:
-            return type(self)(**{**self.get_params(deep=False), "share": 0.0})
+            return type(self)(**{**self.get_params(deep=False), "share": 0.0, "max_tasks": None})
         raise TypeError(f"{type(self).__name__} finds its relation out: it cannot learn under {relation!r}")
 
     def baselines(self, seen: Any = None) -> dict[str, Any]:
         """A model a task, and a Perceptron of all."""
-        reading: dict[str, Any] = {"task_column": self.task_column, "new_task": self.new_task}
+        kept = ("task_column", "new_task", "class_weight")
+        reading: dict[str, Any] = {name: getattr(self, name) for name in kept}
         pooled = MultitaskPerceptron(Pooled(), **reading)
         return {"independent": self.with_relation(Independent()), "pooled": pooled}
 
