@@ -249,6 +249,7 @@ def _refusing(path: str | PathLike[str]) -> Iterator[None]:
 def _read(path: Path) -> tuple[dict[str, str], Arrays]:
     from safetensors import SafetensorError, safe_open
 
+    require_local(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if not path.is_file():
@@ -261,6 +262,24 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
         raise ValueError(f"{path} is not a whole coterie model: {error}") from None
     except (TypeError, AttributeError, KeyError) as error:  # numbers that NumPy has no type for
         raise ValueError(f"{path} is not a model that this version can read: {error}") from None
+
+
+def require_local(path: str | PathLike[str], what: str = "") -> None:
+    """Refuse the URL of an object of a store: models, reports and pictures are kept in files of this machine alone.
+
+    Examples
+    --------
+    >>> require_local("s3://models/clicks.coterie")
+    Traceback (most recent call last):
+    ValueError: 's3://models/clicks.coterie' is a URL, from which only records are read: name a path...
+    """
+    # of two slashes a Path has left one
+    if begin := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+", str(path)):
+        url = f"{begin[1]}://{str(path)[begin.end() :]}"
+        raise ValueError(
+            f"{what}{url!r} is a URL, from which only records are read: name a path of this machine, "
+            "and copy it to or from the store"
+        )
 
 
 def begins_as_model(path: str | PathLike[str]) -> bool:
@@ -376,6 +395,7 @@ def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to that takes the place of ``path`` when all is on the disk, and vanishes if anything fails."""
+    require_local(path)
     target = Path(path).resolve()  # a link stays one
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
@@ -410,6 +430,7 @@ def require_writable(path: str | PathLike[str]) -> None:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] cannot be written: No such file or directory: 'nowhere/model.coterie'
     """
+    require_local(path)
     target = Path(path).resolve()
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -35,9 +35,9 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
-        help="Files to read one after the other: paths, quoted globs, or `-` for standard input. CSV, TSV, JSON Lines, "
-        "Parquet, Arrow IPC, svmlight or Vowpal Wabbit text, also compressed (gz, bz2, zst, lz4) "
-        "([formats](streams.md)).",
+        help="Files to read one after the other: paths, URLs of a [store](streams.md#files-in-a-store), quoted globs "
+        "of either, or `-` for standard input. CSV, TSV, JSON Lines, Parquet, Arrow IPC, svmlight or Vowpal Wabbit "
+        "text, also compressed (gz, bz2, zst, lz4) ([formats](streams.md)).",
     ),
 ]
 Delay = Annotated[

@@ -67,12 +67,16 @@ def require_places(places: Iterable[Place], read: Iterable[str | Path]) -> None:
     UsageError
         There is no such folder; it is a folder; it is a file that is read or written otherwise, by whatever name; there
         is a file already that evidently holds something else.
+    ValueError
+        It is a URL.
     OSError
         The folder cannot be written to.
     """
-    from coterie.persistence import require_writable
+    from coterie.persistence import require_local, require_writable
 
     chosen = list(places)
+    for place in chosen:
+        require_local(place.path, f"{option(place.field)}: ")
     inputs = list(_inputs(read))
     _require_other(partial(os.fstat, _STANDARD_OUTPUT), "standard output", inputs)
     for place in chosen:

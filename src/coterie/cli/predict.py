@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from coterie.jobs.predicting import Predictions
 
 File = Annotated[
-    str, typer.Argument(metavar="FILE", help="Records to predict: a path, a quoted glob, or `-` for standard input.")
+    str,
+    typer.Argument(metavar="FILE", help="Records to predict: a path, a URL, a quoted glob, or `-` for standard input."),
 ]
 Model = Annotated[Path, typer.Option(metavar="MODEL", help="The saved model.")]
 Output = Annotated[

@@ -564,8 +564,8 @@ def read(
 
     Parameters
     ----------
-    source : path, glob, "-" or list of them
-        Files to read one after the other; ``"-"`` is standard input.
+    source : path, URL, glob, "-" or list of them
+        Files to read one after the other, of a store too (``"s3://bucket/logs/*.parquet"``); ``"-"`` is standard input.
     label, task : str, optional
         Columns of the label and the task; see the table. No label need be named if none is to be read; records that
         have none where one is named are left out and counted.
@@ -616,8 +616,8 @@ def read(
     Raises
     ------
     InputError
-        While reading, with file and line: a file is missing, empty or broken; a named column is missing; or, with
-        ``on_error="stop"``, a record cannot be used.
+        While reading, with file and line: a file is missing, empty or broken, or an object of a store was changed
+        meanwhile; a named column is missing; or, with ``on_error="stop"``, a record cannot be used.
     ValueError
         At once, for an argument.
 

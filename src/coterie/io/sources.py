@@ -1,4 +1,4 @@
-"""Files and standard input as streams of bytes, decompressed, with the bytes read so far."""
+"""Files, objects of stores and standard input as streams of bytes, decompressed, with the bytes read so far."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import stat
 import sys
 import time
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from coterie.inputs.errors import InputError
+from coterie.inputs.faults import reading
+
+from . import stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,10 +41,10 @@ _BUFFERED = 1 << 17
 class _Counted(io.RawIOBase):
     """A stream that counts the bytes read, and whose first bytes can be looked at."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, file: IO[bytes], streamed: Callable[[Any], Any] = lambda file: file) -> None:
         self.position = 0
         self._ahead = file.read(_LONGEST_MAGIC) or b""
+        self._file = streamed(file)
 
     @property
     def empty(self) -> bool:
@@ -116,12 +120,12 @@ class _Pipe:
 
 
 class Source:
-    """One opened file, or standard input; a context manager.
+    """One opened file, object of a store, or standard input; a context manager.
 
     Parameters
     ----------
     path : str
-        A file's path, or ``"-"`` for standard input.
+        A file's path, a URL, or ``"-"`` for standard input.
     text : bool
         True if it holds records line by line, so that those of a pipe can be had as they come.
     whole : bool
@@ -135,8 +139,6 @@ class Source:
         Its name in messages.
     stream : file object
         The data, decompressed.
-    local : str or None
-        The path, if the file is not compressed and can be read in any order.
     """
 
     def __init__(
@@ -144,17 +146,28 @@ class Source:
     ) -> None:
         self.name = STDIN_NAME if path == STDIN else path
         with ExitStack() as opened:
-            file = sys.stdin.buffer if path == STDIN else opened.enter_context(Path(path).open("rb"))
-            self._raw = _Counted(file)
+            file: Any
+            self._again: Callable[[], Any] | None = None
+            if stores.is_url(path):
+                stored = opened.enter_context(stores.Stored(path))
+                file, self._again = stored.file, stored.open
+                self._raw = _Counted(file, stores.streamed)
+            else:
+                file = sys.stdin.buffer if path == STDIN else opened.enter_context(Path(path).open("rb"))
+                self._raw = _Counted(file)
+                if path != STDIN and Path(path).is_file():
+                    self._again = partial(_opened_by_arrow, path)
             codec = next((codec for codec, magic in _CODECS.items() if self._raw.begins_with(magic)), None)
-            promised = _SUFFIXES.get(Path(path).suffix.lower())
+            promised = _SUFFIXES.get("".join(_suffixes(path)[-1:]))
             if promised not in (None, codec) and not self._raw.empty:
                 raise InputError(f"is not {promised} data, though its name says so", self.name)
             self.stream = self._raw if codec is None else _Counted(_decompressed(self._raw, codec))
-            self.local = path if codec is None and path != STDIN and Path(path).is_file() else None
+            if codec is not None:
+                self._again = None
             piped = text and codec is None and _is_pipe(file)
             self._pipe = _Pipe(self._raw, file, asked) if piped else None
             self._whole = whole
+            self._size: int | None = None
             self._held = opened.pop_all()
 
     @property
@@ -163,9 +176,20 @@ class Source:
         return self._raw.position
 
     def advance(self, fraction: float) -> None:
-        """Record the fraction of a `local` file that was read by other means."""
-        if self.local is not None:
-            self._raw.position = int(fraction * Path(self.local).stat().st_size)
+        """Record the fraction of what was `reopened` that has been read."""
+        if self._size is not None:
+            self._raw.position = int(fraction * self._size)
+
+    def reopened(self) -> Any:
+        """Open it once more, as a file of pyarrow's that is closed with this source; None if it cannot be read so.
+
+        It cannot where it is compressed, or no regular file.
+        """
+        if self._again is None:
+            return None
+        file = self._held.enter_context(self._again())
+        self._size = file.size()
+        return file
 
     def hold(self, close: Callable[[], object]) -> None:
         """Close another resource when this source is closed, by this function."""
@@ -191,8 +215,8 @@ class Source:
     def __enter__(self) -> Source:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._held.close()
+    def __exit__(self, *error: Any) -> None:
+        self._held.__exit__(*error)
 
 
 def _is_pipe(file: IO[bytes]) -> bool:
@@ -208,8 +232,14 @@ def _decompressed(raw: _Counted, codec: str) -> Any:
     return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec)
 
 
+def _opened_by_arrow(path: str) -> Any:
+    import pyarrow as pa
+
+    return pa.OSFile(path)
+
+
 def find_paths(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
-    """Resolve the files that a path, a glob, ``"-"`` or a list of them names, in order (a glob's are sorted)."""
+    """Resolve the files that a path, a URL, a glob, ``"-"`` or a list of them names, in order (a glob's are sorted)."""
     given = [source] if isinstance(source, str) or hasattr(source, "__fspath__") else list(source)
     paths = [path for item in given for path in _expand(str(item))]
     if not paths:
@@ -218,11 +248,14 @@ def find_paths(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> l
 
 
 def _expand(path: str) -> list[str]:
+    if stores.is_url(path):
+        local = stores.local_path(path)
+        return stores.find(path) if local is None else _expand(local)
     if path == STDIN or Path(path).is_file():
         return [path]
     if Path(path).is_dir():
         raise InputError("is a folder; expected a file", path)
-    found = sorted(name for name in glob.iglob(path, recursive=True) if Path(name).is_file())  # noqa: PTH207
+    found = sorted({name for name in glob.iglob(path, recursive=True) if Path(name).is_file()})  # noqa: PTH207
     if not found:
         # a named pipe or a device is no regular file, and is read all the same
         if Path(path).exists():
@@ -231,16 +264,61 @@ def _expand(path: str) -> list[str]:
     return found
 
 
+def _suffixes(path: str) -> list[str]:
+    """The extensions of a file's name, in small letters, or of that of a URL's object."""
+    return [suffix.lower() for suffix in Path(stores.key_of(path) if stores.is_url(path) else path).suffixes]
+
+
 def format_suffix(path: str) -> str:
     """The extension that tells a file's format, without the dot and without that of a compression."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    suffixes = _suffixes(path)
     if suffixes and suffixes[-1] in _SUFFIXES:
         suffixes.pop()
     return suffixes[-1][1:] if suffixes else ""
 
 
+class Fingerprint(NamedTuple):
+    """What a file that was changed differs in: its bytes, and when it was written, in nanoseconds since 1970."""
+
+    size: int
+    modified: int
+
+
+def fingerprint(path: str) -> Fingerprint:
+    """The size of a file, or of a URL's object, and when it was last written: by which to notice that it was changed.
+
+    Of a store it takes one request; stores tell times to the second or the millisecond.
+
+    Raises
+    ------
+    InputError
+        There is none, it may not be read, its store does not answer, or it is a pipe, of which neither is known.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
+    >>> _ = path.write_text("user,click")
+    >>> before = fingerprint(str(path))
+    >>> _ = path.write_text("user,click,price")
+    >>> before.size, fingerprint(str(path)) == before
+    (10, False)
+    """
+    if stores.is_url(path):
+        local = stores.local_path(path)
+        return Fingerprint(*stores.size_and_time(path)) if local is None else fingerprint(local)
+    with reading(path):
+        found = Path(path).stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError("is no regular file, of which a size and a time are known", path)
+    return Fingerprint(found.st_size, found.st_mtime_ns)
+
+
 def total_size(paths: Sequence[str]) -> int | None:
-    """The bytes of all files; None if one is not a regular file."""
-    if not all(Path(path).is_file() for path in paths):
+    """The bytes of all files; None if one is neither a regular file nor an object."""
+    urls = [path for path in paths if stores.is_url(path)]
+    local = [path for path in paths if not stores.is_url(path)]
+    if not all(Path(path).is_file() for path in local):
         return None
-    return sum(Path(path).stat().st_size for path in paths)
+    found = [*stores.sizes(urls), *(Path(path).stat().st_size for path in local)]
+    return None if None in found else sum(size or 0 for size in found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.inputs.errors import InputError
+from coterie.persistence import require_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,6 +140,7 @@ def _edge(path: str, line: int, cells: list[str], naming: Naming) -> tuple[Any, 
 
 def _rows(path: str, headers: tuple[tuple[str, ...], ...]) -> Iterator[Row]:
     """Lines of a CSV file that are not blank, with their numbers, without a header of those known."""
+    require_local(path)
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)

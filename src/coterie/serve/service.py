@@ -148,6 +148,7 @@ class Service:
         limits: Limits | None = None,
         keep: bool = False,
     ) -> None:
+        persistence.require_local(folder)
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.limits, self._keeps = limits or Limits(), keep

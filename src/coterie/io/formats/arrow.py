@@ -73,7 +73,7 @@ class ParquetTable:
         from pyarrow import parquet
 
         self._source, self._block_rows = source, block_rows
-        place = source.local or _spooled(source)
+        place = source.reopened() or _spooled(source)
         self._opened = partial(parquet.ParquetFile, place)
         self._file = self._opened()
         source.hold(self._file.close)
@@ -141,12 +141,11 @@ class ArrowTable:
         is_file = source.stream.begins_with(_FILE_MAGIC)
         if not is_file and not source.stream.begins_with(_STREAM_MAGIC):
             raise InputError("is not Arrow IPC data", source.name)
-        self._schema, self._batches = self._open_file() if is_file and source.local else self._open_stream(is_file)
+        file = source.reopened() if is_file else None
+        self._schema, self._batches = self._open_stream(is_file) if file is None else self._open_file(file)
         self.names = list(self._schema.names)
 
-    def _open_file(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        file = pa.OSFile(self._source.local)
-        self._source.hold(file.close)
+    def _open_file(self, file: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         reader = pa.ipc.open_file(file)
         return reader.schema, self._file_batches(reader)
 
