@@ -103,6 +103,13 @@ def test_cuts_and_files_change_no_bit(form, tmp_path):
     np.testing.assert_array_equal(cut.predict(form(X)), whole.predict(form(X)))
 
 
+def test_a_stream_goes_on():
+    whole, halves = perceptron(), perceptron()
+    trace = ct.progressive_validation(whole, X, GAPS)
+    told = [ct.progressive_validation(halves, X[some], GAPS[some]).margin for some in (slice(0, 50), slice(50, N))]
+    np.testing.assert_array_equal(np.concatenate(told), trace.margin)
+
+
 def test_pieces_of_a_stream_are_whole_records():
     block = perceptron().__stream_model__().as_block(X, GAPS)
     pieces = list(block.pieces(7))

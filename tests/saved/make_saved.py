@@ -275,6 +275,7 @@ TEXTS = {"svmlight": "{:+g} qid:{} {}", "vw": "{:+g} |t {} |w {}"}
 
 def later():
     """Models that later versions know and the first did not, by the name of the file as :func:`models` has them."""
+    LAPLACIAN = np.diag([1.0, 2.0, 2.0, 1.0]) - np.eye(4, k=1) - np.eye(4, k=-1)
     return {
         "sharing separable": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier("separable"), d)),
         "regressor adaptive": ("numbers", lambda d: learned(ct.AdaptiveSharingRegressor(), tripled(d))),
@@ -290,6 +291,60 @@ def later():
         "sharing tabular": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier("tabular"), tripled(d))),
         "sharing late member": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier(delay=2000), d)),
         "logistic with a constant": ("arrays", lambda d: learned(ct.MultitaskLogistic(), d)),
+        "Fourier": ("arrays", ct.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8, seed=3)),
+        "Fourier regressor dictionaries": ("pairs and numbers", ct.RandomFourierRegressor(n_components=8)),
+        "mirror": ("arrays", ct.MultitaskMirrorDescent(radius=2.0)),
+        "mirror p-norm most": ("sparse", ct.MultitaskMirrorDescent(ct.potentials.PNorm(3.0), max_tasks=3)),
+        "smoothed": ("arrays", ct.SmoothedMultitaskPerceptron(rate=0.5)),
+        "smoothed dictionaries": ("pairs", ct.SmoothedMultitaskPerceptron(0.3, step=0.5)),
+        "potential": ("arrays", ct.PotentialMultitaskPerceptron(ct.potentials.PNorm(3.0))),
+        "potential exponentiated graph": (
+            "sparse",
+            ct.PotentialMultitaskPerceptron(
+                ct.potentials.ExponentiatedGradient(), ct.TaskGraph([TASKS[:2], TASKS[1:3], TASKS[2:]]), rate=0.5
+            ),
+        ),
+        "potential Ballseptron": (
+            "arrays",
+            ct.PotentialMultitaskPerceptron(ct.potentials.PNorm(2.0), rule=ct.Ballseptron(0.3)),
+        ),
+        "kernel shifting Forgetron": (
+            "arrays",
+            ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.ShiftingForgetron(5)),
+        ),
+        "kernel sum and product": (
+            "arrays",
+            ct.MultitaskKernelPerceptron(
+                ct.kernels.Gaussian(1.0) + 0.5 * ct.kernels.Polynomial(2) * ct.kernels.Linear()
+            ),
+        ),
+        "spaces b learned": ("spaces", ct.HeterogeneousMultitaskPerceptron((0.0, 1.0, 8.0))),
+        "views gauge": ("views", ct.MultiviewPerceptron(gauge=ct.potentials.ExponentiatedGradient())),
+        "views kernel a pair": (
+            "views",
+            ct.MultiviewPerceptron(
+                kernel={
+                    (i, j): "linear" if i == j else 0.5 * ct.kernels.Linear() for i in range(3) for j in range(i, 3)
+                }
+            ),
+        ),
+        "orthogonal beyond span": ("views", ct.OrthogonalMultiviewPerceptron(3.0, beyond_span=0.5)),
+        "perceptron Bregman": ("arrays", ct.MultitaskPerceptron(ct.Bregman(ct.BetaDivergence(0.5), 0.01))),
+        "perceptron log det identity by A": (
+            "arrays",
+            ct.MultitaskPerceptron(ct.LogDet(0.01, role="A", start="identity")),
+        ),
+        "perceptron primed every": ("arrays", ct.MultitaskPerceptron(ct.Primed(ct.LogDet(0.01), 5, every=10))),
+        "perceptron interaction pseudo-inverse": (
+            "arrays",
+            ct.MultitaskPerceptron(ct.Interaction(LAPLACIAN, tasks=TASKS, pseudo_inverse=True)),
+        ),
+        "ridge manifold": ("numbers", ct.MultitaskKernelRidge(alpha=0.1, manifold=ct.batch.RecordGraph(0.5, 4))),
+        "every task": ("every task", ct.MultiOutputClassifier(ct.MultitaskPerceptron(ct.MeanRegularized(b=2)))),
+        "every task regressor": (
+            "every task, numbers",
+            ct.MultiOutputRegressor(ct.MultitaskRegressor(ct.HalfUpdate()), tasks=TASKS),
+        ),
         "logistic standardised": ("pairs", lambda d: learned(ct.MultitaskLogistic(scale="standard"), d)),
     }
 

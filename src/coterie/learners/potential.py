@@ -126,8 +126,16 @@ class PotentialLearner(_MirrorLearner):
         self._radius = rule.radius if isinstance(rule, Ballseptron) else 0.0
 
     def adopt(self, state: State) -> None:
-        """Go on with the moves that a learner of other parameters has made: O(K² d) and a gradient."""
-        state.model = self._grown(state, True)
+        """Go on with the moves that a learner of other parameters has made: O(K² d) and a gradient.
+
+        Of the same parameters, as a copy has them, what was added up stays as it is to the last bit.
+        """
+        made, held = self._grown(state, True), state.model
+        pairs = ((made.values, held.values), (made.weights, held.weights))
+        if not all(
+            np.allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(one).max(initial=0.0)) for one, other in pairs
+        ):
+            state.model = made
 
     def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
         for t, i in enumerate(codes.tolist()):

@@ -473,7 +473,7 @@ class _AtOnce:
         tasks[:] = outputs.tasks
         labels = outputs.values[given].tolist()
         first = [next(iter(row[there]), labels[0]) for row, there in zip(outputs.values, given, strict=True)]
-        block = self._taught.as_block(X, first, None, weights)
+        block = self._taught.as_block(X, first, outputs.tasks[:1] * len(first), weights)  # whose task is of no account
         record, column = np.nonzero(given)
         return Turns(
             block.X,
