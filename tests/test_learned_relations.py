@@ -573,6 +573,17 @@ def test_a_relation_that_would_overflow_is_held_and_said_so_once(relation, dtype
     np.testing.assert_array_equal(model.relation_matrix_, before)
 
 
+@pytest.mark.parametrize("beta", [1.0, 0.5])
+def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
+    """exp(-eta W'W) is 0 where records are long: A⁻¹ would be infinite."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(60, 5)) * (100.0 if beta == 1.0 else 1e80), rng.integers(3, size=60)
+    model = ct.MultitaskPerceptron(ct.Bregman(ct.BetaDivergence(beta), 1.0), scale="none")
+    with pytest.warns(RuntimeWarning, match="outgrew its limit"):
+        model.fit(X, rng.choice([-1, 1], 60), task)
+    assert np.isfinite(model.relation_matrix_).all()
+
+
 # -- bad input --------------------------------------------------------------------------------------------------------
 
 

@@ -449,7 +449,9 @@ def write_out(law: Any, inverse: Any) -> None:
     """Write A⁻¹ as B has it."""
     values, vectors = np.linalg.eigh(law.dual)
     for j in range(values.size):
-        values[j] = inverse_gradient(law.divergence, values[j]) ** law.power
+        values[j] = inverse_gradient(law.divergence, values[j])
+        if law.power < 0:
+            values[j] = 1.0 / values[j] if values[j] > 0.0 else np.inf
     _compose_apart(values, vectors, law.dual, inverse)
 
 
@@ -461,9 +463,13 @@ def _revise_by_divergence(law: Any, relation: Any) -> Any:
     values, vectors = np.linalg.eigh(dual)
     for j in range(values.size):
         values[j] = inverse_gradient(law.divergence, values[j])
+    if not np.all(values > 0.0):
+        return False
     normed = normalise(law.trace, values)
+    if not np.all(values > 0.0):  # the smallest may vanish beside the largest
+        return False
     spread = values**law.power
-    if not (np.all(values > 0.0) and np.max(spread) <= limit(relation.pace, relation.first)):
+    if not np.max(spread) <= limit(relation.pace, relation.first):
         return False
     _compose_apart(spread, vectors, dual, relation.inverse)
     if normed:
