@@ -142,6 +142,24 @@ def test_a_picture_replaces_no_model(folder):
     assert "--plot: 'm.png' exists and is no picture" in refused("relations", "m.coterie", "--plot", "m.png")
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "package"),
+    [
+        (("learn", "s.csv", *WHO, "--report", "r.html"), "--report", "plotly"),
+        (("demo",), "--report", "plotly"),
+        (("fit", "s.csv", *WHO, "--plot", "p.svg"), "--plot", "matplotlib"),
+        (("relations", "m.coterie", "--plot", "p.html"), "--plot", "plotly"),
+    ],
+)
+def test_a_package_that_a_file_needs_is_missed_before_a_record_is_read(folder, monkeypatch, command, option, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    before = sorted(folder.iterdir())
+    told = run(*command, code=1)
+    assert told.stderr == f'coterie: error: {option} needs {package}: pip install "coterie[report]"\n'
+    assert told.stdout == ""
+    assert sorted(folder.iterdir()) == before
+
+
 @pytest.mark.parametrize(("source", "target"), [("m.coterie", "m.coterie"), ("m.coterie", "link.coterie")])
 def test_a_model_may_go_on_over_itself(folder, source, target):
     before = Path("m.coterie").read_bytes()

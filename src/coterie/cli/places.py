@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +21,21 @@ _STANDARD_OUTPUT = 1
 
 
 class Kind(NamedTuple):
-    """A kind of file that commands write: its name, and the test whether an existing file is of this kind."""
+    """A kind of file that commands write.
+
+    Attributes
+    ----------
+    noun : str
+        Its name.
+    holds : callable
+        Tells whether an existing file is of this kind.
+    needs : str or None
+        The package, of those that are installed for reports, without which none can be made.
+    """
 
     noun: str
     holds: Callable[[Path], bool]
+    needs: str | None = None
 
 
 class Place(NamedTuple):
@@ -69,6 +81,8 @@ def require_places(places: Iterable[Place], read: Iterable[str | Path]) -> None:
         is a file already that evidently holds something else.
     ValueError
         It is a URL.
+    ImportError
+        What is to go there cannot be made without a package that is not installed.
     OSError
         The folder cannot be written to.
     """
@@ -77,6 +91,8 @@ def require_places(places: Iterable[Place], read: Iterable[str | Path]) -> None:
     chosen = list(places)
     for place in chosen:
         require_local(place.path, f"{option(place.field)}: ")
+        if place.kind.needs is not None and find_spec(place.kind.needs) is None:
+            raise ImportError(f'{option(place.field)} needs {place.kind.needs}: pip install "coterie[report]"')
     inputs = list(_inputs(read))
     _require_other(partial(os.fstat, _STANDARD_OUTPUT), "standard output", inputs)
     for place in chosen:
@@ -206,7 +222,7 @@ def _is_model(path: Path) -> bool:
 
 
 MODEL = Kind("model", _is_model)
-PAGE = Kind("report made by coterie", made_here(b"<!doctype html"))
+PAGE = Kind("report made by coterie", made_here(b"<!doctype html"), "plotly")
 #: Not lists of records to label, which begin with places as well, but with other ones.
 PREDICTIONS = Kind(
     "file of predictions",
@@ -216,9 +232,11 @@ PREDICTIONS = Kind(
 QUESTIONS = Kind("new list of records to label", lambda path: False)
 
 _PICTURES = {".png": (b"\x89png",), ".pdf": (b"%pdf",), ".svg": (b"<?xml", b"<svg"), ".html": (b"<!doctype html",)}
+_DRAWN_BY = {".png": "matplotlib", ".pdf": "matplotlib", ".svg": "matplotlib", ".html": "plotly"}
 
 
 def picture(path: Path) -> Kind:
     """The kind of a picture, by the ending of its name; of endings that are refused elsewhere nothing is known."""
     starts = _PICTURES.get(path.suffix)
-    return Kind("picture made by coterie", (lambda path: True) if starts is None else made_here(*starts))
+    holds = (lambda path: True) if starts is None else made_here(*starts)
+    return Kind("picture made by coterie", holds, _DRAWN_BY.get(path.suffix))
