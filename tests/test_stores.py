@@ -166,6 +166,19 @@ def test_of_many_objects_the_folder_is_asked_for_their_sizes(store, objects):
     assert sources.total_size(["s3://logs/40.csv"]) is None
 
 
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("s3://logs/days/a.csv?region=eu-west-1", "logs/days/a.csv"),
+        ("gs://anonymous@logs/days/a.csv", "logs/days/a.csv"),
+        ("abfs://logs@mine.dfs.core.windows.net/days/a.csv", "logs/days/a.csv"),
+        ("abfs://mine.blob.core.windows.net/logs/days/a.csv", "logs/days/a.csv"),
+    ],
+)
+def test_each_kind_of_store_has_its_paths(url, path):
+    assert stores._located(url).path == path
+
+
 # -- what changed
 
 

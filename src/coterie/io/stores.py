@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BEGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/", re.IGNORECASE)
 _URL = re.compile(rf"{_BEGIN.pattern}/?(?P<root>[^/?]*)/*(?P<key>.*?)(?P<options>\?\w+=[^?]*)?", re.I | re.DOTALL)
 _FILE = re.compile(r"file:/(/(localhost)?/)?", re.IGNORECASE)
-_SECRET = re.compile(r"^s3:/.[^/@]*:[^@]*@|//[^/@]*:[^/@]*@|[?&](client_secret|sig|\w*key|\w*token)=", re.IGNORECASE)
+_SECRET = re.compile(r"^s3:/+[^/@]*:[^@]*@|:/+[^/@]*:[^/@]*@|[?&](client_secret|sig|\w*key|\w*token)=", re.IGNORECASE)
 _EXPECTED = "s3://bucket/key, gs://bucket/key, abfs://container@account.dfs.core.windows.net/key or a path"
 
 # What the stores' libraries say, each in words of its own.
@@ -42,7 +42,7 @@ _GOOGLE_SECONDS = 60
 
 
 class _Place(NamedTuple):
-    """Where an object is: the file system, the bucket (empty where a URL names none), and the path, bucket included."""
+    """Where an object is: the file system, what its paths begin with there (as ``"bucket/"``), and its path."""
 
     system: Any
     root: str
@@ -107,12 +107,13 @@ def find(url: str) -> list[str]:
             _refuse_missing(url, found)
         parts = key_of(url).split("/")
         plain = next(i for i, part in enumerate(parts) if glob.has_magic(part))
-        folder, pattern = "/".join(filter(None, [place.root.rstrip("/"), *parts[:plain]])), parts[plain:]
-        names = sorted(name for name in _below(place.system, folder, pattern) if _fits(name.split("/"), pattern))
+        folder, pattern = "".join(f"{part}/" for part in parts[:plain]), parts[plain:]
+        below = _below(place.system, place.root + folder, pattern)
+        names = sorted(name for name in below if _fits(name.split("/"), pattern))
         if not names:
             _refuse_missing(url, found)
         options = _parts(url)["options"] or ""
-        return [f"{_bucket_of(url)}/{'/'.join([*parts[:plain], name])}{options}" for name in names]
+        return [f"{_bucket_of(url)}/{folder}{name}{options}" for name in names]
 
 
 def sizes(urls: Sequence[str]) -> list[int | None]:
@@ -211,32 +212,32 @@ def _located(url: str) -> _Place:
     if scheme in ("gs", "gcs") and "retry_limit_seconds=" not in options:
         options += f"{'&' if options else '?'}retry_limit_seconds={_GOOGLE_SECONDS}"
     system, root = _file_system(_bucket_of(url), options)
-    return _Place(system, root, "/".join(filter(None, [root.rstrip("/"), parts["key"].rstrip("/")])))
+    return _Place(system, root, root + parts["key"].rstrip("/"))
 
 
 @lru_cache(maxsize=16)
 def _file_system(bucket: str, options: str) -> tuple[Any, str]:
-    """The file system of a bucket, and the bucket's path in it: credentials and region are looked for once."""
+    """The file system of a bucket, and what paths in the bucket begin with: credentials are looked for once."""
     import pyarrow as pa
     from pyarrow import fs
 
     try:
-        system, root = fs.FileSystem.from_uri(bucket + options)
+        system, root = fs.FileSystem.from_uri(f"{bucket}/{options}")
     except pa.ArrowInvalid as error:
         if "Unrecognized filesystem" not in str(error):
             raise
         raise InputError(f"is a URL of a kind that is not read; expected {_EXPECTED}", bucket) from None
-    return system, root
+    return system, root if root.endswith("/") or not root else f"{root}/"
 
 
 def _below(system: Any, folder: str, pattern: Sequence[str]) -> Iterator[str]:
     """The objects below a folder, by their paths from there: in it alone where a pattern has no folders."""
     from pyarrow import fs
 
-    listed = fs.FileSelector(folder, allow_not_found=True, recursive=len(pattern) > 1 or pattern == ["**"])
+    listed = fs.FileSelector(folder.rstrip("/"), allow_not_found=True, recursive=len(pattern) > 1 or pattern == ["**"])
     for each in system.get_file_info(listed):
         if each.is_file:
-            yield each.path[len(folder) :].lstrip("/")
+            yield each.path[len(folder) :]
 
 
 def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
@@ -268,7 +269,8 @@ def _refuse_missing(url: str, found: Any) -> NoReturn:
     place = _located(url)
     if found.type.name == "Directory":
         raise InputError("is a folder; expected an object, or a pattern such as folder/*.parquet", url)
-    if place.root and place.system.get_file_info(place.root).type.name == "NotFound":
+    bucket = place.root.rstrip("/")
+    if bucket and place.system.get_file_info(bucket).type.name == "NotFound":
         raise InputError(f"there is no bucket {_bucket_of(url)!r}", url)
     raise InputError("no object matches this pattern" if glob.has_magic(key_of(url)) else "does not exist", url)
 
