@@ -384,7 +384,8 @@ class OnlineModel:
                 raise ValueError("sample_weight is zero for all records: nothing would be learned")
             if classes is not None:
                 labels.values(classes)
-            values = labels.values(y[given].tolist())
+            came = y[given]
+            values = labels.values(came.tolist() if came.dtype.kind == "O" else came)
             if whole and not len(values):
                 raise ValueError("y holds no label: all are missing")
             if whole:
@@ -397,9 +398,9 @@ class OnlineModel:
             told = np.full((n, K), np.nan)
             told[given] = inside.y
             margins, taus = self.learner.update_at_once(state, records.rows, state.tasks.find(tasks), told)
-            came = np.append(0, np.cumsum(given.sum(axis=1)))[:n]  # labels before each record
+            before = np.append(0, np.cumsum(given.sum(axis=1)))[:n]  # labels before each record
             shift, factor = (
-                np.append(np.broadcast_to(each, len(values)), last)[came, None]
+                np.append(np.broadcast_to(each, len(values)), last)[before, None]
                 for each, last in ((inside.shift, labels.shift), (inside.factor, labels.factor))
             )
             return shift + factor * margins, taus > 0.0

@@ -37,11 +37,20 @@ class Outputs(NamedTuple):
     tasks: list[Hashable]
     named: bool
 
+    @property
+    def labels(self) -> Any:
+        """The labels that there are, record after record."""
+        found = self.values[self.given]
+        return found.tolist() if found.dtype.kind == "O" else found
+
     def as_numbers(self) -> Outputs:
         """The same as float64; ValueError naming the first that is no number, or too large."""
-        for t, k in np.argwhere(self.given):
-            if not Targets.takes(self.values[t, k]):
-                reason = f"must be a number of at most {LARGEST_VALUE:g}, got {self.values[t, k]!r}"
+        plain = self.values.dtype.kind in "biuf"
+        fits = np.abs(np.where(self.given, self.values, 0.0)) <= LARGEST_VALUE if plain else np.zeros_like(self.given)
+        for t, k in np.argwhere(self.given & ~fits):
+            held = self.values[t, k : k + 1].tolist()[0]
+            if not Targets.takes(held):
+                reason = f"must be a number of at most {LARGEST_VALUE:g}, got {held!r}"
                 raise ValueError(f"label of record {t} (from 0) and task {self.tasks[k]!r} {reason}")
         numbers = np.zeros(self.values.shape)
         numbers[self.given] = self.values[self.given].astype(np.float64)
@@ -56,41 +65,42 @@ def read_outputs(y: Any, tasks: list[Hashable] | None) -> Outputs:
     ValueError
         If they have another shape, or the labels of a task that is none of those that are known.
     """
-    named = hasattr(y, "columns") or tabular.is_records(y)
     if tabular.is_records(y):
-        names = list(dict.fromkeys(name for record in y for name in record))
-        columns = {name: [record.get(name) for record in y] for name in names}
-    elif named:
-        names = list(getattr(y, "column_names", y.columns))
-        columns = {name: np.asarray(y[name]).tolist() for name in names}
+        names = dict.fromkeys(name for record in y for name in record)
+        columns = {name: _objects([record.get(name) for record in y]) for name in names}
+    elif hasattr(y, "columns"):
+        columns = {tabular.one_task(name): np.asarray(y[name]) for name in getattr(y, "column_names", y.columns)}
     else:
-        array = y if isinstance(y, np.ndarray) else _objects(y)
-        if array.ndim != 2:
-            raise ValueError(f"y must hold a label for each record and task, shape (n, K), got shape {array.shape}")
-        if tasks is not None and len(tasks) != array.shape[1]:
-            raise ValueError(f"y must have a column for each of {len(tasks)} tasks, got {array.shape[1]}")
-        names = list(range(array.shape[1])) if tasks is None else tasks
-        columns = dict(zip(names, array.T.tolist(), strict=True))
-    if tasks is not None:
-        for name in names:
-            if name not in tasks:
-                raise ValueError(f"y has labels of task {name!r}, and the tasks are {', '.join(map(repr, tasks))}")
-        names = tasks
-    return _outputs(columns, names, len(y), named)
+        values = y if isinstance(y, np.ndarray) else _objects([each if np.ndim(each) else [each] for each in y])
+        if values.ndim != 2:
+            raise ValueError(f"y must hold a label for each record and task, shape (n, K), got shape {values.shape}")
+        if tasks is not None and len(tasks) != values.shape[1]:
+            raise ValueError(f"y must have a column for each of {len(tasks)} tasks, got {values.shape[1]}")
+        return Outputs(values, _given(values), list(range(values.shape[1])) if tasks is None else tasks, named=False)
+    tasks = list(columns) if tasks is None else tasks
+    for name in columns:
+        if name not in tasks:
+            raise ValueError(f"y has labels of task {name!r}, and the tasks are {', '.join(map(repr, tasks))}")
+    nothing = np.full(len(y), None, object)
+    each = [columns.get(task, nothing) for task in tasks]
+    plain = all(column.dtype.kind in "biuf" for column in each)
+    values = np.column_stack(each if plain else [column.astype(object) for column in each])
+    return Outputs(values, _given(values), tasks, named=True)
 
 
-def _objects(y: Any) -> NDArray[Any]:
-    """Nested lists as an array of what they hold, none turned into another type."""
-    return np.array([list(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in y], object)
+def _objects(rows: Any) -> NDArray[Any]:
+    """Lists as an array of what they hold, none turned into another type."""
+    return np.array([row.tolist() if isinstance(row, np.ndarray) else row for row in rows], object)
 
 
-def _outputs(columns: Mapping[Hashable, Sequence[Any]], tasks: list[Hashable], n: int, named: bool) -> Outputs:
-    values = np.full((n, len(tasks)), None, object)
-    for k, task in enumerate(tasks):
-        if task in columns:
-            values[:, k] = columns[task]
-    given = [[not is_missing(held) or held == "" for held in row] for row in values.tolist()]
-    return Outputs(values, np.array(given, bool).reshape(values.shape), tasks, named)
+def _given(values: NDArray[Any]) -> Flags:
+    """Flags of the labels that are there; the empty text is one."""
+    if values.dtype.kind == "f":
+        return np.asarray(~np.isnan(values))
+    if values.dtype.kind != "O":
+        return np.ones(values.shape, bool)
+    found = [not is_missing(held) or isinstance(held, str) for held in values.ravel().tolist()]
+    return np.array(found, bool).reshape(values.shape)
 
 
 @dataclass(frozen=True)
@@ -393,7 +403,7 @@ class MultiOutputClassifier(_ManyOutputs):
         """The share of the labels that are predicted right, of those there are."""
         predicted, outputs = self.predict(X), self._outputs(y, self._taught)
         given = outputs.given
-        right = (predicted[given] == np.asarray(outputs.values[given].tolist())).astype(float)
+        right = (predicted[given] == np.asarray(outputs.labels)).astype(float)
         return float(np.average(right, weights=_of_labels(sample_weight, given)))
 
 
@@ -471,7 +481,7 @@ class _AtOnce:
         if not given.any():
             raise ValueError("y holds no label: all are missing")
         tasks[:] = outputs.tasks
-        labels = outputs.values[given].tolist()
+        labels = outputs.labels
         first = [next(iter(row[there]), labels[0]) for row, there in zip(outputs.values, given, strict=True)]
         block = self._taught.as_block(X, first, outputs.tasks[:1] * len(first), weights)  # whose task is of no account
         record, column = np.nonzero(given)
@@ -499,10 +509,11 @@ class _AtOnce:
         if late or tasks or asking is not None:
             self._refuse()
         rows = Block(block.X, None, None, np.arange(block.X.shape[0]), indicators=block.indicators)
-        values = np.full((len(rows), len(block.every)), None, object)
-        given, weights = np.zeros(values.shape, bool), None
+        given, weights = np.zeros((len(rows), len(block.every)), bool), None
+        labels = np.asarray(block.y)
+        values = np.zeros(given.shape, labels.dtype)
         at = block.record, block.column
-        values[at], given[at] = block.y, True
+        values[at], given[at] = labels, True
         if block.weight is not None:
             weights = np.ones(len(values))
             weights[block.record] = block.weight
