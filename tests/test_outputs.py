@@ -204,6 +204,14 @@ def test_labels_are_of_any_kind():
     assert model.score(X, np.where(GIVEN, texts.astype(object), None)) == (model.predict(X) == texts)[GIVEN].mean()
 
 
+def test_labels_that_are_tuples():
+    y = [[("yes", 1) if sign > 0 else ("no", 0) for sign in row] for row in SIGNS.tolist()]
+    model = perceptron().partial_fit(X, y)
+    expected = perceptron().partial_fit(X, SIGNS)
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    assert perceptron().partial_fit(X[:9], [dict(zip(NAMES, row, strict=True)) for row in y[:9]]).fitted
+
+
 def test_one_record_at_a_time():
     model = perceptron()
     assert model.predict_one({"f0": 1.0}) == {}
@@ -312,6 +320,8 @@ PERCEPTRON, OUTPUTS = ct.MultitaskPerceptron, ct.MultiOutputClassifier
         (lambda: OUTPUTS(PERCEPTRON(task_column=0)).fit(X, SIGNS), ValueError, "task_column cannot be had where y has"),
         (lambda: OUTPUTS(PERCEPTRON(class_weight={1: 2})).fit(X, SIGNS), ValueError, "class_weight cannot be had"),
         (lambda: OUTPUTS().fit(X, SIGNS[:, 0]), ValueError, r"shape \(n, K\), got shape \(120,\)"),
+        (lambda: OUTPUTS().fit(X, [[1, 2], [1]]), ValueError, r"shape \(n, K\), got shape \(2,\)"),
+        (lambda: OUTPUTS().fit(X, SIGNS[:, 0].tolist()), ValueError, r"shape \(n, K\), got shape \(120,\)"),
         (lambda: OUTPUTS().fit(X, SIGNS[:5]), ValueError, "one row a record: got 5 for 120 records"),
         (lambda: OUTPUTS(tasks="ab").fit(X, SIGNS), ValueError, "a column for each of 2 tasks, got 4"),
         (lambda: OUTPUTS(PERCEPTRON(GRAPH)).fit(X, SIGNS[:, :2]), ValueError, "a column for each of 4 tasks, got 2"),

@@ -67,11 +67,11 @@ def read_outputs(y: Any, tasks: list[Hashable] | None) -> Outputs:
     """
     if tabular.is_records(y):
         names = dict.fromkeys(name for record in y for name in record)
-        columns = {name: _objects([record.get(name) for record in y]) for name in names}
+        columns = {name: _objects([[record.get(name)] for record in y])[:, 0] for name in names}
     elif hasattr(y, "columns"):
         columns = {tabular.one_task(name): np.asarray(y[name]) for name in getattr(y, "column_names", y.columns)}
     else:
-        values = y if isinstance(y, np.ndarray) else _objects([each if np.ndim(each) else [each] for each in y])
+        values = y if isinstance(y, np.ndarray) else _objects(y)
         if values.ndim != 2:
             raise ValueError(f"y must hold a label for each record and task, shape (n, K), got shape {values.shape}")
         if tasks is not None and len(tasks) != values.shape[1]:
@@ -88,9 +88,15 @@ def read_outputs(y: Any, tasks: list[Hashable] | None) -> Outputs:
     return Outputs(values, _given(values), tasks, named=True)
 
 
-def _objects(rows: Any) -> NDArray[Any]:
-    """Lists as an array of what they hold, none turned into another type."""
-    return np.array([row.tolist() if isinstance(row, np.ndarray) else row for row in rows], object)
+def _objects(rows: Sequence[Any]) -> NDArray[Any]:
+    """Rows of one length as an array of what they hold, none turned into another type; else an array of the rows."""
+    lengths = {len(row) if isinstance(row, (list, tuple, np.ndarray)) else -1 for row in rows}
+    shape = (len(rows), *(lengths if len(lengths) == 1 and -1 not in lengths else ()))
+    made = np.empty(shape, object)
+    for t, row in enumerate(rows):
+        for k, held in enumerate(row) if len(shape) == 2 else ():
+            made[t, k] = held
+    return made
 
 
 def _given(values: NDArray[Any]) -> Flags:
