@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 from coterie.bounds.perceptron import mistake_bound, penalty
 from reference.outputs import at_once
 from reference.perceptron import primal
+from streams import ONE_PASS
 
 K, D, N = 4, 5, 120
 NAMES = ["a", "b", "c", "d"]
@@ -254,6 +257,28 @@ def test_it_is_compared_with_one_model_a_task_and_one_for_all():
     assert repr(found.verdict("at once")).startswith("<Verdict on 4 tasks")
 
 
+ONE_DIMENSION = dict.fromkeys(
+    [
+        *("check_complex_data", "check_classifiers_one_label", "check_classifiers_one_label_sample_weights"),
+        *("check_classifiers_classes", "check_classifiers_train", "check_classifiers_regression_target"),
+        "check_classifier_not_supporting_multiclass",
+    ],
+    "labels of one dimension, where y has a column a task",
+)
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
+    of_scikit_learn = parametrize_with_checks(
+        [ct.MultiOutputClassifier(), ct.MultiOutputRegressor()],
+        expected_failed_checks=lambda _: ONE_PASS | ONE_DIMENSION,
+    )
+
+
+@of_scikit_learn
+def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of them is skipped
+    check(estimator)
+
+
 def test_a_task_that_is_forgotten_begins_anew():
     model = perceptron().fit(X, SIGNS)
     model.model_.forget_task("b")
@@ -322,13 +347,15 @@ PERCEPTRON, OUTPUTS = ct.MultitaskPerceptron, ct.MultiOutputClassifier
         (lambda: OUTPUTS().fit(X, SIGNS[:, 0]), ValueError, r"shape \(n, K\), got shape \(120,\)"),
         (lambda: OUTPUTS().fit(X, [[1, 2], [1]]), ValueError, r"shape \(n, K\), got shape \(2,\)"),
         (lambda: OUTPUTS().fit(X, SIGNS[:, 0].tolist()), ValueError, r"shape \(n, K\), got shape \(120,\)"),
+        (lambda: OUTPUTS().fit(X, None), ValueError, "y is missing: this estimator requires y to be passed"),
         (lambda: OUTPUTS().fit(X, SIGNS[:5]), ValueError, "one row a record: got 5 for 120 records"),
         (lambda: OUTPUTS(tasks="ab").fit(X, SIGNS), ValueError, "a column for each of 2 tasks, got 4"),
         (lambda: OUTPUTS(PERCEPTRON(GRAPH)).fit(X, SIGNS[:, :2]), ValueError, "a column for each of 4 tasks, got 2"),
         (lambda: perceptron().fit(X, [{"e": 1.0}] * N), ValueError, "labels of task 'e', and the tasks are 'a', 'b'"),
         (lambda: perceptron().fit(X, np.full((N, K), np.nan)), ValueError, "y holds no label"),
         (lambda: perceptron().fit(X, np.ones((N, K))), ValueError, "y must hold two classes, got one class only"),
-        (lambda: perceptron().fit(X, SCORES), ValueError, "Only binary classification is supported"),
+        (lambda: perceptron().fit(X, SCORES), ValueError, "Unknown label type"),
+        (lambda: perceptron().fit(X, SIGNS * np.inf), ValueError, "Input y contains infinity, which is no label"),
         (lambda: perceptron().fit(X, SIGNS, n_passes=0), ValueError, "n_passes must be at least 1"),
         (lambda: perceptron().fit(X, SIGNS, sample_weight=-np.ones(N)), ValueError, "sample_weight of record 0"),
         (lambda: perceptron().fit(X, SIGNS, sample_weight=np.zeros(N)), ValueError, "nothing would be learned"),

@@ -385,6 +385,10 @@ class OnlineModel:
             if classes is not None:
                 labels.values(classes)
             came = y[given]
+            if came.dtype.kind == "f":
+                if np.isinf(came).any():
+                    raise ValueError("Input y contains infinity, which is no label")
+                labels.check(came)
             values = labels.values(came.tolist() if came.dtype.kind == "O" else came)
             if whole and not len(values):
                 raise ValueError("y holds no label: all are missing")

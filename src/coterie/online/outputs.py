@@ -71,7 +71,9 @@ def read_outputs(y: Any, tasks: list[Hashable] | None) -> Outputs:
     elif hasattr(y, "columns"):
         columns = {tabular.one_task(name): np.asarray(y[name]) for name in getattr(y, "column_names", y.columns)}
     else:
-        values = y if isinstance(y, np.ndarray) else _objects(y)
+        if y is None:
+            raise ValueError("y is missing: this estimator requires y to be passed, but the target y is None")
+        values = np.asarray(y) if hasattr(y, "__array__") else _objects(y)
         if values.ndim != 2:
             raise ValueError(f"y must hold a label for each record and task, shape (n, K), got shape {values.shape}")
         if tasks is not None and len(tasks) != values.shape[1]:
@@ -333,6 +335,7 @@ class _ManyOutputs(Parameters):
         """scikit-learn's tags: y has two dimensions."""
         made = tags(self.kind, many_classes=False, several_outputs=True)
         made.target_tags.single_output = False
+        made.input_tags.allow_nan = self.linear._reading().prepares
         return made
 
 
