@@ -406,6 +406,23 @@ def test_the_weights_are_the_gradient_of_half_the_squared_norm(p):
         assert W[i, j] == pytest.approx(slope, abs=1e-7)
 
 
+@pytest.mark.parametrize("p", [1, 1.3, 2, 5.5])
+def test_the_weights_lead_back_to_the_sums_by_the_dual_norm(p):
+    """CCG08 theorems 7 and 8: S_2q is dual to S_2p, 1/2p + 1/2q = 1, and V = ∇½‖W‖²_S2q, of the same length as V."""
+    X, y = stream(n=150)
+    model = ct.MultiviewPerceptron(p)
+    mistake = ct.progressive_validation(model, X, y).mistake
+    V = np.column_stack([(y * mistake) @ block for block in X])
+    W, q = np.column_stack(list(model.view_weights_.values())), p / (2 * p - 1)
+    length = reference.schatten(V, 2 * p)
+    np.testing.assert_allclose(W, reference.gradient(V, p), rtol=1e-8, atol=1e-9 * length)
+    np.testing.assert_allclose(reference.gradient(W, q), V, rtol=1e-7, atol=1e-8 * length)
+    assert reference.schatten(W, 2 * q) == pytest.approx(length)
+    assert np.vdot(V, W) == pytest.approx(length**2)
+    for U in np.random.default_rng(0).normal(size=(50, *V.shape)):
+        assert np.vdot(U, V) <= reference.schatten(U, 2 * q) * length * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("p", [1, 2, 3, 5])
 def test_views_are_weighted_by_the_transform_applied_p_minus_one_times(p):
     """(3.1.12) with the positive factor that is left out there, and (3.1.13)."""
