@@ -41,7 +41,7 @@ from coterie.persistence import VERSION
 from coterie.serve import journal as journals
 from coterie.serve import replica as replicas
 from coterie.serve.app import describe, make_app
-from coterie.serve.engine import Engine
+from coterie.serve.engine import APART, Engine
 from coterie.serve.events import Event, Observed, Record, Refused, check, decode_frame, decode_request
 from coterie.serve.journal import HEAD, MARK, Journal, read_only
 from coterie.serve.live import Limits
@@ -109,7 +109,7 @@ def written(tmp_path):
         journal.append(payload)
     journal.flush()
     journal.close()
-    assert len(list(tmp_path.iterdir())) > 2
+    assert len(list(tmp_path.glob("journal-*"))) > 2
     return tmp_path, payloads
 
 
@@ -159,7 +159,7 @@ def test_a_last_frame_that_was_cut_anywhere_is_cut_off(written):
 
 def test_a_byte_that_was_altered_elsewhere_is_refused(written):
     folder, payloads = written
-    files = sorted(folder.iterdir())
+    files = sorted(folder.glob("journal-*"))
     for path in files:
         whole = path.read_bytes()
         last = len(payloads[-1]) + HEAD.size if path == files[-1] else 0
@@ -241,6 +241,18 @@ def test_a_frame_of_which_one_request_is_refused_learns_the_others():
     same = make()
     same.apply([good, after])
     np.testing.assert_array_equal(engine.model.coef_, same.model.coef_)
+
+
+def test_few_requests_of_one_record_are_learned_one_by_one():
+    rng = np.random.default_rng(12)
+    events = [Event("observed", float(k), [record(rng, f"{k}")]) for k in range(60)]
+    together, apart = make(), make()
+    for engine in (together, apart):
+        engine.apply(events[:30])
+    for first in range(30, 60, APART):
+        some = events[first : first + APART]
+        assert together.apply(some) == [apart.apply([event])[0] for event in some]
+    assert digest(together) == digest(apart)
 
 
 def test_what_is_forgotten_ends_a_block():
@@ -1054,9 +1066,6 @@ def test_predict_observe_and_the_rest(client):
     x = {"page": "shoes", "price": 2.0}
     told = post(client, "/predict", {"id": "e", "task": "ann", "x": x}).json()
     assert told["predictions"] == [{"id": "e", "task": "ann", "label": None, "p": None, "known_task": False}]
-    nothing = client.get("/verdict").json()
-    assert (nothing["sentence"], nothing["verdict"], nothing["examples"]) == ("No label has come yet.", None, 0)
-    assert nothing["curve"] == {"n": [], "at": [], "error": {}, "between": {}}
     assert post(client, "/observe", {"id": "e", "y": "bought"}).json()["learned"] == 1
     more = {"task": 7, "x": {"page": "hats"}, "y": "left"}
     offset = post(client, "/observe", more, {"id": "gone", "y": "left"}, {"id": "e", "y": "left"}).json()
@@ -1094,6 +1103,12 @@ def test_predict_observe_and_the_rest(client):
     assert 'coterie_alarm{alarm="drift"} 0.0' in metrics
     assert 'coterie_records_total{verb="observe"} 4.0' in metrics
     assert "coterie_duplicates_total 1.0" in metrics
+
+
+def test_before_the_first_label_there_is_no_verdict(client):
+    told = client.get("/verdict").json()
+    assert (told["sentence"], told["verdict"], told["examples"]) == ("No label has come yet.", None, 0)
+    assert told["curve"] == {"n": [], "at": [], "error": {}, "between": {}}
 
 
 def test_every_answer_is_described(client):

@@ -1,6 +1,6 @@
 """The state of a service: the model, the records that wait for labels, and the ids that were learned.
 
-It is a function of the journal alone. A frame is a block: what it holds was learned by one call, and is again.
+It is a function of the journal alone: a frame is cut into blocks by what it holds, and each is learned by one call.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from .live import Limits, Live
 
 #: From how many records on they are predicted as a block.
 BLOCK = 16
+#: Up to so many requests of a record each are learned one by one, which takes less time than a block of so few.
+APART = 8
 
 
 class Waiting(msgspec.Struct, array_like=True):
@@ -133,12 +135,15 @@ class Engine(Parameters):
         """Let events happen in their order, as one block; what the model refuses changes nothing, and says so.
 
         If the model refuses the block, each event goes by itself, so that one that is refused takes no other with it.
-        Tasks that are forgotten end a block: what came before them is learned first, what comes later is new.
+        So do few events of one record. Tasks that are forgotten end a block: what came before them is learned first,
+        what comes later is new.
         """
         with self.lock:
             done: list[Observed | Refused] = []
-            for forgetting, block in groupby(events, key=lambda event: event.kind == "forgotten"):
-                for some in ([event] for event in block) if forgetting else [list(block)]:
+            for forgetting, group in groupby(events, key=lambda event: event.kind == "forgotten"):
+                block = list(group)
+                few = len(block) <= APART and all(len(event.records) == 1 for event in block)
+                for some in ([event] for event in block) if forgetting or few else [block]:
                     done += self._outcomes(some)
             if events:
                 self.began_at = self.began_at or events[0].at
