@@ -19,6 +19,7 @@ from coterie.bounds.perceptron import mistake_bound, penalty
 from reference.outputs import at_once
 from reference.perceptron import primal
 from streams import ONE_PASS
+from terminal import refused, run
 
 K, D, N = 4, 5, 120
 NAMES = ["a", "b", "c", "d"]
@@ -279,12 +280,23 @@ def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
     check(estimator)
 
 
-def test_a_task_that_is_forgotten_begins_anew():
+def test_a_task_that_is_forgotten_begins_anew(tmp_path):
     model = perceptron().fit(X, SIGNS)
-    model.model_.forget_task("b")
+    assert model.explain(X[0], "b").margin == model.decision_function(X[:1])[0, 1]
+    assert model.largest_weights("b", 1) == model.model_.largest_weights("b", 1)
+    model.forget_task("b")
     assert model.predict(X).shape == (N, K)
     np.testing.assert_array_equal(model.decision_function(X)[:, 1], model.model_.decision_function(X, ["b"] * N))
-    assert set(model.partial_fit(X, SIGNS).model_.tasks_) == set(NAMES)
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301
+    model.save(tmp_path / "model")
+    loaded = ct.load(tmp_path / "model")
+    for each in (model, again, loaded):
+        assert set(each.partial_fit(X, SIGNS).model_.tasks_) == set(NAMES)
+        np.testing.assert_array_equal(each.predict(X), model.predict(X))
+    data, arrays = loaded.__dump__()
+    for tasks in (["a", "b", "c"], ["a", "b", "c", "c"], ["a", "b", "c", "e"]):
+        with pytest.raises(ValueError, match="the columns of y are not those of the tasks"):
+            perceptron().__restore__(data | {"tasks": tasks}, arrays)
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -349,6 +361,8 @@ PERCEPTRON, OUTPUTS = ct.MultitaskPerceptron, ct.MultiOutputClassifier
         (lambda: OUTPUTS().fit(X, SIGNS[:, 0].tolist()), ValueError, r"shape \(n, K\), got shape \(120,\)"),
         (lambda: OUTPUTS().fit(X, None), ValueError, "y is missing: this estimator requires y to be passed"),
         (lambda: OUTPUTS().fit(X, SIGNS[:5]), ValueError, "one row a record: got 5 for 120 records"),
+        (lambda: OUTPUTS(tasks="abca").fit(X, SIGNS), ValueError, "tasks must be one a column, got .'a', 'b', 'c', 'a'."),
+        (lambda: OUTPUTS().fit(X, pd.DataFrame(SIGNS, columns=list("abca"))), ValueError, "two columns of one name"),
         (lambda: OUTPUTS(tasks="ab").fit(X, SIGNS), ValueError, "a column for each of 2 tasks, got 4"),
         (lambda: OUTPUTS(PERCEPTRON(GRAPH)).fit(X, SIGNS[:, :2]), ValueError, "a column for each of 4 tasks, got 2"),
         (lambda: perceptron().fit(X, [{"e": 1.0}] * N), ValueError, "labels of task 'e', and the tasks are 'a', 'b'"),
@@ -374,6 +388,24 @@ PERCEPTRON, OUTPUTS = ct.MultitaskPerceptron, ct.MultiOutputClassifier
 def test_refusals_say_why_and_change_nothing(attempt, kind, message):
     with pytest.raises(kind, match=message):
         attempt()
+
+
+def test_what_has_one_label_a_record_is_refused():
+    block = ct.MultitaskPerceptron().__stream_model__().as_block(X, SIGNS[:, 0], [0] * N)
+    with pytest.raises(TypeError, match="learns records with a label of every task, and these have one"):
+        perceptron().__stream_model__().learn_block(block)
+
+
+def test_commands_that_take_a_model(tmp_path):
+    perceptron().fit(X, SIGNS).save(tmp_path / "model.coterie")
+    assert "feature" in run("explain", tmp_path / "model.coterie", "--task", "b").stdout
+    run("forget", tmp_path / "model.coterie", "--task", "b")
+    assert ct.load(tmp_path / "model.coterie").model_.tasks_ == ["a", "d", "c"]
+    said = refused("serve", tmp_path / "model.coterie", "--data", tmp_path / "state")
+    assert "holds a MultiOutputClassifier, which does not learn record by record, with one label each" in said
+    (tmp_path / "records.csv").write_text("0,1,2,3,4\n1,1,1,1,1\n")
+    said = refused("predict", tmp_path / "records.csv", "--model", tmp_path / "model.coterie")
+    assert "did not learn from a file" in said
 
 
 def test_what_is_refused_leaves_the_model_as_it_was(tmp_path):

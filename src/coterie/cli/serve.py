@@ -227,12 +227,13 @@ def _engine(
     model: Path | None, learning: Learning, remember: int | None, expire: float | None, compared: bool
 ) -> Engine:
     from coterie import load
-    from coterie.batch.base import BatchEstimator
     from coterie.serve.engine import Engine
 
     made: Any = learning.config().make() if model is None else load(model)
-    if isinstance(made, (BatchEstimator, Engine)):
-        raise UsageError(f"{model} holds a {type(made).__name__}, which does not learn record by record")
+    if not made.learns_streams:
+        raise UsageError(
+            f"{model} holds a {type(made).__name__}, which does not learn record by record, with one label each"
+        )
     return Engine(made, remember or 1_000_000, expire or 86_400.0, compared)
 
 

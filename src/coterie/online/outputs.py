@@ -69,7 +69,10 @@ def read_outputs(y: Any, tasks: list[Hashable] | None) -> Outputs:
         names = dict.fromkeys(name for record in y for name in record)
         columns = {name: _objects([[record.get(name)] for record in y])[:, 0] for name in names}
     elif hasattr(y, "columns"):
-        columns = {tabular.one_task(name): np.asarray(y[name]) for name in getattr(y, "column_names", y.columns)}
+        names = dict.fromkeys(getattr(y, "column_names", y.columns))
+        if len(names) < len(getattr(y, "column_names", y.columns)):
+            raise ValueError("y has two columns of one name, and names are those of tasks")
+        columns = {tabular.one_task(name): np.asarray(y[name]) for name in names}
     else:
         if y is None:
             raise ValueError("y is missing: this estimator requires y to be passed, but the target y is None")
@@ -156,7 +159,7 @@ class _ManyOutputs(Parameters):
     """What the classifier and the regressor have in common: a linear model, all of whose tasks learn at once."""
 
     usual: ClassVar[type[OnlineEstimator]]
-    #: River's classifiers and regressors predict one label a record.
+    #: River's classifiers and regressors, and services, have one label a record.
     learns_streams = False
     _learned = "model_"
 
@@ -193,7 +196,13 @@ class _ManyOutputs(Parameters):
         elif type(self.model_) is not type(self.linear):
             raise TypeError(f"{self.model_!r} has learned: call fit to learn by {self.linear!r}")
         else:
-            self.model_.set_params(**self.linear.get_params(deep=False))
+            self.model_.set_params(
+                **{
+                    n: held
+                    for n, held in self.linear.get_params(deep=False).items()
+                    if held is not getattr(self.model_, n)
+                }
+            )
         inner: OnlineModel = self.model_.__stream_model__()
         return inner
 
@@ -249,7 +258,11 @@ class _ManyOutputs(Parameters):
 
     def _outputs(self, y: Any, inner: OnlineModel) -> Outputs:
         known = self.tasks_ if self.fitted else self.tasks
-        outputs = read_outputs(y, None if known is None else list(known))
+        if known is not None:
+            known = list(map(tabular.one_task, known))
+            if len(set(known)) < len(known):
+                raise ValueError(f"tasks must be one a column, got {known}")
+        outputs = read_outputs(y, known)
         learner: Any = inner.learner
         if known is None and not outputs.named and learner.names_tasks:
             named = list(learner.relation.known_tasks)
@@ -279,6 +292,35 @@ class _ManyOutputs(Parameters):
     def predict_one(self, x: Mapping[Any, Any]) -> dict[Hashable, Any]:
         """The label of each task for one record; no tasks before anything is learned."""
         return dict(zip(self.tasks_, self.predict([x])[0].tolist(), strict=True)) if self.fitted else {}
+
+    # -- a task at a time -----------------------------------------------------------------------------------------
+
+    def explain(self, x: Any, task: Hashable = None) -> Any:
+        """The margin of one record for a task as a sum of its features' parts, as ``model_`` says it."""
+        self._check_fitted()
+        return self.model_.explain(x, task)
+
+    def largest_weights(self, task: Hashable = None, n: int = 10) -> Any:
+        """The largest weights that all tasks share, or in what a task differs from them, as ``model_`` has them."""
+        self._check_fitted()
+        return self.model_.largest_weights(task, n)
+
+    def forget_task(self, task: Hashable) -> Self:
+        """Forget what is a task's own, as ``model_`` does; it is a column of y still, and begins anew."""
+        return self.forget_tasks([task])
+
+    def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
+        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`."""
+        self._check_fitted()
+        self.model_.forget_tasks(tasks)
+        return self
+
+    @property
+    def size(self) -> tuple[int, str]:
+        """The number of tasks, and the word for one of them."""
+        self._check_fitted(AttributeError)
+        size: tuple[int, str] = self.model_.size
+        return size
 
     # -- beside other models, and files ---------------------------------------------------------------------------
 
@@ -314,8 +356,8 @@ class _ManyOutputs(Parameters):
         if data:
             self._taught.from_saved(data["model"], arrays)
             tasks = spec.labels_of(data["tasks"])
-            known = set(self.model_.tasks_)
-            require(len(tasks) == len(known) and set(tasks) == known, "the columns of y are not those of the tasks")
+            whole = len(set(tasks)) == len(tasks) and set(self.model_.tasks_) <= set(tasks)  # but for those forgotten
+            require(whole, "the columns of y are not those of the tasks")
             self.tasks_ = tasks
         return self
 
@@ -515,6 +557,10 @@ class _AtOnce:
         asking: Asking | None = None,
     ) -> Rounds:
         """Let all tasks predict and then learn each record of a block."""
+        if not isinstance(block, Turns):
+            raise TypeError(
+                f"{type(self._model).__name__} learns records with a label of every task, and these have one"
+            )
         if late or tasks or asking is not None:
             self._refuse()
         rows = Block(block.X, None, None, np.arange(block.X.shape[0]), indicators=block.indicators)
