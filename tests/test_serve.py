@@ -1008,6 +1008,27 @@ def test_an_answer_that_is_no_frame_is_not_heard(monkeypatch):
         source.identity()
 
 
+def test_a_snapshot_that_was_cut_off_on_its_way_is_not_kept(tmp_path, monkeypatch):
+    with Service(tmp_path / "first", make) as service:
+        service.observe(labelled(3))
+    first = Folder(tmp_path / "first")
+
+    class Cut(io.BytesIO):
+        length = 5
+
+    def cut():
+        offset, held = first.snapshot()
+        with held:
+            return offset, Cut(held.read()[:-5])
+
+    source = Folder(tmp_path / "first")
+    monkeypatch.setattr(source, "snapshot", cut)
+    with pytest.raises(OSError, match="told its snapshot in part only"):
+        Replica(tmp_path / "copy", source)
+    with Replica(tmp_path / "copy", first) as replica:
+        assert digest(replica.engine) == digest(service.engine)
+
+
 def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path):
     moments, now = [], [1e9]
     with Service(tmp_path, make, segment=1500, keep=True) as service:

@@ -188,6 +188,8 @@ class Replica(Service):
             offset, held = self._source.snapshot()
             with held, replacing(self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}") as file:
                 copyfileobj(held, file)
+                if getattr(held, "length", 0):  # of an answer, the bytes that did not come: reading does not say so
+                    raise OSError(f"{self._source} told its snapshot in part only")
             found = self.snapshots()
         return offset_of(found[0])
 
