@@ -753,7 +753,7 @@ def test_a_replica_gets_nothing_that_is_not_on_the_disk(tmp_path, monkeypatch):
 
 
 def test_a_replica_over_http(tmp_path):
-    process, url = start(tmp_path / "first", "--relation", "half")
+    process, url = start(tmp_path / "first", "--relation", "half", "--no-fsync")
     try:
         import httpx2 as httpx
 
