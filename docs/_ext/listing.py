@@ -30,6 +30,7 @@ MODULES = (
     "coterie.datasets",
     "coterie.explanation",
     "coterie.report",
+    "coterie.scale",
     "coterie.spec",
     "coterie.bounds.perceptron",
     "coterie.bounds.budget",

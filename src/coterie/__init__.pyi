@@ -10,6 +10,7 @@ from . import io as io
 from . import kernels as kernels
 from . import potentials as potentials
 from . import relations as relations
+from . import scale as scale
 from . import wrappers as wrappers
 from .batch import MultitaskKernelClassifier as MultitaskKernelClassifier
 from .batch import MultitaskKernelRidge as MultitaskKernelRidge

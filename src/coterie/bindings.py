@@ -136,7 +136,7 @@ class Nested(_Fixed):
 
     @staticmethod
     def check(relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        for task in new:
+        for task in new[:1] if relation.alike else new:
             relation.path(task)
 
     @staticmethod

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -69,6 +69,14 @@ _HASHED = (
 )
 
 
+T = TypeVar("T")
+
+
+def in_turn(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Do things one after the other; gives what each gave."""
+    return [job() for job in jobs]
+
+
 class StreamLearner(Protocol):
     """Everything that learns records in turn: :class:`Learner`, those in other geometries, mixtures, reductions.
 
@@ -91,9 +99,12 @@ class StreamLearner(Protocol):
     counts_features : bool
         True where the number of features is part of what is computed, so that records that come with more are met one
         by one.
+    gather : callable
+        Does what members have to do that know nothing of each other: in turn, or some at a time.
     """
 
     log_odds: float | None = None
+    gather: Callable[[Sequence[Callable[[], Any]]], list[Any]] = staticmethod(in_turn)
     has_tasks: ClassVar[bool] = True
     has_variances: bool = False
     has_intervals: bool = False

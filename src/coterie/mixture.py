@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import msgspec
@@ -162,8 +163,8 @@ class Mixture(StreamLearner):
         self.log_odds = None if None in factors else 1.0
         self.unsure = 0.0 if self.log_odds is None else float(unsure)
         self.beyond_features = " and ".join(dict.fromkeys(filter(None, (each.beyond_features for each in learners))))
-        self._experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
-        self._scaled = self._experts * (1.0 if self.log_odds is None else np.array(factors))
+        self.experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
+        self._scaled = self.experts * (1.0 if self.log_odds is None else np.array(factors))
 
     @property
     def weighs(self) -> bool:
@@ -183,7 +184,7 @@ class Mixture(StreamLearner):
         tasks = Index([*named, *tasks]).labels
         members = [learner.init(tasks, features, dense, length) for learner in self.learners]
         index = _same_tasks(members)
-        losses = Losses(np.zeros(len(self._experts)), np.zeros((len(index), len(self._experts))))
+        losses = Losses(np.zeros(len(self.experts)), np.zeros((len(index), len(self.experts))))
         return MixtureState(members, index, losses, self._layer(), features)
 
     @property
@@ -192,7 +193,7 @@ class Mixture(StreamLearner):
         return self.learners[0].names_tasks
 
     def _layer(self) -> Layer:
-        return first_layer(len(self._experts), self.unsure)
+        return first_layer(len(self.experts), self.unsure)
 
     def check_tasks(self, state: MixtureState, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks that a learner's relation does not know: ValueError naming the first."""
@@ -347,10 +348,12 @@ class Mixture(StreamLearner):
         new: Sequence[Hashable] = (),
     ) -> None:
         signs = np.append(y, np.ones(len(codes) - len(y)))
-        made = [
-            learner.update_many(member, rows, codes, signs, len(y), EVERY, new)
-            for learner, member in self._members(state)
-        ]
+        made = self.gather(
+            [
+                partial(learner.update_many, member, rows, codes, signs, len(y), EVERY, new)
+                for learner, member in self._members(state)
+            ]
+        )
         predicted = self._experts_of([each.margins for each in made])
         judged = self._judged(state, predicted, made, codes, len(y))
         mixed, own = (array[first : first + len(codes)] for array in (moves.margins, moves.own))
@@ -387,16 +390,17 @@ class Mixture(StreamLearner):
         """The margins that experts predicted of these records, if they are those that wait; else zeros."""
         waiting = state.waiting.codes
         known = len(waiting) == len(codes) > 0 and bool(((waiting == codes) | (waiting < 0)).all())
-        return state.waiting.told if known else np.zeros((len(self._experts), len(codes)))
+        return state.waiting.told if known else np.zeros((len(self.experts), len(codes)))
 
     def _predicted(
         self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]
     ) -> NDArray[np.float64]:
         members = self._members(state)
-        return self._experts_of([learner.score_any(member, rows, codes, unseen) for learner, member in members])
+        jobs = [partial(learner.score_any, member, rows, codes, unseen) for learner, member in members]
+        return self._experts_of(self.gather(jobs))
 
     def _room(self) -> Work:
-        return room(len(self._experts))
+        return room(len(self.experts))
 
     def _members(self, state: MixtureState) -> Iterator[tuple[StreamLearner, LearnedState]]:
         """Each learner with its state."""
@@ -438,7 +442,7 @@ class Mixture(StreamLearner):
 
     def expert_weights(self, state: MixtureState) -> NDArray[np.float64]:
         """The weights p_a of the experts for every known task, shape (n_tasks, S)."""
-        weights = np.zeros((len(state.tasks), len(self._experts)))
+        weights = np.zeros((len(state.tasks), len(self.experts)))
         for i, row in enumerate(weights):
             weigh(state.losses.overall, state.losses.tasks[i], self.local, row)
         return weights
@@ -446,7 +450,7 @@ class Mixture(StreamLearner):
     def share(self, state: MixtureState) -> NDArray[np.float64]:
         """The share expected of each task: that of its experts, weighted."""
         each = np.array([learner.share(m) for learner, m in self._members(state)])
-        parts = np.abs(self._experts) / np.abs(self._experts).sum(axis=1, keepdims=True)
+        parts = np.abs(self.experts) / np.abs(self.experts).sum(axis=1, keepdims=True)
         return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), parts, each))
 
     def weights(self, state: MixtureState) -> Weights:
@@ -459,7 +463,7 @@ class Mixture(StreamLearner):
     def relation_matrix(self, state: MixtureState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """The mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
         chosen = list(range(len(state.tasks)) if among is None else among)
-        parts = np.abs(self._experts) / np.abs(self._experts).sum(axis=1, keepdims=True)
+        parts = np.abs(self.experts) / np.abs(self.experts).sum(axis=1, keepdims=True)
         roots = np.sqrt(self.expert_weights(state)[chosen] @ parts)
         total = np.zeros((len(chosen), len(chosen)))
         for root, learner, member in zip(roots.T, self.learners, state.members, strict=True):
@@ -495,7 +499,7 @@ class Mixture(StreamLearner):
             learner.restore(each, own.get(str(n), {}), tasks)
             for n, (learner, each) in enumerate(zip(self.learners, held.members, strict=True))
         ]
-        index, S = _same_tasks(members), len(self._experts)
+        index, S = _same_tasks(members), len(self.experts)
         require(all(member.features == held.features for member in members), "the members are of different widths")
         losses = _rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
         losses.check(S, len(index))
@@ -628,7 +632,7 @@ class CompiledMixture(Mixture):
             state.losses,
             state.layer,
             self.local,
-            Room.of(len(at), len(self._experts)),
+            Room.of(len(at), len(self.experts)),
         )
 
     def _ensure_capacity(self, state: MixtureState, i: int, entries: int) -> None:
@@ -691,7 +695,7 @@ class CompiledMixture(Mixture):
         last = len(codes) if last is None else last
         delay = len(codes) - last
         self.fit_tasks(state, new, state.features)
-        told = np.zeros((len(self._experts), len(codes) if delay else 0))
+        told = np.zeros((len(self.experts), len(codes) if delay else 0))
         if delay:
             told[:, :delay] = self._predicted_before(state, codes[:delay])
         done = 0
@@ -720,7 +724,7 @@ class CompiledMixture(Mixture):
 
     def _lent(self, state: MixtureState, **changed: Any) -> SideBySide:
         """The model with room of its own, so that several can predict at a time."""
-        lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self._experts)), **changed)
+        lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self.experts)), **changed)
         return lent
 
     def score_any(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
@@ -728,7 +732,7 @@ class CompiledMixture(Mixture):
         return known_and_unseen(state, rows, codes, unseen, self.score, self._score_unseen)
 
     def _score_unseen(self, state: MixtureState, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        margins, S = np.zeros(len(tasks)), len(self._experts)
+        margins, S = np.zeros(len(tasks)), len(self.experts)
         if len(state.tasks):  # else nothing is known of all, either
             none = state.losses._replace(tasks=np.zeros((1, S)))
             model = self._lent(state, has_own=False, losses=none)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -168,8 +169,13 @@ class ManyLearners(StreamLearner):
         self._beside.clear()  # what was prepared holds models that may be outgrown
         self._meet(state, y.shape[1])
         signs = np.where(y, 1.0, -1.0).T
-        made = [self._one(each, rows, codes, sign, last, new) for each, sign in zip(state.members, signs, strict=True)]
-        made.append(self._one(state.spare, rows, codes, np.full(len(y), -1.0), last, new))
+        every = [*signs, np.full(len(y), -1.0)]  # of the spare one none is positive
+        made = self.gather(
+            [
+                partial(self._one, each, rows, codes, sign, last, new)
+                for each, sign in zip(state.all, every, strict=True)
+            ]
+        )
         margins, own, taus = (np.array(each).T for each in zip(*made, strict=True))
         return Moves(margins[:, :-1], own[:, :-1], taus.max(axis=1))
 
@@ -219,7 +225,8 @@ class ManyLearners(StreamLearner):
 
     def score_any(self, state: ManyState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
-        each = [self.learner.score_any(member, rows, codes, unseen) for member in state.members]
+        jobs = [partial(self.learner.score_any, member, rows, codes, unseen) for member in state.members]
+        each = self.gather(jobs)
         return np.array(each).reshape(len(each), len(codes)).T
 
     def linear_part(self, state: ManyState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:

@@ -14,6 +14,7 @@ GROUPS = {
     "views": "Several views instead of tasks",
     "learning": "How it learns",
     "asking": "Asking for labels",
+    "scaling": "Several workers",
     "outputs": "What comes out",
     "": "Options",
 }

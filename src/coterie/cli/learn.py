@@ -14,6 +14,7 @@ from .outputs import Outputs, finish
 from .places import paths_read
 from .progress import watching
 from .querying import Asking, query
+from .scaling import ONE_WORKER, Scaling
 from .stopping import Run
 from .viewing import NO_VIEWS, Viewing
 
@@ -75,6 +76,7 @@ def learn(
     viewing: Viewing,
     learning: Learning,
     asking: Asking,
+    scaling: Scaling,
     outputs: Outputs,
     from_: From = None,
     alone: Alone = False,
@@ -107,13 +109,21 @@ def learn(
     if from_ is not None:
         viewing.refuse(learning)
         learning.refuse()
-    again = columns.again(from_ is not None) | {"delay": delay} | asking.given | outputs.again
+    scaling.check(from_, outputs.model, skip, delay, bool(asking.given))
+    again = columns.again(from_ is not None) | {"delay": delay} | asking.given | scaling.again | outputs.again
     run = Run(files, outputs.model, again, skip)
-    run.save_every(save_every)
-    outputs.require(paths_read(files, learning.given, from_), *asking.places, over=from_)
+    outputs.require(paths_read(files, learning.given, from_), *asking.places, over=from_, folder=scaling.sharded)
+    checkpoint = scaling.checkpoint_of(files, columns.said | learning.given)
+    run.parts = (scaling.workers or 1) if scaling.sharded else None
+    run.save_every(save_every, checkpoint)
+    if checkpoint is not None and checkpoint.held is not None:
+        model, run.skip = checkpoint.resumed()
+        with run.stopping():
+            finish("learn", _go_on(columns.bare, model, delay, asking, run, scaling), outputs, run)
+        return
     if from_ is None:
         with run.stopping():
-            outcome = learn_new(columns, learning, delay, alone, run, asking, viewing)
+            outcome = learn_new(columns, learning, delay, alone, run, asking, viewing, scaling)
             if outcome.stopped is None:  # what goes on has more tasks to meet
                 _set_new_task(outcome.model, new_task)
             finish("learn", outcome, outputs, run)
@@ -124,7 +134,7 @@ def learn(
         return
     run.again["new_task"] = new_task
     with run.stopping():
-        finish("learn", _go_on(columns, model, delay, asking, run), outputs, run)
+        finish("learn", _go_on(columns, model, delay, asking, run, scaling), outputs, run)
 
 
 def learn_new(
@@ -135,6 +145,7 @@ def learn_new(
     run: Run,
     asking: Asking | None = None,
     viewing: Viewing = NO_VIEWS,
+    scaling: Scaling = ONE_WORKER,
 ) -> Outcome:
     """The main job: a new learner beside the two baselines."""
     from coterie.jobs.learning import BASELINES, TOGETHER, VIEWS
@@ -146,7 +157,7 @@ def learn_new(
     said = None if asking is None else asking.said
     if viewing and said is not None:
         raise UsageError("learners of several views ask for no labels: --ask and its options do not go with --view")
-    with watching(reader, run.quiet) as on_round:
+    with scaling.spread() as spread, watching(reader, run.quiet) as on_round:
         return learn_together(
             reader,
             {name: config},
@@ -156,14 +167,15 @@ def learn_new(
             on_round=on_round,
             stop=run.stop,
             checkpoints=run.checkpoints,
+            spread=spread,
         )
 
 
-def _go_on(columns: Columns, model: OnlineEstimator, delay: int, asking: Asking, run: Run) -> Outcome:
+def _go_on(columns: Columns, model: OnlineEstimator, delay: int, asking: Asking, run: Run, scaling: Scaling) -> Outcome:
     from coterie.jobs.learning import go_on
 
     reader = columns.continued(run.files, model.encoder_, skip=run.skip)
-    with watching(reader, run.quiet) as on_round:
+    with scaling.spread() as spread, watching(reader, run.quiet) as on_round:
         return go_on(
             reader,
             model,
@@ -172,6 +184,7 @@ def _go_on(columns: Columns, model: OnlineEstimator, delay: int, asking: Asking,
             on_round=on_round,
             stop=run.stop,
             checkpoints=run.checkpoints,
+            spread=spread,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .failures import UsageError
 
@@ -21,13 +21,23 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
     InputError
         It learned from arrays, so that nothing says how to read a file for it.
     """
-    from coterie import load
     from coterie.inputs.errors import InputError
 
-    model: OnlineEstimator | BatchEstimator = load(path)
+    model: OnlineEstimator | BatchEstimator = _load_any(path)
     if not hasattr(model, "encoder_"):  # an attribute of what is fitted, by scikit-learn's convention
         raise InputError("this model did not learn from a file, so it does not know how to read one", str(path))
     return model
+
+
+def _load_any(path: Path) -> Any:
+    """Load a model, also one in parts, as a whole."""
+    if path.is_dir():
+        from coterie.scale.sharded import load as load_parts
+
+        return load_parts(path)
+    from coterie import load
+
+    return load(path)
 
 
 def load_online(path: Path) -> OnlineEstimator:

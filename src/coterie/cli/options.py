@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -140,6 +140,20 @@ class Columns(OptionSet):
         shaped: dict[str, Any] = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
         shaped["names"] = not self.no_names
         return read(files, **self._said(), **shaped, **given)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The options given, as plain data."""
+        return {
+            each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default
+        }
+
+    @property
+    def bare(self) -> Columns:
+        """The same without what a model that goes on knows."""
+        return replace(
+            self, features=None, ignore=None, text=None, categorical=None, scale=None, bits=None, no_names=False
+        )
 
     def again(self, continued: bool) -> dict[str, Any]:
         """The options to be given again by a run that goes on: names of columns only if this one goes on itself."""

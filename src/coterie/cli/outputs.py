@@ -20,7 +20,7 @@ from coterie.wording import listed
 from .failures import UsageError, complain, tell
 from .options import MODEL, Json, Quiet
 from .places import MODEL as A_MODEL
-from .places import PAGE, Place, naming, require_places
+from .places import PAGE, Place, naming, require_folder, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -69,15 +69,19 @@ class Outputs(OptionSet):
         kept = {name: None if name in missing else path for name, path in vars(self).items() if name in _WRITTEN}
         return Outputs(**kept, json=self.json, quiet=self.quiet)
 
-    def require(self, read: Iterable[str | Path], *others: Place, over: Path | None = None) -> None:
+    def require(
+        self, read: Iterable[str | Path], *others: Place, over: Path | None = None, folder: bool = False
+    ) -> None:
         """Refuse, before an hour of learning, places that cannot be written or hold something else.
 
         ``read`` is what the command reads, ``over`` the model among it that may be replaced, ``others`` are what it
-        writes beside a model and a report.
+        writes beside a model and a report. The model may be a ``folder``.
         """
         if self.report is not None and self.report.suffix.lower() not in PAGES:
             raise UsageError(f"--report is {str(self.report)!r}; expected a name that ends in {' or '.join(PAGES)}")
-        model = [] if self.model is None else [Place("model", self.model, A_MODEL, over)]
+        if folder and self.model is not None:
+            require_folder(self.model)
+        model = [] if self.model is None or folder else [Place("model", self.model, A_MODEL, over)]
         report = [] if self.report is None else [Place("report", self.report, PAGE)]
         require_places([*model, *report, *others], read)
 
@@ -92,7 +96,8 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
     written = Written()
     if outputs.model is not None:
         with run.saving(outcome.reading.rows):
-            written.model(outcome.model, outputs.model)
+            written.model(outcome.model, outputs.model, run.write)
+    run.end(outcome.model, outcome.reading.rows)
     if outcome.failed is not None:
         tell(run.ended(outcome.reading.rows, "model" in written.missing))
         written.complain_of_all()
@@ -143,11 +148,14 @@ class Written:
             self.missing.append(name)
             self._errors.append(error)
 
-    def model(self, model: Any, path: Path) -> None:
+    def model(self, model: Any, path: Path, write: Callable[[Any, Path], None] | None = None) -> None:
         """Save a model; where that fails, somewhere else, so that an hour of learning is not lost."""
         try:
             with naming(path):
-                model.save(path)
+                if write is None:
+                    model.save(path)
+                else:
+                    write(model, path)
         except OSError as error:
             self.missing.append("model")
             rescued = _rescue(model, path.name)

@@ -99,7 +99,7 @@ def predict(
 
     place = [] if output == "-" else [Place("output", Path(output), PREDICTIONS)]
     require_places(place, [*paths_read([file]), model])
-    learned = load_model(model)
+    learned = load_model(model) if not model.is_dir() else _in_parts(model)
     encoder = learned.encoder_
     reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False, keep=keep or ())
     made = predict_records(learned, reader, level, threshold, probabilities)
@@ -107,6 +107,13 @@ def predict(
         (_write_json if json else _write_csv)(predictions, out)
     if reader.skipped:
         tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
+
+
+def _in_parts(folder: Path) -> Any:
+    """A model in parts, of which those are read whose tasks come."""
+    from coterie.scale.sharded import ShardedModel
+
+    return ShardedModel(folder)
 
 
 def _write_csv(predictions: Iterable[Predictions], out: Writable) -> None:

@@ -16,8 +16,11 @@ from .places import naming
 
 if TYPE_CHECKING:
     from coterie.jobs.stopping import Checkpoints, Stop
+    from coterie.scale.checkpoints import Checkpoint
 
 _NOTE = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
+#: How often a checkpoint is saved where nobody says.
+USUAL = "5m"
 _OVER = b"\ncoterie: all records are learned, and what was asked for is being written (once more: stopping at once)\n"
 
 
@@ -43,6 +46,10 @@ class Run:
         Saves the model on the way.
     over : bool
         True once all records have been learned.
+    folder : Checkpoint or None
+        Where it saves on the way, if not where the model goes in the end.
+    parts : int or None
+        In how many parts the model is saved, in a folder; None for one file.
     """
 
     def __init__(self, files: list[str], model: Path | None, again: Mapping[str, Any], skip: int = 0) -> None:
@@ -51,34 +58,56 @@ class Run:
         self.stop: Stop | None = None
         self.checkpoints: Checkpoints | None = None
         self.over = False
+        self.folder: Checkpoint | None = None
+        self.parts: int | None = None
         self._model = model
         self._saved: int | None = None
         self._whole = self._ended = False
 
-    def save_every(self, often: str | None) -> None:
-        """Save the model on the way as often as an option says, if it does."""
+    def save_every(self, often: str | None, folder: Checkpoint | None = None) -> None:
+        """Save the model on the way, as often as an option says: to a folder, or where it goes in the end."""
         from coterie.jobs.stopping import Checkpoints, SaveEvery
 
-        if often is None:
+        if often is None and folder is None:
             return
-        if self._model is None:
+        if self._model is None and folder is None:
             raise UsageError("--save-every saves where --model says: give --model")
         self.again["save_every"] = often
-        self.checkpoints = Checkpoints(SaveEvery.of(often), self._save)
+        self.folder = folder
+        self.checkpoints = Checkpoints(SaveEvery.of(often or USUAL), self._save)
 
     def _save(self, model: Any, records: int) -> None:
         """Save a checkpoint; a disk that is full now may not be at the next one.
 
         It is told also where nothing else is: without the number of records nobody could go on after a crash.
         """
-        path, learned = Path(str(self._model)), self.skip + records
+        folder, learned = self.folder, self.skip + records
+        path = Path(str(self._model)) if folder is None else folder.folder
         try:
-            with naming(path), self.saving(records):
-                model.save(path)
+            with naming(path):
+                if folder is not None:
+                    folder.save(model, learned)
+                else:
+                    with self.saving(records):
+                        self.write(model, path)
         except OSError as error:
             tell(f"warning: {path}: {error.strerror}: not saved after {learned:,} records, learning goes on")
             return
         tell(f"saved {path} after {learned:,} records")
+
+    def write(self, model: Any, path: Path) -> None:
+        """Save a model as one file, or as a folder of so many parts."""
+        if self.parts is None:
+            model.save(path)
+            return
+        from coterie.scale.sharded import save
+
+        save(model, path, self.parts)
+
+    def end(self, model: Any, records: int) -> None:
+        """Save where a pass has come to that ended before the records did, if there is a folder for that."""
+        if self.folder is not None and not self.over and records:
+            self._save(model, records)
 
     @contextmanager
     def saving(self, records: int) -> Iterator[None]:
@@ -121,6 +150,8 @@ class Run:
     def ended(self, records: int, missing: bool) -> str:
         """Return what to say of a pass that ended after so many records, its model being saved or ``missing``."""
         learned, self._ended = self.skip + records, True
+        if self.folder is not None:
+            return f"stopped after {learned:,} records; to go on: the same command with --resume"
         if self._model is None:
             return f"stopped after {learned:,} records: nothing was saved, as no --model was given"
         if missing:

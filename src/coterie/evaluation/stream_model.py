@@ -135,7 +135,7 @@ class StreamModel(Protocol):
     def skip_unlabelled(self, rounds: int = 1) -> None:
         """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
 
-    def task_checks(self) -> list[Callable[[Hashable], Any]]:
+    def task_checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
         """Functions that raise ValueError for a task that would be refused."""
 
     def empty_trace(self, n: int) -> NDArray[Any]:

@@ -5,7 +5,10 @@ A speed with compiling in it says more of the first run on a machine than of the
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.core import event
@@ -35,6 +38,26 @@ _COMPILING = _Compiling()
 event.register("numba:compiler_lock", _COMPILING)  # type: ignore[no-untyped-call]
 
 
+#: The clocks of threads that do something else, by the thread, and what those had done that have ended.
+_ASIDE: dict[int, int] = {}
+_ENDED = [0.0]
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """Leave out what this thread does, such as reading, where a system has clocks of threads."""
+    clock = getattr(time, "pthread_getcpuclockid", None)
+    thread = threading.get_ident()
+    if clock is not None:
+        _ASIDE[thread] = clock(thread)
+    try:
+        yield
+    finally:
+        if clock is not None:
+            _ENDED[0] += time.clock_gettime(_ASIDE.pop(thread))
+
+
 def working_seconds() -> float:
-    """CPU seconds of this process so far, less those that compiling took since this module was loaded."""
-    return time.process_time() - _COMPILING.seconds
+    """CPU seconds of this process so far, less those of compiling and of threads :func:`aside`."""
+    others = sum(time.clock_gettime(clock) for clock in list(_ASIDE.values()))
+    return time.process_time() - _COMPILING.seconds - _ENDED[0] - others

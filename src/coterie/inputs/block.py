@@ -56,9 +56,13 @@ class Block:
 
     def piece(self, first: int, last: int) -> Block:
         """The records from ``first`` to before ``last``."""
-        y, task, weight = (None if held is None else held[first:last] for held in (self.y, self.task, self.weight))
-        place, kept = self.place[first:last], {name: held[first:last] for name, held in self.kept.items()}
-        return Block(self.X[first:last], y, task, place, weight=weight, indicators=self.indicators, kept=kept)
+        return self.take(slice(first, last))
+
+    def take(self, which: slice | NDArray[np.int64]) -> Block:
+        """The records of a slice, or at some places in their order."""
+        y, task, weight = (None if held is None else held[which] for held in (self.y, self.task, self.weight))
+        place, kept = self.place[which], {name: held[which] for name, held in self.kept.items()}
+        return Block(self.X[which], y, task, place, weight=weight, indicators=self.indicators, kept=kept)
 
     def pieces(self, size: int) -> Iterator[Block]:
         """The records in blocks of at most ``size``; one empty block if there are none."""

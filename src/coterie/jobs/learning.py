@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie import spec
-from coterie.evaluation.comparison import Comparison, compare
+from coterie.evaluation.comparison import Comparison, compare, with_baselines
 from coterie.evaluation.constant import Constant, with_constant
 from coterie.evaluation.progressive import progressive_validation
 from coterie.evaluation.stream_model import stream_model_of
@@ -25,6 +25,7 @@ from coterie.io.readers import Reading
 from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
+from .ahead import Ahead, Straight
 from .shares import Sharing, sharing
 from .stopping import Checkpoints, Stop, Stopped
 
@@ -48,6 +49,8 @@ MORE = FieldError("{} learns more, {} numbers", "many_classes", "regression")
 NO_MORE = FieldError("learners of several views know two")
 
 OnRound = Callable[[Mapping[str, Trace]], None]
+#: Lets models learn in several places as long as a context lasts; told as well is whether labels come late.
+Spread = Callable[[Mapping[str, Any], bool], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ def learn(
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
+    spread: Spread | None = None,
 ) -> Outcome:
     """Let new learners go along the records of files, beside one model per task and one model for all.
 
@@ -137,6 +141,8 @@ def learn(
     checkpoints : Checkpoints, optional
         Saves the first learner on the way, between two blocks. Records whose labels have not come are not counted: they
         are learned when the model that was saved reads them again.
+    spread : callable, optional
+        Lets all learners learn in several places, see `coterie.scale`.
 
     Returns
     -------
@@ -150,12 +156,12 @@ def learn(
     """
     if delay and any(choice.max_tasks is not None for choice in choices.values()):
         raise FieldError("{} cannot be given with {}: a task may be gone when its label comes", "max_tasks", "delay")
-    with closing(_Stream(reader, stop)) as stream:
+    with closing(_Stream(reader, stop, ahead=spread is not None)) as stream:
         models: dict[str, Any] = {name: choice.make(stream.naming, delay) for name, choice in choices.items()}
         if asking is not None:
             models = {name: asking.around(model) for name, model in models.items()}
         stream.save_by(checkpoints, next(iter(models.values())), delay)
-        return _go(stream, models, delay, alone, on_round)
+        return _go(stream, models, delay, alone, on_round, spread)
 
 
 def go_on(
@@ -167,6 +173,7 @@ def go_on(
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
+    spread: Spread | None = None,
 ) -> Outcome:
     """Let a model that has learned before go on, by itself: a model that starts now could not be compared with it.
 
@@ -176,19 +183,28 @@ def go_on(
     """
     going = base_model(model) if asking is None else asking.around(model)
     kept = model if asking is None else going
-    with closing(_Stream(reader, stop)) as stream:
+    with closing(_Stream(reader, stop, ahead=spread is not None)) as stream:
         stream.save_by(checkpoints, kept, delay)
-        outcome = _go(stream, {TOGETHER: going}, delay, True, on_round)
+        outcome = _go(stream, {TOGETHER: going}, delay, True, on_round, spread)
     return replace(outcome, comparison=replace(outcome.comparison, models={TOGETHER: kept}))
 
 
-def _go(stream: _Stream, models: Mapping[str, Any], delay: int, alone: bool, on_round: OnRound | None) -> Outcome:
+def _go(
+    stream: _Stream,
+    models: Mapping[str, Any],
+    delay: int,
+    alone: bool,
+    on_round: OnRound | None,
+    spread: Spread | None,
+) -> Outcome:
     started = time.perf_counter()
     stream.guard(models.values())
     fresh = not any(model.fitted for model in models.values())
+    learning = models if alone else with_baselines(models, stream.first.X)
     try:
         run = _alone if alone else _compared
-        comparison = run(models, stream, delay, on_round)
+        with nullcontext() if spread is None else spread(learning, delay > 0):
+            comparison = run(learning, stream, delay, on_round)
     except TooManyTasksError as error:
         raise stream.placed(error) from None
     stream.require_two_labels()
@@ -233,19 +249,19 @@ class _Stream:
         The error of reading or of a record that ended it, if one did and it may be stopped.
     """
 
-    def __init__(self, reader: Reader, stop: Stop | None = None) -> None:
+    def __init__(self, reader: Reader, stop: Stop | None = None, ahead: bool = False) -> None:
         self.reader = reader
         self._stop, self._may_stop = stop or Stop(), stop is not None
         reader.require_labels()
         reader.end_when(lambda: self._stop.asked is not None)
         self._stop.holding = lambda: reader.holding
-        self._blocks: Any = iter(reader)
+        self._blocks: Any = Ahead(reader) if ahead and reader.bytes_total else Straight(reader)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
         self._tasks: dict[Hashable, None] = {}
         self._before: set[Hashable] = set()
         self._now: Any = None
-        self._allowed: list[Callable[[Hashable], Any]] = []
+        self._allowed: list[Callable[[Sequence[Hashable]], Any]] = []
         self._learned: Callable[[], None] = lambda: None
         self._encoder: Any = None
         self.rows = 0
@@ -260,7 +276,7 @@ class _Stream:
     @property
     def encoder(self) -> Any:
         """The encoder as it was after the last block: one that was being read when the pass ended leaves no trace."""
-        return self._encoder if self._cut_short else self.reader.encoder
+        return self._encoder if self._cut_short else self._blocks.encoder
 
     @property
     def _cut_short(self) -> bool:
@@ -272,13 +288,14 @@ class _Stream:
         def learned() -> None:
             records = self.rows - delay
             if checkpoints is not None and records > 0 and checkpoints.every.due(records):
-                stream_model_of(model).encoder = self.reader.encoder
+                stream_model_of(model).encoder = self._blocks.encoder
                 checkpoints.save(model, records)
 
         self._learned = learned
 
     @cached_property
-    def _first(self) -> Block:
+    def first(self) -> Block:
+        """The first block."""
         try:
             block: Block | None = next(self._blocks, None)
         except InputError:
@@ -302,7 +319,7 @@ class _Stream:
     @property
     def naming(self) -> Callable[[str], Any]:
         """The function that makes a task's label of its text in a file: tasks may be whole numbers."""
-        task = self._first.task
+        task = self.first.task
         return int if task is not None and task.dtype.kind in "iu" else str
 
     def guard(self, models: Any) -> None:
@@ -317,15 +334,15 @@ class _Stream:
 
     def __iter__(self) -> Iterator[Block]:
         before = working_seconds()
-        blocks = chain([self._first], self._blocks)
+        blocks = chain([self.first], self._blocks)
         while (block := self._stop.unless_asked(lambda: self._next_sound(blocks))) is not None:
             self.seconds += working_seconds() - before
             self.rows += len(block)
             yield block
             self._learned()
             before = working_seconds()
-            if self._may_stop and self.reader.encoder is not None:
-                self._encoder = self.reader.encoder.copy()
+            if self._may_stop and self._blocks.encoder is not None:
+                self._encoder = self._blocks.encoder.copy()
         self.stopped = self._stop.asked
         if self.stopped is not None and not self.rows:
             raise Stopped(self.stopped)
@@ -374,7 +391,7 @@ class _Stream:
 
     def _check_labels(self, block: Block) -> None:
         if block.y is None:
-            raise InputError("has no labels to learn from: name their column as the label", self.reader.path)
+            raise InputError("has no labels to learn from: name their column as the label", self._blocks.path)
         if self._kind.numeric:
             self._check_numbers(block)
             return
@@ -406,20 +423,27 @@ class _Stream:
 
     def _check_tasks(self, block: Block) -> None:
         distinct, codes = distinct_labels(block.tasks)
-        for code, task in enumerate(distinct):
-            if task not in self._tasks:
+        new = [task for task in distinct if task not in self._tasks]
+        try:
+            self._allow(new)
+        except ValueError:  # one of them: which, and in which record?
+            for code, task in enumerate(distinct):
                 try:
-                    for allow in self._allowed:
-                        allow(task)
+                    self._allow([task])
                 except ValueError as error:
                     raise self._error(str(error), "task", block, codes == code) from None
-                self._tasks[task] = None
+            raise
+        self._tasks.update(dict.fromkeys(new))
+
+    def _allow(self, tasks: Sequence[Hashable]) -> None:
+        for allow in self._allowed:
+            allow(tasks)
 
     def _error(
         self, message: str, role: str, block: Block, rows: NDArray[np.bool_], hint: FieldError | None = None
     ) -> InputError:
         line = int(block.place[np.argmax(rows)])
-        return InputError(message, self.reader.path, line, _role(self.reader, role), hint)
+        return InputError(message, self._blocks.path, line, _role(self.reader, role), hint)
 
 
 def _is_number(kind: Any, label: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -195,9 +196,12 @@ class RegressionLearner(StreamLearner):
         delay = len(codes) - last
         self._note_tasks(state, new)
         self._make_room(state, rows, codes, last)
-        made = [
-            learner.update_many(member, rows, codes, y, last, EVERY, new) for learner, member in self._members(state)
-        ]
+        made = self.gather(
+            [
+                partial(learner.update_many, member, rows, codes, y, last, EVERY, new)
+                for learner, member in self._members(state)
+            ]
+        )
         foreseen, now = (np.array([each[kind] for each in made]) for kind in (0, 1))
         told = self._told_before(state, codes, delay)
         moves = Moves(np.zeros(len(codes)), np.zeros(len(codes)), np.max([each.taus for each in made], axis=0))
@@ -258,9 +262,8 @@ class RegressionLearner(StreamLearner):
         self, state: RegressionState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]
     ) -> tuple[Floats, Floats, Codes]:
         """Margins as :meth:`score_any`, the spreads of their residuals and the ages of the tasks."""
-        foreseen = np.array(
-            [learner.score_any(member, rows, codes, unseen) for learner, member in self._members(state)]
-        )
+        jobs = [partial(learner.score_any, member, rows, codes, unseen) for learner, member in self._members(state)]
+        foreseen = np.array(self.gather(jobs))
         margins, spreads, ages = np.zeros(len(codes)), np.zeros(len(codes)), np.zeros(len(codes), np.int64)
         least_squares.predict(state.model, foreseen, rows, codes, margins, spreads, ages)
         return margins, spreads, ages

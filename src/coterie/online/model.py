@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from threading import RLock
@@ -184,6 +185,42 @@ class OnlineModel:
         """True once a record was learned."""
         return self.state is not None
 
+    def with_state(self, learner: StreamLearner, state: Any) -> OnlineModel:
+        """Another model that holds what a learner has learned, to be saved; all else it has in common with this one."""
+        made = OnlineModel(self.input)
+        made.parameters, made.settings = self.parameters, replace(self.settings, learner=learner, decider=learner)
+        made.labels, made.weighing, made.state = self.labels, self.weighing, state
+        return made
+
+    @contextmanager
+    def learning_by(self, learner: StreamLearner) -> Iterator[None]:
+        """Let another learner, which learns the same to the last bit, hold what was learned in the meantime.
+
+        What was learned comes back also after an error; where it cannot, the model is as it was.
+        """
+        settings, before, broken = self.settings, self.state, True
+        with self.lock:
+            self._hand_over(learner)
+        try:
+            yield
+            broken = False
+        finally:
+            with self.lock:
+                try:
+                    self._hand_over(settings.learner)
+                except Exception:
+                    self.state = before
+                    if not broken:
+                        raise
+                finally:
+                    self.settings = settings
+
+    def _hand_over(self, learner: StreamLearner) -> None:
+        self.fast = None
+        if self.state is not None:
+            self.state = learner.restore(*self.learner.dump(self.state), list(self.known_tasks))
+        self.settings = replace(self.settings, learner=learner, decider=learner)
+
     @property
     def learner(self) -> StreamLearner:
         """The learner."""
@@ -240,20 +277,21 @@ class OnlineModel:
         return self.learner.relation_matrix(self.state, [numbers[task] for task in tasks])
 
     @exclusive
-    def task_checks(self) -> list[Callable[[Hashable], Any]]:
-        """Functions that raise ValueError for a task that would be refused."""
+    def task_checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
+        """Functions that raise ValueError for tasks of which one would be refused."""
         learner = self.learner
         state = learner.init() if self.state is None else self.state
-        checks: list[Callable[[Hashable], Any]] = [
-            lambda task: spec.check_labels([task]),
-            lambda task: learner.check_tasks(state, [task]),
+        checks: list[Callable[[Sequence[Hashable]], Any]] = [
+            spec.check_labels,
+            lambda tasks: learner.check_tasks(state, tasks),
         ]
         if self.fitted and self.settings.new_task == "raise":
             known = set(self.known_tasks)
 
-            def seen(task: Hashable) -> None:
-                if task not in known:
-                    raise ValueError(f"task {task!r} was never seen, and the model refuses new tasks")
+            def seen(tasks: Sequence[Hashable]) -> None:
+                for task in tasks:
+                    if task not in known:
+                        raise ValueError(f"task {task!r} was never seen, and the model refuses new tasks")
 
             checks.append(seen)
         return checks

@@ -1,0 +1,101 @@
+"""The options of learning by several workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coterie import spec
+
+from .failures import UsageError
+from .spreading import OptionSet
+
+if TYPE_CHECKING:
+    from coterie.jobs.learning import Spread
+    from coterie.scale.checkpoints import Checkpoint
+
+
+@dataclass(frozen=True)
+class Scaling(OptionSet):
+    """The options of learning by several workers, see `coterie.scale`."""
+
+    group = "scaling"
+
+    workers: int | None = spec.field(
+        default=None,
+        kind="whole",
+        at_least=1,
+        metavar="N",
+        help="Learn with N workers at a time, with the same result to the last bit: members of a mixture apart from "
+        "each other, independent tasks in N parts. `--members separable` divides best.",
+    )
+    address: str | None = spec.field(
+        default=None,
+        kind="text",
+        metavar="ADDRESS",
+        help="Have the workers on Ray: `local`, or a cluster's address (`auto`, `ray://host:10001`); threads of this "
+        "process without.",
+    )
+    checkpoint: Path | None = spec.field(
+        default=None,
+        metavar="DIR",
+        help="Save on the way, in this folder, the model and how far it has come: every 5 minutes, or as often as "
+        "`--save-every` says.",
+    )
+    resume: bool = spec.field(
+        default=False,
+        help="Go on from what `--checkpoint` holds, the command being the same otherwise; begin where it holds "
+        "nothing. Files that have changed are refused.",
+    )
+    sharded: bool = spec.field(
+        default=False,
+        help="`--model` is a folder, with a model file for each worker's part of the tasks.",
+    )
+
+    @property
+    def again(self) -> dict[str, Any]:
+        """The options to be given again by a run that goes on."""
+        return {"workers": self.workers, "address": self.address, "sharded": self.sharded}
+
+    def check(self, from_: Path | None, model: Path | None, skip: int, delay: int, asking: bool) -> None:
+        """Refuse options that do not go together, before anything is read."""
+        if self.resume and self.checkpoint is None:
+            raise UsageError("--resume goes on from a checkpoint: name its folder with --checkpoint")
+        if self.sharded and model is None:
+            raise UsageError("--sharded says how --model is saved: give --model")
+        if self.checkpoint is None:
+            return
+        for name, given in (("from", from_), ("skip", skip), ("delay", delay), ("ask", asking)):
+            if given:
+                raise UsageError(f"--{name} does not go with --checkpoint, which begins with the first record")
+
+    def checkpoint_of(self, files: list[str], options: Mapping[str, Any]) -> Checkpoint | None:
+        """The checkpoint of a run that learns these files under these options; None where there is to be none."""
+        if self.checkpoint is None:
+            return None
+        from coterie.io.sources import find_paths
+        from coterie.scale.checkpoints import Checkpoint
+
+        made = Checkpoint(self.checkpoint, self.workers or 1, find_paths(files), options)
+        if not self.resume:
+            made.require_new()
+        return made
+
+    @contextmanager
+    def spread(self) -> Iterator[Spread | None]:
+        """Provide workers, None where nobody asked for any."""
+        if self.workers is None and self.address is None:
+            yield None
+            return
+        from coterie.scale.engines import engine_of
+        from coterie.scale.spreading import spreading_by
+
+        with engine_of(self.workers, self.address) as engine:
+            yield spreading_by(engine)
+
+
+#: Nobody asked for several.
+ONE_WORKER = Scaling()

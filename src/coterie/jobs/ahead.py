@@ -1,0 +1,121 @@
+"""Reading ahead: a thread reads the next blocks while the last one is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from coterie.evaluation.working import aside
+
+if TYPE_CHECKING:
+    from coterie.inputs.block import Block
+    from coterie.io.readers import Reader
+
+#: So many blocks are read before they are asked for; a thread that is to end looks so often whether it is, in seconds.
+BLOCKS, PATIENCE = 3, 0.2
+
+
+class _Read(NamedTuple):
+    """A block, and how its reader was when it had been read."""
+
+    block: Block
+    encoder: Any
+    path: str
+
+
+class Straight:
+    """The blocks of a reader, each read when it is asked for.
+
+    Attributes
+    ----------
+    encoder, path
+        The reader's, as they were when the last block had been read.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self._blocks = reader, iter(reader)
+
+    @property
+    def encoder(self) -> Any:
+        """The reader's encoder."""
+        return self._reader.encoder
+
+    @property
+    def path(self) -> str:
+        """The file that is being read."""
+        return self._reader.path
+
+    def __iter__(self) -> Iterator[Block]:
+        return self
+
+    def __next__(self) -> Block:
+        return next(self._blocks)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._blocks.close()  # type: ignore[attr-defined]
+
+
+class Ahead:
+    """The blocks of a reader, read by a thread, some of them before they are asked for.
+
+    Parameters
+    ----------
+    reader : Reader
+        Of files; what is taken from a pipe before it is asked for would be lost when a run is stopped.
+
+    Attributes
+    ----------
+    encoder, path
+        The reader's, as they were when the last block given had been read.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self.encoder: Any = reader.encoder
+        self.path = reader.path
+        self._reader, self._ended = reader, Event()
+        self._queue: Queue[_Read | BaseException] = Queue(BLOCKS)
+        self._thread = Thread(target=self._read, name="reading ahead", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with aside():
+            blocks = iter(self._reader)
+            try:
+                for block in blocks:
+                    encoder = None if self._reader.encoder is None else self._reader.encoder.copy()
+                    self._put(_Read(block, encoder, self._reader.path))
+                    if self._ended.is_set():
+                        return
+                self._put(StopIteration())
+            except Exception as error:  # raised where the block would have come
+                self._put(error)
+            finally:
+                blocks.close()  # type: ignore[attr-defined]
+
+    def _put(self, given: _Read | BaseException) -> None:
+        while not self._ended.is_set():
+            try:
+                self._queue.put(given, timeout=PATIENCE)
+            except Full:
+                continue
+            return
+
+    def __iter__(self) -> Iterator[Block]:
+        return self
+
+    def __next__(self) -> Block:
+        given = self._queue.get()
+        if isinstance(given, BaseException):
+            self._ended.set()
+            self.encoder = self._reader.encoder
+            raise given
+        self.encoder, self.path = given.encoder, given.path
+        return given.block
+
+    def close(self) -> None:
+        """Close the files, and wait until the thread has."""
+        self._ended.set()
+        self._thread.join()

@@ -1,0 +1,114 @@
+"""Checkpoints: folders that say how far learning has come, from which it goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from coterie.io.sources import STDIN, fingerprint
+
+from .sharded import Manifest, SourceFile, is_sharded, load, read_manifest, save
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is none of this run, or its files have changed."""
+
+
+class Checkpoint:
+    """A folder in which a run saves its model in parts, and which records of which files it has learned.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made when it is first saved to.
+    parts : int
+        In how many files a model is saved.
+    paths : iterable of str
+        The files that are read, in order.
+    options : mapping
+        The options under which this run learns, as plain data.
+
+    Raises
+    ------
+    CheckpointError
+        If the records come from a pipe, which nobody can read again.
+    InputError
+        If a file is not there.
+    """
+
+    def __init__(
+        self, folder: str | PathLike[str], parts: int, paths: Iterable[str], options: Mapping[str, Any] | None = None
+    ) -> None:
+        self.folder, self._parts, self._options = Path(folder), parts, dict(options or {})
+        paths = list(paths)
+        if STDIN in paths:
+            raise CheckpointError("what comes from a pipe cannot be read again: a checkpoint is of files")
+        self._sources = [_described(path) for path in paths]
+
+    @property
+    def held(self) -> Manifest | None:
+        """What the folder holds; None where nothing was saved yet."""
+        return read_manifest(self.folder) if is_sharded(self.folder) else None
+
+    def save(self, model: Any, records: int) -> None:
+        """Save a model that has learned so many records of all files; see :func:`coterie.scale.sharded.save`."""
+        save(model, self.folder, self._parts, records, self._sources, self._options)
+
+    def require_new(self) -> None:
+        """Refuse a folder in which another run has saved.
+
+        Raises
+        ------
+        CheckpointError
+            If there is something to go on from.
+        """
+        held = self.held
+        if held is not None:
+            raise CheckpointError(
+                f"{self.folder} holds a checkpoint of {held.records:,} records: resume it, or name another folder"
+            )
+        if self.folder.exists() and not self.folder.is_dir():
+            raise CheckpointError(f"{self.folder} is a file: name a folder for the checkpoint")
+
+    def resumed(self) -> tuple[Any, int]:
+        """The model that was saved, and how many records it has learned.
+
+        Raises
+        ------
+        CheckpointError
+            If a file is another one now, or has changed, or if the options are others than learning began with.
+        """
+        held = self.held
+        if held is None:
+            raise CheckpointError(f"{self.folder} holds no checkpoint")
+        self._require_same_files(held)
+        self._require_same_options(held)
+        return load(self.folder), held.records
+
+    def _require_same_files(self, held: Manifest) -> None:
+        if [each.path for each in held.sources] != [each.path for each in self._sources]:
+            raise CheckpointError(f"{self.folder} is of other files: {_listed(each.path for each in held.sources)}")
+        for before, now in zip(held.sources, self._sources, strict=True):
+            if before != now:
+                raise CheckpointError(
+                    f"{now.path} has changed since it was learned from: {before.size:,} bytes then, {now.size:,} now; "
+                    "learn anew, in another folder"
+                )
+
+    def _require_same_options(self, held: Manifest) -> None:
+        for name in {**held.options, **self._options}:
+            before, now = held.options.get(name), self._options.get(name)
+            if before != now:
+                raise CheckpointError(f"{name} was {before!r} when learning began, and is {now!r}: give it as it was")
+
+
+def _described(path: str) -> SourceFile:
+    found = fingerprint(path)
+    return SourceFile(path, found.size, str(found.modified))
+
+
+def _listed(paths: Iterable[str]) -> str:
+    shown = list(paths)
+    return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")

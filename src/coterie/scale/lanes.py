@@ -1,0 +1,212 @@
+"""Lanes: places where parts of a model learn side by side, each by itself, on threads or on other machines.
+
+Members of a mixture know nothing of each other, and tasks that are independent know nothing of each other. So each may
+learn in a lane of its own: what a lane does depends on the records it is given and on nothing else, whenever and
+wherever it is done. The lanes' margins are then mixed as ever, and the bits are those of one process.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.learner import StreamLearner
+from coterie.numeric.core.records import Rows, take
+from coterie.numeric.primal.asking import EVERY
+
+Codes = NDArray[np.int64]
+T = TypeVar("T")
+
+
+class Work:
+    """What a lane does: a learner with its state.
+
+    Parameters
+    ----------
+    learner : StreamLearner
+        Learns.
+    features, dense, length
+        As for :meth:`coterie.learner.Learner.init`.
+    """
+
+    def __init__(self, learner: StreamLearner, features: int, dense: bool, length: int | None) -> None:
+        self.learner = learner
+        self.state = learner.init((), features, dense, length)
+        self.seconds = 0.0
+
+    def do(self, name: str, *given: Any) -> Any:
+        """Call one of the methods below, and count the CPU seconds that it takes."""
+        before = time.thread_time()
+        try:
+            return getattr(self, name)(*given)
+        finally:
+            self.seconds += time.thread_time() - before
+
+    def fit(self, tasks: Sequence[Hashable], features: int) -> None:
+        """Make room for tasks and features."""
+        self.learner.fit_tasks(self.state, tasks, features)
+
+    def learn(
+        self,
+        rows: Rows,
+        places: Codes | None,
+        codes: Codes,
+        y: NDArray[Any],
+        last: int | None,
+        new: Sequence[Hashable],
+    ) -> tuple[Any, int]:
+        """Predict and learn the records at some places, or all; gives the moves and how many features there are."""
+        mine = rows if places is None else take(rows, places)
+        moves = self.learner.update_many(self.state, mine, codes, y, last, EVERY, new)
+        return moves, self.state.features
+
+    def score(self, rows: Rows, places: Codes | None, codes: Codes, unseen: Sequence[Hashable]) -> NDArray[Any]:
+        """Margins of the records at some places, or of all."""
+        mine = rows if places is None else take(rows, places)
+        return self.learner.score_any(self.state, mine, codes, unseen)
+
+    def skip_unlabelled(self, rounds: int) -> None:
+        """End rounds whose labels nobody saw."""
+        self.learner.skip_unlabelled(self.state, rounds)
+
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return int(self.state.nbytes)
+
+    def spent(self) -> float:
+        """CPU seconds so far."""
+        return self.seconds
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[Hashable]]:
+        """The state as data, arrays and the labels of its tasks."""
+        return *self.learner.dump(self.state), list(self.state.tasks.labels)
+
+    def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: Sequence[Hashable]) -> None:
+        """Undo :meth:`saved`."""
+        self.state = self.learner.restore(data, arrays, labels)
+
+
+class Lane(Protocol):
+    """A place where one :class:`Work` is done, one call after the other."""
+
+    name: str
+
+    def start(self, method: str, *given: Any) -> Future[Any]:
+        """Begin a call of :meth:`Work.do`."""
+
+    def state(self) -> Any:
+        """The state as it is now, here; not to be changed."""
+
+    def take(self, state: Any) -> None:
+        """Go on with a state."""
+
+    def copy(self) -> Lane:
+        """Another lane with the same state."""
+
+
+class Engine(ABC):
+    """Has lanes; used as a context, at whose end they are gone.
+
+    Attributes
+    ----------
+    workers : int
+        How many lanes work at a time, and how many parts tasks are cut into.
+    lanes : list of Lane
+        Those made so far.
+    """
+
+    def __init__(self, workers: int) -> None:
+        if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
+            raise ValueError(f"workers must be a whole number, at least 1, got {workers!r}")
+        self.workers = int(workers)
+        self.lanes: list[Any] = []
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
+        """A new lane with a state before the first round."""
+        return self.add(self._lane(name, learner, features, dense, length))
+
+    def add(self, lane: Lane) -> Lane:
+        """Have one lane more."""
+        self.lanes.append(lane)
+        return lane
+
+    @abstractmethod
+    def _lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
+        """Make a lane."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all lanes."""
+
+    def seconds(self) -> dict[str, float]:
+        """CPU seconds of the lanes so far, by name."""
+        return {lane.name: float(lane.start("spent").result()) for lane in self.lanes}
+
+
+def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Do things at a time, each of which waits for lanes; gives what each gave."""
+    if len(jobs) < 2:
+        return [job() for job in jobs]
+    with ThreadPoolExecutor(len(jobs)) as threads:
+        return [each.result() for each in [threads.submit(job) for job in jobs]]
+
+
+class Threads(Engine):
+    """Lanes on threads of this process: nothing is copied, for compiled code holds no interpreter lock.
+
+    Parameters
+    ----------
+    workers : int
+        The number of threads.
+    """
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers)
+        self._pool = ThreadPoolExecutor(self.workers, "lane")
+
+    def _lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
+        return ThreadLane(name, Work(learner, features, dense, length), self)
+
+    def submit(self, work: Callable[..., T], *given: Any) -> Future[T]:
+        """Have a thread do something."""
+        return self._pool.submit(work, *given)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+class ThreadLane:
+    """A lane of this process; see :class:`Lane`."""
+
+    def __init__(self, name: str, work: Work, engine: Threads) -> None:
+        self.name, self._work, self._engine = name, work, engine
+
+    def start(self, method: str, *given: Any) -> Future[Any]:
+        """Begin a call of :meth:`Work.do`."""
+        return self._engine.submit(self._work.do, method, *given)
+
+    def state(self) -> Any:
+        """The state as it is now."""
+        return self._work.state
+
+    def take(self, state: Any) -> None:
+        """Go on with a state."""
+        self._work.state = state
+
+    def copy(self) -> Lane:
+        """Another lane with the same state."""
+        return self._engine.add(ThreadLane(self.name, copy.deepcopy(self._work), self._engine))

@@ -1,0 +1,116 @@
+"""Tasks cut into parts that know nothing of each other: which part a task is in, and states cut and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalAROW
+from coterie.hypotheses.linear import LinearWeights
+from coterie.learner import Learner
+from coterie.numeric.weights.partition import joined_rows, some_rows
+from coterie.relations.levels import LevelRelation
+from coterie.state import State
+
+Codes = NDArray[np.int64]
+
+#: Hypotheses that keep nothing which all tasks share, but what their relation shares.
+OF_ROWS = (AdaptiveGradient, CoinBetting, DiagonalAROW, LinearWeights)
+
+
+def part_of(task: Hashable, parts: int) -> int:
+    """The part that a task is in: the same on every machine and in every process.
+
+    Examples
+    --------
+    >>> [part_of(task, 4) for task in ("ann", "bob", 17)]
+    [3, 2, 0]
+    """
+    return int.from_bytes(blake2b(repr(task).encode(), digest_size=8).digest(), "little") % parts
+
+
+def component_of(relation: LevelRelation, task: Hashable) -> Hashable:
+    """What a task has in common with those that it learns from: its widest group; the task where it is alone.
+
+    Examples
+    --------
+    >>> from coterie import Clusters, Independent
+    >>> component_of(Independent(), "ann"), component_of(Clusters({"ann": "north"}), "ann")
+    ('ann', ('group', 'north'))
+    """
+    path = relation.path(task)
+    return ("group", path[0]) if path else task
+
+
+def why_whole(learner: Any) -> str:
+    """Why the tasks of a learner cannot be cut into parts, in a few words; empty where they can.
+
+    Examples
+    --------
+    >>> from coterie import HalfUpdate, Logistic
+    >>> why_whole(Learner(AdaptiveGradient(), HalfUpdate(), Logistic()))
+    'HalfUpdate() lets every task learn from all others'
+    """
+    if not isinstance(learner, Learner):
+        return f"{type(learner).__name__} learns all tasks together"
+    hypothesis, relation = learner.hypothesis, learner.relation
+    if not isinstance(relation, LevelRelation) or relation.form != "levels":
+        return f"{relation!r} may let every task learn from all others"
+    if relation.alike and relation.depth:
+        return f"{relation!r} lets every task learn from all others"
+    if relation.counts_tasks:
+        return f"{relation!r} weighs groups by the tasks known; give a share in place of b"
+    if type(hypothesis) not in OF_ROWS:
+        return f"{type(hypothesis).__name__} keeps what is of all tasks"
+    if isinstance(hypothesis, CoinBetting) and hypothesis.scales != "row":
+        return "CoinBetting(scales='feature') has scales of all tasks; scales='row' gives each task its own"
+    if hypothesis.tables.storage == "hashed":
+        return "weights of storage='hashed' share their places"
+    return ""
+
+
+def joined(learner: Learner, parts: Sequence[State], labels: Sequence[Hashable], part: Codes, number: Codes) -> State:
+    """The state of all tasks, labelled so, of which each is in that part and has that number there."""
+    features, dense = max(each.features for each in parts), parts[0].dense
+    whole = learner.init((), features, dense)
+    learner.fit_tasks(whole, labels, features)
+    changed = {}
+    if learner.relation.specific:
+        before = np.cumsum([0, *(len(each.tasks) for each in parts)])
+        tables = [some_rows(each.model.tasks, np.arange(len(each.tasks))) for each in parts]
+        changed["tasks"] = joined_rows(tables, before[part] + number, features)
+    if learner.relation.depth:  # a group that is in several parts is the same in all
+        before = np.cumsum([0, *(len(each.sharing) for each in parts)])
+        order = np.zeros(len(whole.sharing), np.int64)
+        for first, each in zip(before, parts, strict=False):
+            for path, group in each.sharing.numbers.items():
+                order[whole.sharing.numbers[path]] = first + group
+        tables = [some_rows(each.model.groups, np.arange(len(each.sharing))) for each in parts]
+        changed["groups"] = joined_rows(tables, order, features)
+    whole.model = whole.model._replace(**changed)
+    whole.model = whole.model.fit(learner.hypothesis.tables.fit, len(whole.sharing), len(labels), features, dense)
+    return whole
+
+
+def some_tasks(learner: Learner, whole: State, tasks: Codes) -> State:
+    """The state of some tasks of a state, in this order; they learn from none but each other."""
+    part = learner.init((), whole.features, whole.dense)
+    labels = whole.tasks.labels
+    learner.fit_tasks(part, [labels[i] for i in tasks.tolist()], whole.features)
+    changed = {}
+    if learner.relation.specific:
+        changed["tasks"] = some_rows(whole.model.tasks, tasks)
+    if learner.relation.depth:
+        order = np.zeros(len(part.sharing), np.int64)
+        for path, group in part.sharing.numbers.items():
+            order[group] = whole.sharing.numbers[path]
+        changed["groups"] = some_rows(whole.model.groups, order)
+    part.model = part.model._replace(**changed)
+    part.model = part.model.fit(
+        learner.hypothesis.tables.fit, len(part.sharing), len(tasks), whole.features, whole.dense
+    )
+    return part

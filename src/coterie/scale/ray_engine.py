@@ -1,0 +1,296 @@
+"""Lanes on Ray: on this machine or a cluster, each an actor that is begun anew where it is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.learner import StreamLearner
+from coterie.numeric.core.records import take
+
+from .lanes import Engine, Lane, Work
+
+#: The calls that change a lane, which one that is begun anew has to do again.
+_CHANGING = frozenset({"fit", "learn", "skip_unlabelled", "restore"})
+#: After so many calls, or so many bytes of records, a lane is saved, so that there is never more to do again.
+MOST_CALLS, MOST_BYTES = 256, 2**28
+#: A call that so many actors were lost in is given up.
+TRIES = 5
+
+
+class LostLaneError(RuntimeError):
+    """A lane was lost again and again."""
+
+
+class Ray(Engine):
+    """Lanes that are actors of Ray.
+
+    A lane that is lost is begun anew: from what was last saved of it on this machine's disk it does again what it has
+    done since, and comes to the same bits.
+
+    Parameters
+    ----------
+    workers : int
+        The number of parts that tasks are cut into.
+    address : str
+        ``"local"`` starts Ray on this machine, and stops it in the end; otherwise a cluster's address, which is left
+        running.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If Ray is not installed.
+    ConnectionError
+        If there is no cluster at the address.
+    """
+
+    def __init__(self, workers: int, address: str = "local") -> None:
+        super().__init__(workers)
+        try:
+            import ray
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("workers at an address need Ray: pip install 'coterie[scale]'") from None
+        self.ray, self._began = ray, not ray.is_initialized()
+        if self._began:
+            _connect(ray, self.workers, address)
+        self._workers = [Worker(ray) for _ in range(self.workers)]
+        self._place = tempfile.TemporaryDirectory(prefix="coterie-lanes-")
+        self._shared: tuple[Any, Any] = None, None
+        self._lock = threading.Lock()
+
+    def _lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
+        return self.next_lane(name, learner, (features, dense, length))
+
+    def next_lane(self, name: str, learner: StreamLearner, shape: tuple[Any, ...]) -> RayLane:
+        """A lane on the worker whose turn it is, with a file for what is saved of it."""
+        n = len(self.lanes)
+        return RayLane(n, name, learner, shape, self, self._workers[n % self.workers], Path(self._place.name) / f"{n}")
+
+    @property
+    def lost(self) -> int:
+        """How many workers were lost."""
+        return sum(worker.lost for worker in self._workers)
+
+    @property
+    def actors(self) -> list[Any]:
+        """The workers' actors of now."""
+        return [worker.actor for worker in self._workers]
+
+    def shared(self, rows: Any) -> Any:
+        """Put records where all lanes find them, once."""
+        with self._lock:
+            if self._shared[0] is not rows:
+                self._shared = rows, self.ray.put(_trimmed(rows))
+            return self._shared[1]
+
+    def close(self) -> None:
+        """End the lanes, and Ray if it was started here."""
+        self._shared = None, None
+        for lane in self.lanes:
+            lane.close()
+        for worker in self._workers:
+            worker.close()
+        if self._began:
+            self.ray.shutdown()
+        self._place.cleanup()
+
+
+class Worker:
+    """An actor in which lanes are, and others in its place where it is lost.
+
+    Attributes
+    ----------
+    actor : handle
+        The actor of now.
+    lost : int
+        How many actors were lost.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self._ray, self._lock, self.lost = ray, threading.Lock(), 0
+        self.actor = self._begun()
+
+    def _begun(self) -> Any:
+        # no CPUs are asked for, so that workers start also where a cluster's are taken, or are fewer
+        options = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
+        return self._ray.remote(_Actor).options(**options).remote()
+
+    def renew(self, lost: int) -> None:
+        """Begin another actor, unless that was done since this many were lost."""
+        with self._lock:
+            if lost == self.lost:
+                self.close()  # one that is only out of reach must not go on beside the new one
+                self.lost += 1
+                self.actor = self._begun()
+
+    def close(self) -> None:
+        """End the actor."""
+        with contextlib.suppress(Exception):
+            self._ray.kill(self.actor)
+
+
+class RayLane:
+    """A lane in an actor; see :class:`coterie.scale.lanes.Lane`."""
+
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        learner: StreamLearner,
+        shape: tuple[Any, ...],
+        engine: Ray,
+        worker: Worker,
+        place: Path,
+    ) -> None:
+        self.name, self.worker = name, worker
+        self._number, self._learner, self._shape = number, learner, shape
+        self._engine, self._place = engine, place
+        self._calls = ThreadPoolExecutor(1, f"lane {name}")  # one after the other, whoever calls
+        self._saved, self._begun_in = False, -1
+        self._since: list[tuple[str, tuple[Any, ...]]] = []
+        self._bytes = 0
+
+    def start(self, method: str, *given: Any) -> Future[Any]:
+        """Begin a call of :meth:`coterie.scale.lanes.Work.do`."""
+        return self._calls.submit(self._do, method, given)
+
+    def _do(self, method: str, given: tuple[Any, ...]) -> Any:
+        if method in ("learn", "score"):
+            given = self._slim(given)
+        exceptions = self._engine.ray.exceptions
+        for _ in range(TRIES):
+            lost = self.worker.lost
+            try:
+                if self._begun_in != lost:
+                    self._begin()
+                    self._begun_in = lost
+                made = self._once(method, given)
+                if method in _CHANGING:
+                    self._note(method, given)
+                return made
+            except (exceptions.RayActorError, exceptions.ActorUnavailableError):
+                self.worker.renew(lost)
+        raise LostLaneError(
+            f"the worker of {self.name!r} was lost {TRIES} times in one call: is there memory enough where it runs?"
+        )
+
+    def _slim(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Of records those that are wanted, in one piece; all of them are put where every lane finds them."""
+        rows, places, *others = given
+        return (self._engine.shared(rows), None, *others) if places is None else (take(rows, places), None, *others)
+
+    def _once(self, method: str, given: tuple[Any, ...]) -> Any:
+        made, error = self._engine.ray.get(self.worker.actor.do.remote(self._number, method, *given))
+        if error is not None:  # one of ours, which Ray would wrap
+            raise error
+        return made
+
+    def _note(self, method: str, given: tuple[Any, ...]) -> None:
+        """Remember a call, or save the lane where there are too many to remember."""
+        self._since.append((method, given))
+        self._bytes += sum(_nbytes(each) for each in given)
+        if len(self._since) >= MOST_CALLS or self._bytes >= MOST_BYTES:
+            saved = self._once("saved", ())
+            before = self._place.with_suffix(".new")
+            with before.open("wb") as file:
+                pickle.dump(saved, file, protocol=5)
+            before.replace(self._place)
+            self._saved, self._since, self._bytes = True, [], 0
+
+    def _begin(self) -> None:
+        """Have the actor do what this lane has done so far, if anything: from what was last saved of it."""
+        self._once("begin", (pickle.dumps(self._learner), *self._shape))
+        if self._saved:
+            with self._place.open("rb") as file:
+                self._once("restore", pickle.load(file))  # noqa: S301 - written above
+        for method, given in self._since:
+            self._once(method, given)
+
+    def state(self) -> Any:
+        """The state as it is now, brought here."""
+        data, arrays, labels = self.start("saved").result()
+        return self._learner.restore(data, _own(arrays), labels)
+
+    def take(self, state: Any) -> None:
+        """Go on with a state."""
+        self.start("restore", *self._learner.dump(state), list(state.tasks.labels)).result()
+
+    def copy(self) -> Lane:
+        """Another lane with the same state."""
+        lane: Lane = self._engine.add(self._engine.next_lane(self.name, self._learner, self._shape))
+        lane.take(self.state())
+        return lane
+
+    def close(self) -> None:
+        """Take no calls any more."""
+        self._calls.shutdown(cancel_futures=True)
+
+
+class _Actor:
+    """The :class:`Work` of some lanes in a process of its own; what a learner refuses comes back as it is."""
+
+    def __init__(self) -> None:
+        self._works: dict[int, Work] = {}
+
+    def do(self, lane: int, method: str, *given: Any) -> tuple[Any, Exception | None]:
+        """The result of :meth:`Work.do` in a lane, or its error; of ``"begin"``, a lane with a state of no record."""
+        try:
+            if method == "begin":
+                learner, *shape = given
+                self._works[lane] = Work(pickle.loads(learner), *shape)  # noqa: S301 - the driver's
+                return None, None
+            return self._works[lane].do(method, *map(_own, given)), None
+        except Exception as error:
+            return None, error
+
+
+def _own(given: Any) -> Any:
+    """What came with its arrays copied: those of Ray cannot be written, and compiled code is of those that can."""
+    if isinstance(given, np.ndarray):
+        return given.copy()
+    if isinstance(given, dict):
+        return {name: _own(each) for name, each in given.items()}
+    if isinstance(given, tuple) and hasattr(given, "_fields"):
+        return type(given)(*map(_own, given))
+    return given
+
+
+def _trimmed(rows: Any) -> Any:
+    """Records without the entries of others, which a stretch of sparse ones has beside its own."""
+    return take(rows, np.arange(rows.n_records)) if hasattr(rows, "starts") else rows
+
+
+def _nbytes(given: Any) -> int:
+    if isinstance(given, tuple):
+        return sum(map(_nbytes, given))
+    return int(getattr(given, "nbytes", 0))
+
+
+def _connect(ray: Any, workers: int, address: str) -> None:
+    """Start Ray, or find it, without its words, and without its taking the signals."""
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address == "local":
+        quiet |= {"num_cpus": workers, "include_dashboard": False}
+    with _signals_kept(), contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        ray.init(address=address, **quiet)
+
+
+@contextlib.contextmanager
+def _signals_kept() -> Iterator[None]:
+    held = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in held.items():
+                signal.signal(number, handler)

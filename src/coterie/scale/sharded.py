@@ -1,0 +1,404 @@
+"""A model in several files: a folder of model files, each of a part of the tasks, and a manifest that says which.
+
+A part is a model like any other: it knows its own tasks, and of what all tasks share it has a copy. Together they are
+the model, and :func:`load` makes one of them again, to the last bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+import coterie
+from coterie.evaluation.stream_model import BlockPredictions, stream_model_of
+from coterie.index import Index, distinct_labels
+from coterie.inputs.block import Block
+from coterie.learner import Learner, StreamLearner
+from coterie.mixture import Mixture, MixtureState
+from coterie.numeric.primal.mixture import Losses
+from coterie.online.model import OnlineModel
+from coterie.persistence import replacing
+from coterie.reductions import ManyLearners, ManyState
+from coterie.relations.levels import LevelRelation
+
+from .lanes import at_once
+from .partition import OF_ROWS, joined, part_of, some_tasks
+from .spreading import SpreadLearner
+
+Codes = NDArray[np.int64]
+
+MANIFEST, VERSION = "manifest.json", 1
+_MOST_PARTS = 65_535
+
+
+class SourceFile(msgspec.Struct, frozen=True):
+    """A file that was read: its path or URL, its bytes, and when it was last changed."""
+
+    path: str
+    size: int | None
+    changed: str | None
+
+
+class PartFile(msgspec.Struct, frozen=True):
+    """A file of the folder, and the SHA-256 of its bytes."""
+
+    name: str
+    digest: str
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What ``manifest.json`` says.
+
+    Attributes
+    ----------
+    version : int
+        Of the form of the folder.
+    parts : list of PartFile
+        The model files; a task is in the part of its hash, :func:`coterie.scale.partition.part_of`.
+    order : PartFile
+        An array that has the part of each task, in the order in which tasks came.
+    records : int
+        How many records of the sources have been learned.
+    sources : list of SourceFile
+        What was read.
+    options : mapping
+        The options under which learning began.
+    """
+
+    version: Annotated[int, msgspec.Meta(ge=1)]
+    parts: Annotated[list[PartFile], msgspec.Meta(min_length=1, max_length=_MOST_PARTS)]
+    order: PartFile
+    records: Annotated[int, msgspec.Meta(ge=0)] = 0
+    sources: list[SourceFile] = []
+    options: dict[str, Any] = {}
+
+
+def save(
+    model: Any,
+    folder: str | PathLike[str],
+    parts: int,
+    records: int = 0,
+    sources: Sequence[SourceFile] = (),
+    options: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """Write a model as so many files; the manifest comes last, so that a crash leaves what was there before.
+
+    Parameters
+    ----------
+    model : online estimator
+        A classifier under relations of nested groups, or a mixture of such; it may be learning in lanes, whose states
+        are then written one after the other.
+    folder : path-like
+        Made if it is not there. What a manifest in it names is removed once the new one is in its place.
+    parts : int
+        How many files.
+    records, sources, options
+        As the manifest has them.
+
+    Raises
+    ------
+    ValueError
+        If the model has no parts: naming what in it is of all tasks.
+    OSError
+        If the disk is full or the folder cannot be written; what was there before is untouched.
+    """
+    if not 1 <= parts <= _MOST_PARTS:
+        raise ValueError(f"parts must be from 1 to {_MOST_PARTS:,}, got {parts!r}")
+    inner = check_parts(model)
+    folder, token = Path(folder), secrets.token_hex(4)
+    folder.mkdir(exist_ok=True)
+    old = _files_of(folder)
+    made: list[Path] = []
+    try:
+        with inner.lock:
+            learner, state = _apart(inner)
+            labels = state.tasks.labels
+            of = np.fromiter((part_of(task, parts) for task in labels), np.int64, len(labels))
+            for v in range(parts):
+                tasks = np.flatnonzero(of == v)
+                plain, some = _cut(learner, state, tasks, v)
+                made.append(folder / f"part-{v:05}-{token}.coterie")
+                _estimator_of(model, inner.with_state(plain, some)).save(made[-1])
+            made.append(folder / f"order-{token}.npy")
+            with replacing(made[-1]) as file:
+                np.save(file, of.astype(np.uint16), allow_pickle=False)
+        *files, order = [PartFile(each.name, _digest(each)) for each in made]
+        manifest = Manifest(VERSION, files, order, records, list(sources), dict(options or {}))
+        with replacing(folder / MANIFEST) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(manifest)))
+    except BaseException:
+        for each in made:
+            each.unlink(missing_ok=True)
+        raise
+    for name in old:
+        (folder / name).unlink(missing_ok=True)
+    return manifest
+
+
+def is_sharded(path: str | PathLike[str]) -> bool:
+    """True of a folder with a manifest."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def read_manifest(folder: str | PathLike[str]) -> Manifest:
+    """Read what a folder says of itself.
+
+    Raises
+    ------
+    ValueError
+        If it holds no such model, or one of a newer form.
+    """
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        raise ValueError(f"{folder} holds no model in parts: there is no {MANIFEST} in it")
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no manifest of a model in parts: {error}") from None
+    if found.version > VERSION:
+        raise ValueError(f"{path} has form {found.version}, and this version of coterie reads up to {VERSION}")
+    if any(Path(each.name).name != each.name for each in (*found.parts, found.order)):
+        raise ValueError(f"{path} names a file that is not in its folder")
+    return found
+
+
+def load(folder: str | PathLike[str]) -> Any:
+    """Read a model that :func:`save` wrote as one: the same to the last bit.
+
+    Raises
+    ------
+    ValueError
+        If a part is missing, or is not the one that was written, or parts do not fit together.
+    """
+    manifest, folder = read_manifest(folder), Path(folder)
+    parts = [_load_part(folder, each) for each in manifest.parts]
+    of = _load_order(folder, manifest)
+    inners = [check_parts(each) for each in parts]
+    learners, states = zip(*(_apart(inner) for inner in inners), strict=True)
+    labels: list[Hashable] = [None] * len(of)
+    number = np.zeros(len(of), np.int64)
+    for v, state in enumerate(states):
+        mine = np.flatnonzero(of == v)
+        if len(mine) != len(state.tasks) or any(part_of(task, len(parts)) != v for task in state.tasks.labels):
+            raise ValueError(f"{folder / manifest.parts[v].name} has other tasks than {manifest.order.name} says")
+        number[mine] = np.arange(len(mine))
+        for i, task in zip(mine.tolist(), state.tasks.labels, strict=True):
+            labels[i] = task
+    whole = _joined(learners[0], states, labels, of, number)
+    first = inners[0]
+    data, arrays = learners[0].dump(whole)
+    first.state = first.learner.restore(data, arrays, labels)
+    return parts[0]
+
+
+class ShardedModel:
+    """A model in parts that predicts: a part is read when a record of its tasks comes.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where :func:`save` wrote it.
+
+    Attributes
+    ----------
+    loaded : dict of int to estimator
+        The parts read so far.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self._folder, self.manifest = Path(folder), read_manifest(folder)
+        self.loaded: dict[int, Any] = {}
+
+    def part(self, v: int) -> Any:
+        """The model of a part."""
+        if v not in self.loaded:
+            self.loaded[v] = _load_part(self._folder, self.manifest.parts[v])
+        return self.loaded[v]
+
+    def __getattr__(self, name: str) -> Any:
+        """What all parts have in common: labels, the encoder, what there is of methods."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.part(0), name)
+
+    def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
+        """The prediction for each record of a block that was read from a file."""
+        distinct, codes = distinct_labels(block.tasks)
+        parts = len(self.manifest.parts)
+        of = np.array([part_of(task, parts) for task in distinct], np.int64)[codes]
+        places = [np.flatnonzero(of == v) for v in range(parts)]
+        busy = [v for v in range(parts) if len(places[v])]
+        for v in busy:
+            self.part(v)
+        made = at_once(
+            [
+                lambda v=v: self.part(v).__predict_block__(block.take(places[v]), level, all_labels)  # type: ignore[misc]
+                for v in busy
+            ]
+        )
+        if not made:
+            return self.part(0).__predict_block__(block, level, all_labels)  # type: ignore[no-any-return]
+        order = np.argsort(np.concatenate([places[v] for v in busy]), kind="stable")
+        columns = (None if each[0] is None else np.concatenate(each)[order] for each in zip(*made, strict=True))
+        return BlockPredictions(*columns)  # type: ignore[arg-type]
+
+
+def check_parts(model: Any) -> OnlineModel:
+    """The inner model of an estimator that can be written in parts; ValueError for another one, saying why."""
+    inner = stream_model_of(model)
+    if not isinstance(inner, OnlineModel) or not inner.has_tasks:
+        raise ValueError("the model cannot be written in parts: it is no online model of tasks")
+    why = _why_none(inner.learner)
+    if inner.settings.max_tasks is not None:
+        why = "with max_tasks the order in which tasks were seen is of all of them"
+    if inner.state is None:
+        why = "it has learned nothing"
+    if why:
+        raise ValueError(f"the model cannot be written in parts: {why}")
+    return inner
+
+
+def _why_none(learner: StreamLearner) -> str:
+    """Why a learner's state cannot be cut by tasks; empty where it can."""
+    if isinstance(learner, SpreadLearner):
+        return _why_none(learner.learner)
+    if isinstance(learner, ManyLearners):
+        return _why_none(learner.learner)
+    if isinstance(learner, Mixture):
+        return next(filter(None, map(_why_none, learner.learners)), "")
+    if not isinstance(learner, Learner):
+        return f"{type(learner).__name__} keeps what is of all tasks"
+    relation, tables = learner.relation, learner.hypothesis.tables
+    if not isinstance(relation, LevelRelation) or relation.form != "levels" or relation.counts_tasks:
+        return f"{relation!r} is of all tasks"
+    if tables.storage == "hashed":
+        return "weights of storage='hashed' share their places"
+    if type(learner.hypothesis) not in OF_ROWS:
+        return f"{learner.hypothesis!r} keeps what is of all tasks"
+    return ""
+
+
+def _apart(inner: OnlineModel) -> tuple[StreamLearner, Any]:
+    """A learner whose members' states are their own, and its state: that of a compiled mixture is copied."""
+    learner, state = inner.learner, inner.state
+    made = _uncompiled(learner)
+    if made is learner:
+        return learner, state
+    return made, made.restore(*learner.dump(state), list(state.tasks.labels))
+
+
+def _uncompiled(learner: StreamLearner) -> StreamLearner:
+    if isinstance(learner, ManyLearners):
+        one = _uncompiled(learner.learner)
+        return learner if one is learner.learner else ManyLearners(one)
+    if isinstance(learner, Mixture) and type(learner) is not Mixture:
+        return Mixture(learner.learners, learner.experts, learner.local, learner.unsure)
+    return learner
+
+
+def _cut(learner: Any, state: Any, tasks: Codes, v: int) -> tuple[StreamLearner, Any]:
+    """A learner without lanes, and the state of some tasks, which are the v-th part."""
+    if isinstance(learner, SpreadLearner):
+        if learner.parts > 1 and np.array_equal(np.flatnonzero(state.part == v), tasks):
+            return learner.learner, replace(state.lanes[v].state(), rounds=state.rounds)
+        return _cut(learner.learner, learner.whole(state), tasks, v)
+    if isinstance(learner, ManyLearners):
+        cuts = [_cut(learner.learner, each, tasks, v) for each in state.all]
+        *members, spare = [some for _, some in cuts]
+        return ManyLearners(cuts[0][0]), ManyState(members, spare)
+    if isinstance(learner, Mixture):
+        made = [_cut(each, member, tasks, v) for each, member in zip(learner.learners, state.members, strict=True)]
+        plain = Mixture([each for each, _ in made], learner.experts, learner.local, learner.unsure)
+        labels = state.tasks.labels
+        losses = Losses(state.losses.overall.copy(), state.losses.tasks[tasks])
+        index = Index([labels[i] for i in tasks.tolist()])
+        members = [member for _, member in made]
+        return plain, MixtureState(members, index, losses, state.layer, state.features, state.rounds)
+    some = some_tasks(learner, state, tasks)
+    some.rounds = state.rounds
+    return learner, _with_scales(some, state)
+
+
+def _joined(learner: Any, parts: Sequence[Any], labels: Sequence[Hashable], of: Codes, number: Codes) -> Any:
+    """The state of all tasks, in their order, of the states of parts."""
+    if isinstance(learner, ManyLearners):
+        several = zip(*(part.all for part in parts), strict=True)
+        *members, spare = [_joined(learner.learner, each, labels, of, number) for each in several]
+        return ManyState(members, spare)
+    first = parts[0]
+    if isinstance(learner, Mixture):
+        members = [
+            _joined(each, [part.members[m] for part in parts], labels, of, number)
+            for m, each in enumerate(learner.learners)
+        ]
+        tasks = np.zeros((len(labels), first.losses.tasks.shape[1]))
+        for v, part in enumerate(parts):
+            tasks[of == v] = part.losses.tasks[: len(part.tasks)]
+        features = max(member.features for member in members)
+        losses = Losses(first.losses.overall, tasks)
+        return MixtureState(members, Index(labels), losses, first.layer, features, first.rounds)
+    whole = joined(learner, parts, labels, of, number)
+    whole.rounds = first.rounds
+    return _with_scales(whole, first)
+
+
+def _with_scales(state: Any, like: Any) -> Any:
+    """A state with the scales of coin betting that another one has, where these are of all tasks."""
+    if hasattr(like.model, "largest"):
+        state.model = state.model._replace(largest=like.model.largest)
+    return state
+
+
+def _estimator_of(model: Any, inner: OnlineModel) -> Any:
+    made = type(model)(**model.get_params(deep=False))
+    made.__stream_model__().replace(inner)
+    return made
+
+
+def _load_part(folder: Path, part: PartFile) -> Any:
+    path = folder / part.name
+    _require_same(path, part)
+    return coterie.load(path)
+
+
+def _load_order(folder: Path, manifest: Manifest) -> Codes:
+    path = folder / manifest.order.name
+    _require_same(path, manifest.order)
+    with path.open("rb") as file:
+        try:
+            found = np.load(file, allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            raise ValueError(f"{path} is no array: {error}") from None
+    if found.ndim != 1 or found.dtype != np.uint16 or (len(found) and found.max() >= len(manifest.parts)):
+        raise ValueError(f"{path} has parts that are not there")
+    return np.asarray(found, np.int64)
+
+
+def _require_same(path: Path, part: PartFile) -> None:
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: the model in {path.parent} is not whole")
+    if _digest(path) != part.digest:
+        raise ValueError(f"{path} is not the file that was written: its checksum is another")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _files_of(folder: Path) -> list[str]:
+    """The files that the manifest of a folder names, which a new one is to take the place of."""
+    with contextlib.suppress(ValueError):
+        manifest = read_manifest(folder)
+        return [each.name for each in (*manifest.parts, manifest.order)]
+    return []

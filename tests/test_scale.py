@@ -1,0 +1,578 @@
+"""Several workers: the same bits as one, whatever is cut, lost or stopped."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from coterie import scale
+from coterie.evaluation.stream_model import stream_model_of
+from coterie.hypotheses import AdaptiveGradient, CoinBetting
+from coterie.inputs.errors import InputError
+from coterie.learner import Learner
+from coterie.scale import sharded
+from coterie.scale.checkpoints import Checkpoint, CheckpointError
+from coterie.scale.engines import engine_of
+from coterie.scale.lanes import Threads
+from coterie.scale.partition import part_of, why_whole
+from coterie.scale.spreading import check_lanes, spread, spreading
+from slow import slow
+from terminal import refused, run
+
+N, D, K = 900, 8, 30
+GROUPS = {f"u{k}": k % 5 for k in range(K)}
+
+
+def stream(dense=True, seed=0):
+    """Records of tasks that come one after the other; the first has a third of all."""
+    rng = np.random.default_rng(seed)
+    task = np.minimum(np.where(rng.random(N) < 0.3, 0, rng.integers(K, size=N)), np.arange(N) // 20)
+    X = rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.5)
+    truth = rng.standard_normal(D) + rng.standard_normal((K, D))
+    y = np.einsum("ij,ij->i", X, truth[task]) + rng.logistic(size=N) > 0
+    return (X if dense else sp.csr_array(X)), y, np.array([f"u{k}" for k in task])
+
+
+def learned(model, records, first, last, size=150):
+    """The margins that a model tells of a stretch of a stream."""
+    X, y, task = records
+    inner = stream_model_of(model)
+    told = [
+        inner.learn_rounds(X[s : min(s + size, last)], y[s : min(s + size, last)], task[s : min(s + size, last)]).margin
+        for s in range(first, last, size)
+    ]
+    return np.concatenate(told)
+
+
+def spread_over(model, workers, records, first, last):
+    """The same by several workers."""
+    with Threads(workers) as engine, spreading({"m": model}, engine):
+        return learned(model, records, first, last)
+
+
+def saved(model, path):
+    """The bytes of a model's file."""
+    model.save(path)
+    return path.read_bytes()
+
+
+def adaptive(members, **held):
+    return ct.AdaptiveSharingClassifier(members=members, **held)
+
+
+MODELS = {
+    "separable": lambda **held: adaptive("separable", **held),
+    "default": lambda **held: adaptive("default", **held),
+    "independent": lambda **held: ct.MultitaskLogistic(ct.Independent(), **held),
+    "clusters": lambda **held: ct.MultitaskLogistic(ct.Clusters(GROUPS, share=0.5), **held),
+    "perceptron": lambda **held: ct.MultitaskPerceptron(ct.Independent(), average=False, **held),
+    "numbers": lambda **held: ct.AdaptiveSharingRegressor(),
+    "classes": lambda **held: ct.OneVsRest(adaptive("cheap", **held)),
+}
+
+
+@pytest.mark.parametrize("dense", [True, slow(False)])
+@pytest.mark.parametrize("storage", ["auto", slow("dense"), slow("sparse")])
+@pytest.mark.parametrize(
+    "name", ["separable", "clusters", *map(slow, ("default", "independent", "perceptron", "numbers", "classes"))]
+)
+def test_several_workers_learn_what_one_learns(tmp_path, name, storage, dense):
+    records = stream(dense)
+    if name == "numbers":
+        records = records[0], records[1] * 2.0 + np.arange(N) % 3, records[2]
+    for workers in (1, 2, 7):
+        one, several = MODELS[name](storage=storage), MODELS[name](storage=storage)
+        expected = learned(one, records, 0, N)
+        told = [spread_over(several, workers, records, 0, 300), learned(several, records, 300, 450)]
+        told.append(spread_over(several, 3, records, 450, N))
+        assert np.array_equal(np.concatenate(told), expected), workers
+        assert saved(several, tmp_path / "a") == saved(one, tmp_path / "b"), workers
+
+
+def test_tasks_that_nobody_has_seen_are_predicted_in_parts():
+    X, y, task = stream()
+    for name in ("separable", "clusters"):
+        model = MODELS[name]().partial_fit(X[:300], y[:300], task=task[:300])
+        asked = np.array(["u29", "u0", "u28"] * 5 if name == "clusters" else ["new", "u0", "other"] * 5)
+        expected = model.decision_function(X[:15], task=asked)
+        with Threads(4) as engine, spreading({"m": model}, engine):
+            assert np.array_equal(model.decision_function(X[:15], task=asked), expected)
+
+
+def test_empty_lanes_and_one_task(tmp_path):
+    X, y, _ = stream()
+    only = np.full(N, "u0")
+    one, several = adaptive("separable"), adaptive("separable")
+    expected = learned(one, (X, y, only), 0, N)
+    assert np.array_equal(spread_over(several, 5, (X, y, only), 0, N), expected)
+    assert saved(several, tmp_path / "a") == saved(one, tmp_path / "b")
+
+
+def test_weights_of_records_are_kept():
+    X, y, task = stream()
+    weight = np.arange(N) % 3
+    one, several = adaptive("separable"), adaptive("separable")
+    one.partial_fit(X, y, task=task, sample_weight=weight)
+    with Threads(3) as engine, spreading({"m": several}, engine):
+        several.partial_fit(X, y, task=task, sample_weight=weight)
+    assert np.array_equal(one.decision_function(X, task=task), several.decision_function(X, task=task))
+
+
+def test_late_labels_are_learned_by_members_apart():
+    X, y, task = stream()
+    models = {"one": adaptive("separable"), "several": adaptive("separable")}
+    told = []
+    for name, model in models.items():
+        with Threads(3) as engine:
+            if name == "one":
+                told.append(ct.progressive_validation(model, X, y, task=task, delay=50).margin)
+            else:
+                with spreading({"m": model}, engine, late=True):
+                    told.append(ct.progressive_validation(model, X, y, task=task, delay=50).margin)
+    assert np.array_equal(*told)
+
+
+def test_a_part_is_the_same_on_every_machine():
+    assert [part_of(task, 7) for task in ("ann", 3, 2.5, ("a", 1), True)] == [4, 2, 0, 4, 4]
+
+
+# -- refusals
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ct.MultitaskLogistic(), r"HalfUpdate\(\) lets every task learn from all others\. Adaptive.*'separable'"),
+        (ct.MultitaskPerceptron(ct.MeanRegularized(b=2)), "MeanRegularized.* lets every task learn from all others"),
+        (ct.MultitaskPerceptron(ct.Clusters(GROUPS, b=2)), "weighs groups by the tasks known; give a share"),
+        (ct.MultitaskPerceptron(ct.TaskGraph([("a", "b")])), "may let every task learn from all others"),
+        (ct.MultitaskPerceptron(ct.LogDet(eta=0.1)), "may let every task learn from all others"),
+        (ct.MultitaskLogistic(ct.Independent(), storage="hashed"), "storage='hashed' share their places"),
+        (ct.MultitaskPerceptron(ct.Independent(), average=True), "Averaged keeps what is of all tasks"),
+        (ct.MultitaskKernelPerceptron(), "learns all tasks together"),
+        (adaptive("separable", max_tasks=5), "with max_tasks: which task is forgotten depends on all others"),
+        (ct.MultiviewPerceptron(), "it is no online model of tasks"),
+    ],
+)
+def test_what_cannot_be_divided_says_why(model, message):
+    with pytest.raises(ValueError, match=message):
+        check_lanes(model, 2)
+
+
+def test_scales_of_all_tasks_are_no_parts():
+    learner = Learner(CoinBetting(), ct.Independent(), ct.Logistic())
+    assert "scales='row'" in why_whole(learner)
+    assert why_whole(Learner(AdaptiveGradient(), ct.Independent(), ct.Logistic())) == ""
+
+
+def test_no_workers_are_refused():
+    for workers in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="workers must be a whole number"):
+            engine_of(workers)
+
+
+def test_nothing_is_forgotten_or_asked_for_meanwhile():
+    X, y, task = stream()
+    model = adaptive("separable").partial_fit(X, y, task=task)
+    with (
+        Threads(2) as engine,
+        spreading({"m": model}, engine),
+        pytest.raises(ValueError, match="cannot forget tasks meanwhile"),
+    ):
+        model.forget_task("u0")
+    model.forget_task("u0")
+    asking = ct.SelectiveSampling(adaptive("separable"))
+    with Threads(2) as engine, pytest.raises(ValueError, match="no online model"), spreading({"m": asking}, engine):
+        pass
+
+
+def test_a_lane_that_fails_leaves_the_model_as_it_was(tmp_path, monkeypatch):
+    X, y, task = records = stream()
+    model = adaptive("separable").partial_fit(X[:300], y[:300], task=task[:300])
+    before = saved(model, tmp_path / "a")
+
+    def fail():
+        with Threads(2) as engine, spreading({"m": model}, engine):
+            # no lane does anything any more, not even give back what it has
+            monkeypatch.setattr("coterie.scale.lanes.ThreadLane.start", lambda *given: _raise(OSError("gone")))
+            monkeypatch.setattr("coterie.scale.lanes.ThreadLane.state", lambda *given: _raise(OSError("not back")))
+            learned(model, records, 300, 450)
+
+    with pytest.raises(OSError, match="gone"):
+        fail()
+    monkeypatch.undo()
+    assert saved(model, tmp_path / "b") == before
+
+
+def _raise(error):
+    raise error
+
+
+# -- models in parts
+
+
+@pytest.mark.parametrize("name", ["separable", slow("default"), slow("clusters"), slow("classes"), slow("perceptron")])
+def test_parts_make_the_model_again(tmp_path, name):
+    X, y, task = stream()
+    model = MODELS[name]().partial_fit(X[:500], y[:500], task=task[:500])
+    whole = saved(model, tmp_path / "whole")
+    later = saved(copy.copy(model).partial_fit(X[500:], y[500:], task=task[500:]), tmp_path / "later")
+    for parts in (1, 3, 50):
+        scale.save(model, tmp_path / "parts", parts)
+        made = scale.load(tmp_path / "parts")
+        assert saved(made, tmp_path / "again") == whole, parts
+        with Threads(3) as engine, spreading({"m": made}, engine):
+            scale.save(made, tmp_path / "parts", 3)
+            made.partial_fit(X[500:], y[500:], task=task[500:])
+        assert saved(made, tmp_path / "again") == later, parts
+        assert saved(scale.load(tmp_path / "parts"), tmp_path / "again") == whole, parts
+        assert len(list((tmp_path / "parts").iterdir())) == 5  # three parts, their order, the manifest
+
+
+def test_a_part_is_a_model_of_its_tasks(tmp_path):
+    X, y, task = stream()
+    model = adaptive("separable").partial_fit(X, y, task=task)
+    manifest = scale.save(model, tmp_path / "parts", 4)
+    seen = []
+    for v, each in enumerate(manifest.parts):
+        part = ct.load(tmp_path / "parts" / each.name)
+        seen += part.tasks_
+        assert all(part_of(known, 4) == v for known in part.tasks_)
+        own = np.isin(task, part.tasks_)
+        margins = model.decision_function(X[own], task=task[own])
+        assert np.array_equal(part.decision_function(X[own], task=task[own]), margins)
+    assert sorted(seen) == sorted(model.tasks_)
+
+
+def test_parts_that_were_changed_are_refused(tmp_path):
+    X, y, task = stream()
+    model, folder = adaptive("separable").partial_fit(X, y, task=task), tmp_path / "parts"
+    manifest = scale.save(model, folder, 2)
+    path, other = (folder / each.name for each in manifest.parts)
+    held = path.read_bytes()
+    path.write_bytes(other.read_bytes())
+    with pytest.raises(ValueError, match="is not the file that was written"):
+        scale.load(folder)
+    path.unlink()
+    with pytest.raises(ValueError, match=r"is missing: the model in .* is not whole"):
+        scale.load(folder)
+    path.write_bytes(held)
+    scale.load(folder)
+    said = json.loads((folder / "manifest.json").read_text())
+    for changed, message in (
+        ({"version": 2}, "has form 2, and this version of coterie reads up to 1"),
+        ({"parts": []}, "is no manifest"),
+        ({"parts": said["parts"][::-1]}, "has other tasks than"),
+        ({"order": {"name": "../order.npy", "digest": ""}}, "names a file that is not in its folder"),
+        ({"records": -1}, "is no manifest"),
+    ):
+        (folder / "manifest.json").write_text(json.dumps(said | changed))
+        with pytest.raises(ValueError, match=message):
+            scale.load(folder)
+    with pytest.raises(ValueError, match="holds no model in parts"):
+        scale.load(tmp_path)
+
+
+def test_a_disk_that_is_full_leaves_the_parts_that_were(tmp_path, monkeypatch):
+    X, y, task = stream()
+    model, folder = adaptive("separable").partial_fit(X[:500], y[:500], task=task[:500]), tmp_path / "parts"
+    scale.save(model, folder, 2)
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    model.partial_fit(X[500:], y[500:], task=task[500:])
+    for n in range(4):  # two parts, their order, the manifest
+        calls = []
+        replacing = sharded.replacing
+
+        def full(path, n=n, calls=calls, replacing=replacing):
+            calls.append(path)
+            if len(calls) > n - 2:
+                raise OSError(28, "No space left on device")
+            return replacing(path)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(sharded, "replacing", full)
+            with pytest.raises(OSError, match="No space left"):
+                scale.save(model, folder, 2)
+        assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
+
+
+def test_models_that_have_no_parts_say_why(tmp_path):
+    X, y, task = stream()
+    for model, message in (
+        (ct.MultitaskPerceptron(ct.VonNeumann(eta=1e-6)), "VonNeumann.* is of all tasks"),
+        (ct.MultitaskPerceptron(ct.MeanRegularized(b=2)), "is of all tasks"),
+        (ct.MultitaskLogistic(storage="hashed", bits=6), "share their places"),
+        (ct.MultitaskPerceptron(average=True), "keeps what is of all tasks"),
+        (ct.AdaptiveSharingRegressor(), "RegressionLearner keeps what is of all tasks"),
+        (adaptive("separable", max_tasks=50), "order in which tasks were seen is of all"),
+    ):
+        labels = X[:, 0] if model.kind == "regressor" else y
+        with pytest.raises(ValueError, match=message):
+            scale.save(model.partial_fit(X, labels, task=task), tmp_path / "parts", 2)
+    with pytest.raises(ValueError, match="it has learned nothing"):
+        scale.save(adaptive("separable"), tmp_path / "parts", 2)
+    with pytest.raises(ValueError, match="parts must be from 1 to 65,535"):
+        scale.save(adaptive("separable").partial_fit(X, y, task=task), tmp_path / "parts", 0)
+    assert not (tmp_path / "parts").exists()
+
+
+# -- files and commands
+
+
+@pytest.fixture(scope="module")
+def clicks(tmp_path_factory):
+    """A file of 20,000 records in three blocks, and the model that one worker learns of it."""
+    folder = tmp_path_factory.mktemp("clicks")
+    rng = np.random.default_rng(1)
+    n = 20_000
+    user = rng.zipf(1.4, size=n) % 300
+    X = rng.standard_normal((n, 4))
+    click = X[:, 0] * np.where(user % 2, 1, -1) + X[:, 1] > 0
+    table = {"user": user, "click": click.astype(int)} | {f"x{j}": X[:, j] for j in range(4)}
+    pq.write_table(pa.table(table), folder / "clicks.parquet")
+    run("learn", folder / "clicks.parquet", *SAID, "--model", folder / "one.coterie")
+    return folder
+
+
+SAID = ("--task", "user", "--label", "click", "--members", "separable", "--alone", "--quiet")
+
+
+def test_learn_by_workers_writes_the_same_file(clicks, tmp_path):
+    model = tmp_path / "several.coterie"
+    run("learn", clicks / "clicks.parquet", *SAID, "--workers", 3, "--model", model)
+    assert model.read_bytes() == (clicks / "one.coterie").read_bytes()
+    outcome = scale.learn(str(clicks / "clicks.parquet"), adaptive("separable"), workers=2, task="user", label="click")
+    one = ct.load(clicks / "one.coterie")
+    assert outcome.model.tasks_ == one.tasks_
+    assert np.array_equal(outcome.model.coef_, one.coef_)
+
+
+def test_baselines_go_along_in_lanes(clicks, tmp_path):
+    words = [word for word in SAID if word not in ("--alone", "--quiet")]
+    printed = []
+    for more in ((), ("--workers", 2)):
+        model = tmp_path / f"m{len(more)}"
+        told = json.loads(
+            run("learn", clicks / "clicks.parquet", *words, "--json", "--quiet", *more, "--model", model).stdout
+        )
+        printed.append({name: held for name, held in told.items() if name not in ("seconds", "model", "learners")})
+    assert printed[0] == printed[1]
+    assert (tmp_path / "m0").read_bytes() == (tmp_path / "m2").read_bytes()
+
+
+def test_predict_and_go_on_with_a_model_in_parts(clicks, tmp_path):
+    data, parts = clicks / "clicks.parquet", tmp_path / "parts"
+    run("learn", data, *SAID, "--workers", 3, "--sharded", "--model", parts)
+    for model, out in ((parts, "a.csv"), (clicks / "one.coterie", "b.csv")):
+        run("predict", data, "--model", model, "--output", tmp_path / out)
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    for model, out in ((parts, "a"), (clicks / "one.coterie", "b")):
+        run("learn", data, "--from", model, "--model", tmp_path / out, "--quiet")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_parts_are_read_when_their_tasks_come(clicks, tmp_path):
+    scale.save(ct.load(clicks / "one.coterie"), tmp_path / "parts", 8)
+    model = scale.ShardedModel(tmp_path / "parts")
+    block = next(iter(ct.read([str(clicks / "clicks.parquet")], encoder=model.encoder_, update=False)))
+    few = block.take(np.flatnonzero(block.tasks == block.tasks[0]))
+    expected = ct.load(clicks / "one.coterie").__predict_block__(few)
+    assert np.array_equal(model.__predict_block__(few).margin, expected.margin)
+    assert set(model.loaded) == {0, part_of(int(block.tasks[0]), 8)}  # the first one knows the encoder
+    assert len(model.__predict_block__(block.take(np.zeros(0, np.int64))).margin) == 0
+
+
+def test_a_run_that_was_stopped_goes_on(clicks, tmp_path, monkeypatch):
+    data, place = clicks / "clicks.parquet", tmp_path / "checkpoint"
+    said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 8192, "--model", tmp_path / "model")
+    save, saves = Checkpoint.save, []
+
+    def saving(self, model, records):
+        save(self, model, records)
+        saves.append(records)
+        if len(saves) == 1:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Checkpoint, "save", saving)
+    stopped = run("learn", data, *said, code=128 + signal.SIGTERM)
+    assert "to go on: the same command with --resume" in stopped.stderr
+    monkeypatch.undo()
+    assert f"holds a checkpoint of {saves[-1]:,} records: resume it" in refused("learn", data, *said)
+    run("learn", data, *said, "--resume")
+    assert (tmp_path / "model").read_bytes() == (clicks / "one.coterie").read_bytes()
+
+
+def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
+    data, place = tmp_path / "clicks.parquet", tmp_path / "checkpoint"
+    data.write_bytes((clicks / "clicks.parquet").read_bytes())
+    said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 8192)
+    run("learn", data, *said)
+    for more, message in (
+        (("--members", "cheap"), "members was 'separable' when learning began, and is 'cheap': give it as it was"),
+        (("--ignore", "x1"), "ignore was None when learning began"),
+    ):
+        assert message in refused("learn", data, *said, "--resume", *more)
+    other = tmp_path / "other.parquet"
+    other.write_bytes(data.read_bytes())
+    assert "is of other files" in refused("learn", other, *said, "--resume")
+    os.utime(data, ns=(1, 1))
+    assert "has changed since it was learned from" in refused("learn", data, *said, "--resume")
+    data.unlink()
+    assert "does not exist" in refused("learn", data, *said, "--resume")
+
+
+def test_options_that_do_not_go_together(clicks, tmp_path):
+    data = clicks / "clicks.parquet"
+    for words, message in (
+        (("--resume",), "name its folder with --checkpoint"),
+        (("--sharded",), "give --model"),
+        (("--checkpoint", tmp_path / "c", "--delay", 5), "--delay does not go with --checkpoint"),
+        (("--checkpoint", tmp_path / "c", "--skip", 5), "--skip does not go with --checkpoint"),
+        (("--workers", 0), "workers must be"),
+        (("--workers", 2, "--share", "0.5"), "lets every task learn from all others"),
+        (("--workers", 2, "--max-tasks", "9"), "with max_tasks"),
+        (("--sharded", "--model", clicks / "one.coterie"), "is a file: with --sharded name a folder"),
+        (("--sharded", "--model", clicks), "holds something else than a model in parts"),
+        (("--sharded", "--model", tmp_path / "no" / "where"), "there is no folder"),
+        (("--checkpoint", clicks / "one.coterie"), "is a file: name a folder"),
+    ):
+        said = [word for word in SAID if not (word in ("--members", "separable") and "--share" in words)]
+        assert message in refused("learn", data, *said, *words)
+    with pytest.raises(CheckpointError, match="comes from a pipe cannot be read again"):
+        Checkpoint(tmp_path / "c", 2, ["-"])
+    with pytest.raises(InputError, match="No such file"):
+        Checkpoint(tmp_path / "c", 2, ["nowhere.csv"])
+
+
+def test_a_checkpoint_on_a_full_disk_is_no_end(clicks, tmp_path, monkeypatch):
+    def full(self, model, records):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Checkpoint, "save", full)
+    said = (*SAID, "--checkpoint", tmp_path / "c", "--save-every", 8192, "--model", tmp_path / "model")
+    told = run("learn", clicks / "clicks.parquet", *said).stderr
+    assert "not saved after 8,192 records, learning goes on" in told
+    assert (tmp_path / "model").read_bytes() == (clicks / "one.coterie").read_bytes()
+
+
+def test_a_bad_record_is_named_although_blocks_are_read_ahead(tmp_path):
+    lines = [f"u{i % 9},{i % 5},{i % 2}" for i in range(20_000)]
+    lines[18_000] = "u1,3,2"
+    (tmp_path / "a.csv").write_text("user,x,click\n" + "\n".join(lines[:9000]) + "\n")
+    (tmp_path / "b.csv").write_text("user,x,click\n" + "\n".join(lines[9000:]) + "\n")
+    words = (*SAID, "--model", tmp_path / "model")
+    for more in ((), ("--workers", 2)):
+        told = refused("learn", tmp_path / "a.csv", tmp_path / "b.csv", *words, *more)
+        assert "b.csv:9002: column 'click'" in told, told
+        assert "third label" in told
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_model(clicks, tmp_path):
+    rng = np.random.default_rng(0)
+    said = [*map(str, SAID), "--workers", "2", "--checkpoint", str(tmp_path / "c"), "--save-every", "8192"]
+    command = [sys.executable, "-m", "coterie", "learn", str(clicks / "clicks.parquet"), *said, "--resume"]
+    for _ in range(6):
+        with subprocess.Popen([*command, "--model", str(tmp_path / "model")], stderr=subprocess.PIPE) as process:
+            process.stderr.readline()  # the first checkpoint
+            time.sleep(rng.uniform(0, 0.3))
+            process.kill()
+        if (tmp_path / "model").exists():
+            break
+    subprocess.run([*command, "--model", str(tmp_path / "last")], check=True, capture_output=True)
+    assert (tmp_path / "last").read_bytes() == (clicks / "one.coterie").read_bytes()
+
+
+# -- the plan
+
+
+def test_a_plan_names_the_lanes():
+    made = scale.plan(adaptive("default"), workers=2)
+    assert [lane.name for lane in made.lanes] == [
+        *("member 0, part 1", "member 0, part 2", "member 1", "member 2", "member 3")
+    ]
+    assert "HalfUpdate() lets every task learn from all others" in str(made)
+    assert made.slowest is None
+    assert made.speedup is None
+    with pytest.raises(ValueError, match="several workers would do no more than one"):
+        scale.plan(ct.MultitaskLogistic(), workers=2)
+
+
+def test_a_plan_tells_memory(clicks, monkeypatch):
+    monkeypatch.setattr("coterie.scale.planning.MOST_SAMPLED", 8000)
+    made = scale.plan(adaptive("separable"), str(clicks / "clicks.parquet"), workers=3, task="user", label="click")
+    assert made.records == 20_000
+    assert made.sampled < 8000
+    model = adaptive("separable")
+    with Threads(3) as engine, spreading({"m": model}, engine):
+        for block in ct.read([str(clicks / "clicks.parquet")], task="user", label="click"):
+            stream_model_of(model).learn_block(block)
+        held = {lane.name: lane.state().nbytes for lane in engine.lanes}
+    planned = sum(lane.bytes for lane in made.lanes)
+    assert planned == pytest.approx(sum(held.values()), rel=0.2)
+    assert {lane.name for lane in made.lanes} == set(held)
+    assert 1.0 <= made.speedup <= 3.0
+    assert made.slowest.name in str(made)
+
+
+# -- Ray
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """An engine on Ray with two workers."""
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed: pip install 'coterie[scale]'")
+    with engine_of(2, "local") as engine:
+        yield engine
+
+
+def test_workers_on_ray_that_are_lost_are_begun_anew(tmp_path, ray, monkeypatch):
+    monkeypatch.setattr("coterie.scale.ray_engine.MOST_CALLS", 3)
+    records = stream()
+    one, several = adaptive("separable"), adaptive("separable")
+    expected = learned(one, records, 0, N)
+    with spreading({"m": several}, ray):
+        told = [learned(several, records, 0, 450)]
+        ray.ray.kill(ray.actors[0])
+        told.append(learned(several, records, 450, 600))
+        for actor in ray.actors:
+            ray.ray.kill(actor)
+        told.append(learned(several, records, 600, N))
+    assert np.array_equal(np.concatenate(told), expected)
+    assert saved(several, tmp_path / "a") == saved(one, tmp_path / "b")
+    assert ray.lost >= 3
+
+
+def test_what_a_learner_refuses_on_ray_is_as_it_is(ray):
+    X, y, task = stream()
+    model = MODELS["clusters"]()
+    with spreading({"m": model}, ray), pytest.raises(ValueError, match="task 'nobody' has no group in Clusters"):
+        model.partial_fit(X, y, task=np.where(np.arange(N) == 5, "nobody", task))
+
+
+def test_without_ray_an_address_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'coterie\[scale\]'"):
+        engine_of(2, "local")
+
+
+def test_a_learner_is_spread_by_its_members():
+    with Threads(3) as engine:
+        made = spread(adaptive("separable").learner(), engine)
+        assert [each.parts for each in made.learners] == [3, 1, 3, 1]
+        late = spread(adaptive("separable").learner(), engine, late=True)
+        assert [each.parts for each in late.learners] == [1, 1, 1, 1]
