@@ -114,6 +114,14 @@ def test_a_stream_goes_on():
     np.testing.assert_array_equal(np.concatenate(told), trace.margin)
 
 
+def test_tasks_may_be_tuples():
+    tasks = [("u", k) for k in range(K)]
+    model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(MEAN), tasks=tasks)
+    trace = ct.progressive_validation(model, X, GAPS, tasks=tasks)
+    assert set(trace.tasks) == set(tasks)
+    np.testing.assert_array_equal(trace.margin, ct.progressive_validation(perceptron(), X, GAPS).margin)
+
+
 def test_pieces_of_a_stream_are_whole_records():
     block = perceptron().__stream_model__().as_block(X, GAPS)
     pieces = list(block.pieces(7))
@@ -375,6 +383,7 @@ PERCEPTRON, OUTPUTS = ct.MultitaskPerceptron, ct.MultiOutputClassifier
         (lambda: perceptron().fit(X, SIGNS, sample_weight=np.zeros(N)), ValueError, "nothing would be learned"),
         (lambda: perceptron().fit(X, SIGNS).partial_fit(X[:, :3], SIGNS), ValueError, "X has 3 features, but"),
         (lambda: ct.progressive_validation(perceptron(), X, SIGNS, delay=2), ValueError, "none late, none asked for"),
+        (lambda: ct.progressive_validation(perceptron(), X, SIGNS, tasks=["a", "e"]), ValueError, "no column of task 'e'"),
         (lambda: ct.progressive_validation(perceptron(), X, SIGNS, task=[0] * N), ValueError, "task= must name none"),
         (lambda: ct.progressive_validation(perceptron(), X, np.full((N, K), np.nan)), ValueError, "y holds no label"),
         (lambda: ct.SelectiveSampling(perceptron()).partial_fit(X, SIGNS), TypeError, "model must be an online class"),

@@ -531,7 +531,8 @@ class _AtOnce:
         given, tasks = outputs.given, np.empty(len(outputs.tasks), object)
         if not given.any():
             raise ValueError("y holds no label: all are missing")
-        tasks[:] = outputs.tasks
+        for k, each in enumerate(outputs.tasks):  # which may be tuples
+            tasks[k] = each
         labels = outputs.labels
         first = [next(iter(row[there]), labels[0]) for row, there in zip(outputs.values, given, strict=True)]
         block = self._taught.as_block(X, first, outputs.tasks[:1] * len(first), weights)  # whose task is of no account
@@ -561,8 +562,11 @@ class _AtOnce:
             raise TypeError(
                 f"{type(self._model).__name__} learns records with a label of every task, and these have one"
             )
-        if late or tasks or asking is not None:
+        if late or asking is not None:
             self._refuse()
+        for task in tasks:
+            if task not in block.every:
+                raise ValueError(f"y has no column of task {task!r}")
         rows = Block(block.X, None, None, np.arange(block.X.shape[0]), indicators=block.indicators)
         given, weights = np.zeros((len(rows), len(block.every)), bool), None
         labels = np.asarray(block.y)
