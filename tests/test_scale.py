@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -354,6 +355,10 @@ def test_learn_by_workers_writes_the_same_file(clicks, tmp_path):
     model = tmp_path / "several.coterie"
     run("learn", clicks / "clicks.parquet", *SAID, "--workers", 3, "--model", model)
     assert model.read_bytes() == (clicks / "one.coterie").read_bytes()
+    told = run("learn", clicks / "clicks.parquet", *SAID[:-1], "--workers", 2).stdout
+    assert re.search(r"2 workers learned in 6\s+lanes: .* s of CPU, of which 'member \d.*' .* s\.", told, re.DOTALL), (
+        told
+    )
     outcome = scale.learn(str(clicks / "clicks.parquet"), adaptive("separable"), workers=2, task="user", label="click")
     one = ct.load(clicks / "one.coterie")
     assert outcome.model.tasks_ == one.tasks_

@@ -157,7 +157,7 @@ def learn_new(
     said = None if asking is None else asking.said
     if viewing and said is not None:
         raise UsageError("learners of several views ask for no labels: --ask and its options do not go with --view")
-    with scaling.spread() as spread, watching(reader, run.quiet) as on_round:
+    with scaling.spread(run) as spread, watching(reader, run.quiet) as on_round:
         return learn_together(
             reader,
             {name: config},
@@ -175,7 +175,7 @@ def _go_on(columns: Columns, model: OnlineEstimator, delay: int, asking: Asking,
     from coterie.jobs.learning import go_on
 
     reader = columns.continued(run.files, model.encoder_, skip=run.skip)
-    with scaling.spread() as spread, watching(reader, run.quiet) as on_round:
+    with scaling.spread(run) as spread, watching(reader, run.quiet) as on_round:
         return go_on(
             reader,
             model,

@@ -114,7 +114,7 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
             _print_json(command, outcome, summary, there, written.rescued)
         elif not outputs.quiet:
             advice = [TABLE] if command == "learn" and summary.of_a_table else []
-            _print_text(outcome, summary, there, (*advice, *notes))
+            _print_text(outcome, summary, there, (*advice, *notes, *run.notes))
     if outcome.stopped is not None:
         tell(run.ended(outcome.reading.rows, "model" in written.missing))
     written.require_all()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from coterie.jobs.learning import Spread
     from coterie.scale.checkpoints import Checkpoint
 
+    from .stopping import Run
+
 
 @dataclass(frozen=True)
 class Scaling(OptionSet):
@@ -85,8 +87,8 @@ class Scaling(OptionSet):
         return made
 
     @contextmanager
-    def spread(self) -> Iterator[Spread | None]:
-        """Provide workers, None where nobody asked for any."""
+    def spread(self, run: Run | None = None) -> Iterator[Spread | None]:
+        """Provide workers, None where nobody asked for any; what their lanes took is noted for the run's summary."""
         if self.workers is None and self.address is None:
             yield None
             return
@@ -95,6 +97,11 @@ class Scaling(OptionSet):
 
         with engine_of(self.workers, self.address) as engine:
             yield spreading_by(engine)
+            seconds = engine.seconds()
+        if run is not None and seconds:
+            slowest = max(seconds, key=lambda name: seconds[name])
+            took = f"{sum(seconds.values()):,.1f} s of CPU, of which {slowest!r} {seconds[slowest]:,.1f} s"
+            run.notes.append(f"{engine.workers} workers learned in {len(seconds)} lanes: {took}.")
 
 
 #: Nobody asked for several.

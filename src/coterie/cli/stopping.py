@@ -50,6 +50,8 @@ class Run:
         Where it saves on the way, if not where the model goes in the end.
     parts : int or None
         In how many parts the model is saved, in a folder; None for one file.
+    notes : list of str
+        Sentences for the end of the summary.
     """
 
     def __init__(self, files: list[str], model: Path | None, again: Mapping[str, Any], skip: int = 0) -> None:
@@ -60,6 +62,7 @@ class Run:
         self.over = False
         self.folder: Checkpoint | None = None
         self.parts: int | None = None
+        self.notes: list[str] = []
         self._model = model
         self._saved: int | None = None
         self._whole = self._ended = False
