@@ -77,18 +77,28 @@ MODELS: dict[str, tuple[Callable[[], Any], float]] = {
 def learned(make: Callable[[], Any], blocks: list[Block], engine: Engine | None) -> tuple[Any, float]:
     """The model that learned blocks, and the wall seconds of learning; lanes are begun and ended beside."""
     model = make()
-    inner = model.__stream_model__()
     if engine is None:
-        start = time.perf_counter()
-        for block in blocks:
-            inner.learn_block(block)
-        return model, time.perf_counter() - start
+        return model, learned_blocks(model, blocks)
     with spreading({"model": model}, engine):
-        start = time.perf_counter()
-        for block in blocks:
-            inner.learn_block(block)
-        seconds = time.perf_counter() - start
+        seconds = learned_blocks(model, blocks)
     return model, seconds
+
+
+def learned_blocks(model: Any, blocks: list[Block]) -> float:
+    """The wall seconds in which a model learns blocks."""
+    start = time.perf_counter()
+    for block in blocks:
+        model.__stream_model__().learn_block(block)
+    return time.perf_counter() - start
+
+
+def largest_lane(blocks: list[Block], engine: Engine) -> tuple[float, float]:
+    """Bytes that a model of tasks by themselves has learned, and the most that one of its lanes has."""
+    model, before = MODELS["one model a task"][0](), len(engine.lanes)
+    with spreading({"model": model}, engine):
+        learned_blocks(model, blocks)
+        held = [lane.start("nbytes").result() for lane in engine.lanes[before:]]
+    return model.memory_, max(held)
 
 
 def from_file(path: Path, members: str, engine: Engine | None) -> tuple[Any, float]:
@@ -144,6 +154,10 @@ def rows(quick: bool, ray: bool = False) -> Iterator[Row]:
             busy = {lane: seconds / (repeats + 1) for lane, seconds in spent.items() if seconds > 0.01}
             told = ", ".join(f"{lane} {seconds:.2f}" for lane, seconds in busy.items())
             yield Row(f"texts, {name}: CPU of each lane, s", "–", told)
+        one, held = largest_lane(blocks, engine)
+        ours, peer = f"{held / 2**20:.1f} MiB", f"{one / 2**20:.1f} MiB"
+        what = "texts, one model a task: the largest lane's memory, of one process"
+        yield Row(what, "≤ 0.6", ours, peer, f"{held / one:.3g}", reached=held / one <= 0.6)
         with tempfile.TemporaryDirectory() as folder:
             path = parquet(Path(folder) / "numbers.parquet", 50_000 if quick else 1_000_000)
             records = 50_000 if quick else 1_000_000

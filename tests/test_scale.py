@@ -381,9 +381,12 @@ def test_baselines_go_along_in_lanes(clicks, tmp_path):
 def test_predict_and_go_on_with_a_model_in_parts(clicks, tmp_path):
     data, parts = clicks / "clicks.parquet", tmp_path / "parts"
     run("learn", data, *SAID, "--workers", 3, "--sharded", "--model", parts)
-    for model, out in ((parts, "a.csv"), (clicks / "one.coterie", "b.csv")):
-        run("predict", data, "--model", model, "--output", tmp_path / out)
-    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    for model, out, more in (
+        *((parts, "a.csv", ()), (parts, "c.csv", ("--workers", 2))),
+        *((clicks / "one.coterie", "b.csv", ()), (clicks / "one.coterie", "d.csv", ("--workers", 2))),
+    ):
+        run("predict", data, "--model", model, "--output", tmp_path / out, *more)
+    assert len({(tmp_path / out).read_text() for out in ("a.csv", "b.csv", "c.csv", "d.csv")}) == 1
     for model, out in ((parts, "a"), (clicks / "one.coterie", "b")):
         run("learn", data, "--from", model, "--model", tmp_path / out, "--quiet")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -67,6 +67,17 @@ Probabilities = Annotated[
 ]
 
 
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Read ahead while records are predicted; of a [model in parts](scale.md#a-model-in-parts) N parts predict "
+        "at a time.",
+    ),
+]
+
+
 def predict(
     file: File,
     model: Model,
@@ -79,6 +90,7 @@ def predict(
     format_: Format = None,
     on_error: OnError = "stop",
     json: AsJson = False,
+    workers: Workers = None,
 ) -> None:
     """Predict records with a saved model, in bounded memory.
 
@@ -99,21 +111,21 @@ def predict(
 
     place = [] if output == "-" else [Place("output", Path(output), PREDICTIONS)]
     require_places(place, [*paths_read([file]), model])
-    learned = load_model(model) if not model.is_dir() else _in_parts(model)
+    learned = load_model(model) if not model.is_dir() else _in_parts(model, workers)
     encoder = learned.encoder_
     reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False, keep=keep or ())
-    made = predict_records(learned, reader, level, threshold, probabilities)
+    made = predict_records(learned, reader, level, threshold, probabilities, ahead=workers is not None)
     with closing(made) as predictions, _opened(output) as out:
         (_write_json if json else _write_csv)(predictions, out)
     if reader.skipped:
         tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
 
 
-def _in_parts(folder: Path) -> Any:
+def _in_parts(folder: Path, workers: int | None) -> Any:
     """A model in parts, of which those are read whose tasks come."""
     from coterie.scale.sharded import ShardedModel
 
-    return ShardedModel(folder)
+    return ShardedModel(folder, workers or 1)
 
 
 def _write_csv(predictions: Iterable[Predictions], out: Writable) -> None:

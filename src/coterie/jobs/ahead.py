@@ -25,6 +25,11 @@ class _Read(NamedTuple):
     path: str
 
 
+def blocks_of(reader: Reader, ahead: bool) -> Ahead | Straight:
+    """The blocks of a reader, of files some ``ahead`` if that is wanted; of a pipe each when it is asked for."""
+    return Ahead(reader) if ahead and reader.bytes_total else Straight(reader)
+
+
 class Straight:
     """The blocks of a reader, each read when it is asked for.
 
@@ -46,6 +51,11 @@ class Straight:
     def path(self) -> str:
         """The file that is being read."""
         return self._reader.path
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The use of each column."""
+        return self._reader.columns
 
     def __iter__(self) -> Iterator[Block]:
         return self
@@ -102,6 +112,11 @@ class Ahead:
             except Full:
                 continue
             return
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The use of each column."""
+        return self._reader.columns
 
     def __iter__(self) -> Iterator[Block]:
         return self

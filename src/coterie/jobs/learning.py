@@ -25,7 +25,7 @@ from coterie.io.readers import Reading
 from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
-from .ahead import Ahead, Straight
+from .ahead import blocks_of
 from .shares import Sharing, sharing
 from .stopping import Checkpoints, Stop, Stopped
 
@@ -255,7 +255,7 @@ class _Stream:
         reader.require_labels()
         reader.end_when(lambda: self._stop.asked is not None)
         self._stop.holding = lambda: reader.holding
-        self._blocks: Any = Ahead(reader) if ahead and reader.bytes_total else Straight(reader)
+        self._blocks = blocks_of(reader, ahead)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
         self._tasks: dict[Hashable, None] = {}

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from coterie.inputs.block import Block
     from coterie.io.readers import Reader
 
+    from .ahead import Ahead, Straight
+
 
 class Predictions(NamedTuple):
     """Predictions of a model for n consecutive records.
@@ -54,7 +56,12 @@ LEVEL = 0.9
 
 
 def predict_records(
-    model: Any, reader: Reader, level: float | None = None, threshold: float | None = None, all_labels: bool = False
+    model: Any,
+    reader: Reader,
+    level: float | None = None,
+    threshold: float | None = None,
+    all_labels: bool = False,
+    ahead: bool = False,
 ) -> Generator[Predictions]:
     """Predict the records of files with a model that learned from files; nothing is learned.
 
@@ -70,6 +77,8 @@ def predict_records(
         The probability from which on the larger of two labels is predicted, a half without.
     all_labels : bool, default False
         Tell the probability of each label.
+    ahead : bool, default False
+        Read the next blocks of files while one is predicted.
 
     Yields
     ------
@@ -86,16 +95,18 @@ def predict_records(
     """
     from coterie.inputs.errors import FieldError
 
+    from .ahead import blocks_of
+
     if level is not None and not 0.0 < level < 1.0:
         raise FieldError("{} must lie between 0 and 1, got {level!r}", "level", level=level)
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise FieldError("{} must be from 0 to 1, got {threshold!r}", "threshold", threshold=threshold)
     if all_labels and not hasattr(model, "predict_proba"):
         raise FieldError("{} cannot be given: {kind} has no probabilities", "probabilities", kind=type(model).__name__)
-    blocks: Any = iter(reader)
+    blocks = blocks_of(reader, ahead)
     with closing(blocks):
         for block in blocks:
-            made = _predicted(model, block, reader, level, all_labels)
+            made = _predicted(model, block, blocks, level, all_labels)
             if level is not None and made.low is None:
                 raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
             yield made if threshold is None else _decided(model, made, threshold)
@@ -111,18 +122,22 @@ def _decided(model: Any, made: Predictions, threshold: float) -> Predictions:
     return made._replace(prediction=model.classes_[(made.probability >= threshold).astype(int)])
 
 
-def _predicted(model: Any, block: Block, reader: Reader, level: float | None, all_labels: bool) -> Predictions:
+def _predicted(
+    model: Any, block: Block, source: Reader | Ahead | Straight, level: float | None, all_labels: bool
+) -> Predictions:
     try:
         made = model.__predict_block__(block, LEVEL if level is None else level, all_labels)
     except ValueError as error:
-        raise placed(model.__predict_block__, block, reader, error) from None
+        raise placed(model.__predict_block__, block, source, error) from None
     found = made.probabilities
     by_label = None if found is None else dict(zip(model.classes_.tolist(), found.T, strict=True))
     told = Predictions(block.place, made.task, made.prediction, made.margin, made.probability, made.low, made.high)
     return told._replace(probabilities=by_label, kept=block.kept)
 
 
-def placed(decide: Callable[[Block], Any], block: Block, reader: Reader, error: ValueError) -> ValueError:
+def placed(
+    decide: Callable[[Block], Any], block: Block, source: Reader | Ahead | Straight, error: ValueError
+) -> ValueError:
     """The same refusal with the place of the first record that meets it."""
     from coterie.inputs.errors import InputError
 
@@ -130,6 +145,6 @@ def placed(decide: Callable[[Block], Any], block: Block, reader: Reader, error: 
         try:
             decide(block.piece(i, i + 1))
         except ValueError as first:
-            column = next((name for name, role in reader.columns.items() if role == "task"), None)
-            return InputError(str(first), reader.path, int(block.place[i]), column)
+            column = next((name for name, role in source.columns.items() if role == "task"), None)
+            return InputError(str(first), source.path, int(block.place[i]), column)
     return error

@@ -156,11 +156,11 @@ class Engine(ABC):
         return {lane.name: float(lane.start("spent").result()) for lane in self.lanes}
 
 
-def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
-    """Do things at a time, each of which waits for lanes; gives what each gave."""
-    if len(jobs) < 2:
+def at_once(jobs: Sequence[Callable[[], T]], most: int | None = None) -> list[T]:
+    """Do things at a time, as those that wait for lanes, or so many at most; gives what each gave."""
+    if len(jobs) < 2 or most == 1:
         return [job() for job in jobs]
-    with ThreadPoolExecutor(len(jobs)) as threads:
+    with ThreadPoolExecutor(most or len(jobs)) as threads:
         return [each.result() for each in [threads.submit(job) for job in jobs]]
 
 

@@ -208,6 +208,8 @@ class ShardedModel:
     ----------
     folder : path-like
         Where :func:`save` wrote it.
+    workers : int
+        How many parts predict at a time.
 
     Attributes
     ----------
@@ -215,8 +217,8 @@ class ShardedModel:
         The parts read so far.
     """
 
-    def __init__(self, folder: str | PathLike[str]) -> None:
-        self._folder, self.manifest = Path(folder), read_manifest(folder)
+    def __init__(self, folder: str | PathLike[str], workers: int = 1) -> None:
+        self._folder, self.manifest, self._workers = Path(folder), read_manifest(folder), workers
         self.loaded: dict[int, Any] = {}
 
     def part(self, v: int) -> Any:
@@ -244,7 +246,8 @@ class ShardedModel:
             [
                 lambda v=v: self.part(v).__predict_block__(block.take(places[v]), level, all_labels)  # type: ignore[misc]
                 for v in busy
-            ]
+            ],
+            self._workers,
         )
         if not made:
             return self.part(0).__predict_block__(block, level, all_labels)  # type: ignore[no-any-return]
