@@ -111,13 +111,21 @@ class Lane(Protocol):
         """Another lane with the same state."""
 
 
+def parts_for(workers: int) -> int:
+    """How many parts tasks are cut into for so many workers."""
+    return 1 if workers == 1 else 2 * workers
+
+
 class Engine(ABC):
     """Has lanes; used as a context, at whose end they are gone.
 
     Attributes
     ----------
     workers : int
-        How many lanes work at a time, and how many parts tasks are cut into.
+        How many lanes work at a time.
+    parts : int
+        How many parts tasks are cut into: two for each worker, so that workers end together, and what a part has
+        learned stays in the processor's cache while a block of its records is learned.
     lanes : list of Lane
         Those made so far.
     """
@@ -125,7 +133,7 @@ class Engine(ABC):
     def __init__(self, workers: int) -> None:
         if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
             raise ValueError(f"workers must be a whole number, at least 1, got {workers!r}")
-        self.workers = int(workers)
+        self.workers, self.parts = int(workers), parts_for(int(workers))
         self.lanes: list[Any] = []
 
     def __enter__(self) -> Engine:

@@ -13,7 +13,7 @@ from coterie.inputs.block import Block
 from coterie.io.readers import read
 from coterie.learner import StreamLearner
 
-from .lanes import Threads
+from .lanes import Threads, parts_for
 from .partition import part_of, why_whole
 from .spreading import check_lanes, members_of, names_of_parts, online_model, spread
 
@@ -126,6 +126,8 @@ def plan(model: Any, paths: str | Iterable[str] | None = None, workers: int = 2,
     member 0                     all
     member 1, part 1          a part
     member 1, part 2          a part
+    member 1, part 3          a part
+    member 1, part 4          a part
     All tasks in one lane: Pooled() lets every task learn from all others.
     """
     check_lanes(model, workers)
@@ -150,7 +152,7 @@ def _lanes(
 ) -> Iterator[LanePlan]:
     """The lanes of members, with what is shared, what is of tasks, and the seconds of each, where that is known."""
     for m, ((name, _), why) in enumerate(zip(members, whys, strict=True)):
-        names = names_of_parts(name, 1 if why else workers)
+        names = names_of_parts(name, 1 if why else parts_for(workers))
         for lane in names:
             if found:
                 shared, own, seconds = found[m]

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import secrets
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,7 +32,7 @@ from coterie.relations.levels import LevelRelation
 
 from .lanes import at_once
 from .partition import OF_ROWS, joined, part_of, some_tasks
-from .spreading import SpreadLearner
+from .spreading import SpreadLearner, SpreadState
 
 Codes = NDArray[np.int64]
 
@@ -126,7 +125,7 @@ def save(
             of = np.fromiter((part_of(task, parts) for task in labels), np.int64, len(labels))
             for v in range(parts):
                 tasks = np.flatnonzero(of == v)
-                plain, some = _cut(learner, state, tasks, v)
+                plain, some = _cut(learner, state, tasks)
                 made.append(folder / f"part-{v:05}-{token}.coterie")
                 _estimator_of(model, inner.with_state(plain, some)).save(made[-1])
             made.append(folder / f"order-{token}.npy")
@@ -309,18 +308,20 @@ def _uncompiled(learner: StreamLearner) -> StreamLearner:
     return learner
 
 
-def _cut(learner: Any, state: Any, tasks: Codes, v: int) -> tuple[StreamLearner, Any]:
-    """A learner without lanes, and the state of some tasks, which are the v-th part."""
+def _cut(learner: Any, state: Any, tasks: Codes) -> tuple[StreamLearner, Any]:
+    """A learner without lanes, and the state of some tasks."""
     if isinstance(learner, SpreadLearner):
-        if learner.parts > 1 and np.array_equal(np.flatnonzero(state.part == v), tasks):
-            return learner.learner, replace(state.lanes[v].state(), rounds=state.rounds)
-        return _cut(learner.learner, learner.whole(state), tasks, v)
+        if learner.parts > 1:
+            lanes = np.unique(state.part[tasks])
+            if np.array_equal(np.flatnonzero(np.isin(state.part, lanes)), tasks):
+                return learner.learner, _of_lanes(learner.learner, state, lanes, tasks)
+        return _cut(learner.learner, learner.whole(state), tasks)
     if isinstance(learner, ManyLearners):
-        cuts = [_cut(learner.learner, each, tasks, v) for each in state.all]
+        cuts = [_cut(learner.learner, each, tasks) for each in state.all]
         *members, spare = [some for _, some in cuts]
         return ManyLearners(cuts[0][0]), ManyState(members, spare)
     if isinstance(learner, Mixture):
-        made = [_cut(each, member, tasks, v) for each, member in zip(learner.learners, state.members, strict=True)]
+        made = [_cut(each, member, tasks) for each, member in zip(learner.learners, state.members, strict=True)]
         plain = Mixture([each for each, _ in made], learner.experts, learner.local, learner.unsure)
         labels = state.tasks.labels
         losses = Losses(state.losses.overall.copy(), state.losses.tasks[tasks])
@@ -330,6 +331,19 @@ def _cut(learner: Any, state: Any, tasks: Codes, v: int) -> tuple[StreamLearner,
     some = some_tasks(learner, state, tasks)
     some.rounds = state.rounds
     return learner, _with_scales(some, state)
+
+
+def _of_lanes(learner: Any, state: SpreadState, lanes: Codes, tasks: Codes) -> Any:
+    """The state of the tasks of some lanes, without bringing the others here."""
+    if len(tasks):
+        parts = [state.lanes[v].state() for v in lanes.tolist()]
+        labels, of = state.tasks.labels, np.searchsorted(lanes, state.part[tasks])
+        some = joined(learner, parts, [labels[i] for i in tasks.tolist()], of, state.number[tasks])
+    else:
+        some = some_tasks(learner, state.lanes[0].state(), tasks)
+    learner.fit_tasks(some, (), state.features)  # a lane's own records may have had fewer
+    some.rounds = state.rounds
+    return some
 
 
 def _joined(learner: Any, parts: Sequence[Any], labels: Sequence[Hashable], of: Codes, number: Codes) -> Any:

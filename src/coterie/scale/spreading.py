@@ -300,7 +300,7 @@ def spread(learner: StreamLearner, engine: Engine, name: str = "", late: bool = 
             made = copy.copy(learner)
             made.learners = members
     else:
-        parts = 1 if late or why_whole(learner) else engine.workers
+        parts = 1 if late or why_whole(learner) else engine.parts
         return SpreadLearner(learner, engine, name or "all", parts)
     made.gather = at_once
     return made  # type: ignore[no-any-return]
