@@ -93,6 +93,7 @@ PUBLIC = [
     "read",
     "relations",
     "ridge_path",
+    "scale",
     "view_baselines",
     "wrappers",
 ]
