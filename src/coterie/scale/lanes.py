@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -110,6 +111,9 @@ class Lane(Protocol):
     def copy(self) -> Lane:
         """Another lane with the same state."""
 
+    def close(self) -> None:
+        """Do nothing any more, and forget the state."""
+
 
 def parts_for(workers: int) -> int:
     """How many parts tasks are cut into for so many workers."""
@@ -135,6 +139,7 @@ class Engine(ABC):
             raise ValueError(f"workers must be a whole number, at least 1, got {workers!r}")
         self.workers, self.parts = int(workers), parts_for(int(workers))
         self.lanes: list[Any] = []
+        self._ended: dict[str, float] = {}
 
     def __enter__(self) -> Engine:
         return self
@@ -159,9 +164,20 @@ class Engine(ABC):
     def close(self) -> None:
         """End all lanes."""
 
+    def end(self, first: int) -> None:
+        """End the lanes from the first of these on, whose model is whole again; their seconds are kept."""
+        for lane in self.lanes[first:]:
+            with suppress(Exception):  # of one that is lost nobody knows
+                self._ended[lane.name] = self._ended.get(lane.name, 0.0) + float(lane.start("spent").result())
+            lane.close()
+        del self.lanes[first:]
+
     def seconds(self) -> dict[str, float]:
-        """CPU seconds of the lanes so far, by name."""
-        return {lane.name: float(lane.start("spent").result()) for lane in self.lanes}
+        """CPU seconds of all lanes so far, by name."""
+        found = dict(self._ended)
+        for lane in self.lanes:
+            found[lane.name] = found.get(lane.name, 0.0) + float(lane.start("spent").result())
+        return found
 
 
 def at_once(jobs: Sequence[Callable[[], T]], most: int | None = None) -> list[T]:
@@ -218,3 +234,7 @@ class ThreadLane:
     def copy(self) -> Lane:
         """Another lane with the same state."""
         return self._engine.add(ThreadLane(self.name, copy.deepcopy(self._work), self._engine))
+
+    def close(self) -> None:
+        """Forget the state."""
+        self._work.state = None

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +67,14 @@ class Ray(Engine):
         self._workers = [Worker(ray) for _ in range(self.workers)]
         self._place = tempfile.TemporaryDirectory(prefix="coterie-lanes-")
         self._shared: tuple[Any, Any] = None, None
-        self._lock = threading.Lock()
+        self._lock, self._numbers = threading.Lock(), count()
 
     def _lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
         return self.next_lane(name, learner, (features, dense, length))
 
     def next_lane(self, name: str, learner: StreamLearner, shape: tuple[Any, ...]) -> RayLane:
         """A lane on the worker whose turn it is, with a file for what is saved of it."""
-        n = len(self.lanes)
+        n = next(self._numbers)
         return RayLane(n, name, learner, shape, self, self._workers[n % self.workers], Path(self._place.name) / f"{n}")
 
     @property
@@ -232,8 +233,11 @@ class RayLane:
         return lane
 
     def close(self) -> None:
-        """Take no calls any more."""
+        """Take no calls any more, and have the actor forget the state."""
         self._calls.shutdown(cancel_futures=True)
+        self._place.unlink(missing_ok=True)
+        with contextlib.suppress(Exception):
+            self.worker.actor.do.remote(self._number, "end")
 
 
 class _Actor:
@@ -243,11 +247,14 @@ class _Actor:
         self._works: dict[int, Work] = {}
 
     def do(self, lane: int, method: str, *given: Any) -> tuple[Any, Exception | None]:
-        """The result of :meth:`Work.do` in a lane, or its error; of ``"begin"``, a lane with a state of no record."""
+        """The result of :meth:`Work.do` in a lane, or its error; ``"begin"`` and ``"end"`` are of the lane itself."""
         try:
             if method == "begin":
                 learner, *shape = given
                 self._works[lane] = Work(pickle.loads(learner), *shape)  # noqa: S301 - the driver's
+                return None, None
+            if method == "end":
+                self._works.pop(lane, None)
                 return None, None
             return self._works[lane].do(method, *map(_own, given)), None
         except Exception as error:

@@ -347,6 +347,7 @@ def spreading(models: Mapping[str, Any], engine: Engine, late: bool = False) -> 
     """
     inner = {name: online_model(model, name) for name, model in models.items()}
     with ExitStack() as stack:
+        stack.callback(engine.end, len(engine.lanes))
         for name, model in inner.items():
             learner = spread(model.learner, engine, "" if len(inner) == 1 else f"{name}: ", late)
             stack.enter_context(model.learning_by(learner))
