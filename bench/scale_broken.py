@@ -67,7 +67,7 @@ def runs(kills: int) -> None:
     chance = random.Random(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        data = parquet(folder / "numbers.parquet", 400_000)
+        data = parquet(folder / "numbers.parquet", 200_000)
         words = [sys.executable, "-m", "coterie", "learn", str(data), "--task", "user", "--label", "click", "--quiet"]
         words += ["--members", "separable", "--alone", "--workers", "2"]
         start = time.perf_counter()
@@ -78,7 +78,7 @@ def runs(kills: int) -> None:
         reached = []
         while killed < kills:
             process = subprocess.Popen([*words, "--model", str(folder / "last.coterie")], stderr=subprocess.DEVNULL)
-            time.sleep(chance.uniform(0.4, 1.0) * seconds)
+            time.sleep(chance.uniform(0.6, 2.0) * seconds)
             if process.poll() is None:
                 process.kill()
                 killed += 1

@@ -23,12 +23,14 @@ from coterie import scale
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.hypotheses import AdaptiveGradient, CoinBetting
 from coterie.inputs.errors import InputError
+from coterie.jobs.ahead import Ahead
 from coterie.learner import Learner
 from coterie.scale import sharded
 from coterie.scale.checkpoints import Checkpoint, CheckpointError
 from coterie.scale.engines import engine_of
 from coterie.scale.lanes import Threads
 from coterie.scale.partition import part_of, why_whole
+from coterie.scale.ray_engine import RayLane, _connect
 from coterie.scale.spreading import check_lanes, spread, spreading
 from slow import slow
 from terminal import refused, run
@@ -147,7 +149,7 @@ def test_late_labels_are_learned_by_members_apart():
 
 
 def test_a_part_is_the_same_on_every_machine():
-    assert [part_of(task, 7) for task in ("ann", 3, 2.5, ("a", 1), True)] == [4, 2, 0, 4, 4]
+    assert [part_of(task, 7) for task in ("ann", 3, 2.5, ("a", 1), True)] == [4, 2, 0, 4, 5]
 
 
 # -- refusals
@@ -287,6 +289,53 @@ def test_parts_that_were_changed_are_refused(tmp_path):
         scale.load(tmp_path)
 
 
+def test_a_model_in_parts_predicts_what_the_whole_does(tmp_path):
+    X, y, task = stream()
+    for name, some, asked in (
+        ("separable", np.isin(task, ["u0", "u1", "u2"]), ["new", "u0", "other", "u7", "u2"]),  # most parts have no task
+        ("clusters", np.isin(task, ["u0", "u1", "u2", "u3", "u4"]), ["u9", "u0", "u11", "u28", "u2"]),
+    ):
+        model = MODELS[name]().partial_fit(X[some], y[some], task=task[some])
+        scale.save(model, tmp_path / name, 8)
+        parts, asked = scale.ShardedModel(tmp_path / name), np.array(asked * 6)
+        for method in ("predict", "decision_function", "predict_proba"):
+            expected = getattr(model, method)(X[:30], task=asked)
+            assert np.array_equal(getattr(parts, method)(X[:30], task=asked), expected), (name, method)
+        assert parts.classes_.tolist() == [False, True]
+        with pytest.raises(AttributeError, match=r"has no 'partial_fit': coterie\.scale\.load makes one model"):
+            parts.partial_fit(X, y, task=task)
+    X, y, task = stream()
+    margins = ct.MultitaskPerceptron(ct.Independent(), average=False).partial_fit(X, y, task=task)
+    scale.save(margins, tmp_path / "margins", 3)
+    assert not hasattr(scale.ShardedModel(tmp_path / "margins"), "predict_proba")
+
+
+def test_labels_that_are_equal_are_one_task_in_parts(tmp_path):
+    X, y, _ = stream()
+    task = np.array([(7, 7.0, np.int64(7), True, 1, ("a", 2), ("a", 2.0))[i % 7] for i in range(N)] + [None], object)[
+        :-1
+    ]
+    model = adaptive("separable").partial_fit(list(map(dict, map(enumerate, X))), y, task=list(task))
+    scale.save(model, tmp_path / "parts", 5)
+    assert saved(scale.load(tmp_path / "parts"), tmp_path / "a") == saved(model, tmp_path / "b")
+    assert part_of(7, 1000) == part_of(7.0, 1000) == part_of(np.int64(7), 1000) != part_of("7", 1000)
+
+
+def test_what_a_killed_save_has_left_is_removed_and_other_folders_are_left_alone(tmp_path):
+    X, y, task = stream()
+    model, folder = adaptive("separable").partial_fit(X, y, task=task), tmp_path / "parts"
+    scale.save(model, folder, 2)
+    left = folder / "part-00007-0123abcd.coterie"
+    left.write_bytes(b"")
+    (folder / "notes.txt").write_text("mine")
+    scale.save(model, folder, 2)
+    assert not left.exists()
+    assert (folder / "notes.txt").read_text() == "mine"
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "manifest.json").write_text('{"name": "a site"}')
+    assert not sharded.is_sharded(tmp_path / "web")
+
+
 def test_a_disk_that_is_full_leaves_the_parts_that_were(tmp_path, monkeypatch):
     X, y, task = stream()
     model, folder = adaptive("separable").partial_fit(X[:500], y[:500], task=task[:500]), tmp_path / "parts"
@@ -423,6 +472,28 @@ def test_a_run_that_was_stopped_goes_on(clicks, tmp_path, monkeypatch):
     assert (tmp_path / "model").read_bytes() == (clicks / "one.coterie").read_bytes()
 
 
+def test_a_run_that_ended_before_it_wrote_its_model_writes_it(clicks, tmp_path):
+    data, said = tmp_path / "few.csv", (*SAID, "--checkpoint", tmp_path / "c", "--save-every", 8192)
+    lines = [f"u{i % 9},{i % 5},{i % 2}" for i in range(16_384)]
+    data.write_text("user,x,click\n" + "\n".join(lines))
+    run("learn", data, *said, "--model", tmp_path / "one")
+    told = run("learn", data, *said[:-1], 8192, "--resume", "--model", tmp_path / "again")
+    assert told.stderr == ""
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def test_a_file_that_says_who_is_in_which_group_is_one_of_the_files(tmp_path):
+    data, groups = tmp_path / "few.csv", tmp_path / "groups.csv"
+    data.write_text("user,x,click\n" + "\n".join(f"u{i % 9},{i % 5},{i % 2}" for i in range(9000)))
+    groups.write_text("task,group\n" + "\n".join(f"u{i},{i % 2}" for i in range(9)))
+    said = ("--task", "user", "--label", "click", "--groups", groups, "--share", "0.5", "--rule", "logistic", "--quiet")
+    said = (*said, "--alone", "--checkpoint", tmp_path / "c", "--save-every", 4096)
+    run("learn", data, *said)
+    groups.write_text("task,group\n" + "\n".join(f"u{i},{i % 3}" for i in range(9)))
+    os.utime(groups, ns=(1, 1))
+    assert "groups.csv has changed since it was learned from" in refused("learn", data, *said, "--resume")
+
+
 def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     data, place = tmp_path / "clicks.parquet", tmp_path / "checkpoint"
     data.write_bytes((clicks / "clicks.parquet").read_bytes())
@@ -456,9 +527,14 @@ def test_options_that_do_not_go_together(clicks, tmp_path):
         (("--sharded", "--model", clicks), "holds something else than a model in parts"),
         (("--sharded", "--model", tmp_path / "no" / "where"), "there is no folder"),
         (("--checkpoint", clicks / "one.coterie"), "is a file: name a folder"),
+        (("--checkpoint", tmp_path / "c", "--sharded", "--model", tmp_path / "c"), "name the same folder"),
+        (("--checkpoint", tmp_path / "c", "--members", "signed"), "cannot be written in parts"),
+        (("--sharded", "--model", tmp_path / "d", "--members", "signed"), "cannot be written in parts"),
     ):
         said = [word for word in SAID if not (word in ("--members", "separable") and "--share" in words)]
         assert message in refused("learn", data, *said, *words)
+    place = tmp_path / "no" / "where"
+    assert "No such file or directory" in refused("learn", data, *SAID, "--checkpoint", place)
     with pytest.raises(CheckpointError, match="comes from a pipe cannot be read again"):
         Checkpoint(tmp_path / "c", 2, ["-"])
     with pytest.raises(InputError, match="No such file"):
@@ -505,6 +581,13 @@ def test_a_killed_run_goes_on_to_the_same_model(clicks, tmp_path):
 
 
 # -- the plan
+
+
+def test_blocks_read_ahead_end_once(clicks):
+    blocks = Ahead(ct.read([str(clicks / "clicks.parquet")], task="user", label="click"))
+    assert sum(map(len, blocks)) == 20_000
+    assert next(blocks, None) is None
+    blocks.close()
 
 
 def test_a_plan_names_the_lanes():
@@ -564,6 +647,30 @@ def test_workers_on_ray_that_are_lost_are_begun_anew(tmp_path, ray, monkeypatch)
     assert np.array_equal(np.concatenate(told), expected)
     assert saved(several, tmp_path / "a") == saved(one, tmp_path / "b")
     assert ray.lost >= 3
+
+
+def test_a_worker_that_is_lost_while_its_lane_is_saved_does_nothing_twice(tmp_path, ray, monkeypatch):
+    monkeypatch.setattr("coterie.scale.ray_engine.MOST_CALLS", 2)
+    once, lost = RayLane._once, []
+
+    def losing(lane, actor, method, given):
+        if method == "saved" and len(lost) < 2:
+            lost.append(lane.name)
+            ray.ray.kill(actor)
+        return once(lane, actor, method, given)
+
+    monkeypatch.setattr(RayLane, "_once", losing)
+    records, one, several = stream(), MODELS["independent"](), MODELS["independent"]()
+    expected = learned(one, records, 0, N)
+    with spreading({"m": several}, ray):
+        assert np.array_equal(learned(several, records, 0, N), expected)
+    assert len(lost) == 2
+    assert saved(several, tmp_path / "a") == saved(one, tmp_path / "b")
+
+
+def test_a_cluster_that_does_not_answer_is_told_at_once():
+    with pytest.raises(ConnectionError, match=r"nothing answers at 127\.0\.0\.1:1"):
+        _connect(None, 2, "127.0.0.1:1")
 
 
 def test_what_a_learner_refuses_on_ray_is_as_it_is(ray):

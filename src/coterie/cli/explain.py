@@ -39,12 +39,13 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
       coterie explain clicks.coterie today.csv:17
       coterie explain clicks.coterie '{"user": "ann", "price": 2.5, "shop": "north"}'
     """
-    from coterie import __version__, load
+    from coterie import __version__
     from coterie.jobs.explaining import names_kept, parts, weights
 
+    from .models import load_any
     from .printing import print_json, print_lines
 
-    learned = load(model)
+    learned = load_any(model)
     kept = names_kept(learned)
     told: dict[str, Any] = {
         "command": "explain",

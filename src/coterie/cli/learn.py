@@ -10,7 +10,7 @@ import typer
 from .failures import UsageError
 from .helping import GROUPS
 from .options import Columns, Delay, Files, Learning
-from .outputs import Outputs, finish
+from .outputs import Outputs, finish, save_learned
 from .places import paths_read
 from .progress import watching
 from .querying import Asking, query
@@ -118,8 +118,15 @@ def learn(
     run.save_every(save_every, checkpoint)
     if checkpoint is not None and checkpoint.held is not None:
         model, run.skip = checkpoint.resumed()
+        from coterie.jobs.learning import NothingLeftError
+
         with run.stopping():
-            finish("learn", _go_on(columns.bare, model, delay, asking, run, scaling), outputs, run)
+            try:
+                outcome = _go_on(columns.bare, model, delay, asking, run, scaling)
+            except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
+                save_learned(model, outputs, run)
+                return
+            finish("learn", outcome, outputs, run)
         return
     if from_ is None:
         with run.stopping():

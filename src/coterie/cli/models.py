@@ -23,13 +23,13 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
     """
     from coterie.inputs.errors import InputError
 
-    model: OnlineEstimator | BatchEstimator = _load_any(path)
+    model: OnlineEstimator | BatchEstimator = load_any(path)
     if not hasattr(model, "encoder_"):  # an attribute of what is fitted, by scikit-learn's convention
         raise InputError("this model did not learn from a file, so it does not know how to read one", str(path))
     return model
 
 
-def _load_any(path: Path) -> Any:
+def load_any(path: Path) -> Any:
     """Load a model, also one in parts, as a whole."""
     if path.is_dir():
         from coterie.scale.sharded import load as load_parts

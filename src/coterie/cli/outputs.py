@@ -122,6 +122,16 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
         raise typer.Exit(128 + outcome.stopped)
 
 
+def save_learned(model: Any, outputs: Outputs, run: Run) -> None:
+    """Save a model of which all records had been learned before, and say so."""
+    written = Written()
+    if outputs.model is not None:
+        written.model(model, outputs.model, run.write)
+    if not outputs.quiet:
+        tell(f"all {run.skip:,} records were learned before{'' if outputs.model is None else '; the model is saved'}")
+    written.require_all()
+
+
 class Written:
     """Files that a command writes in the end, of which some may fail.
 

@@ -56,14 +56,13 @@ def relations(
       coterie relations shops.coterie --task paris
       coterie relations shops.coterie --task paris --other rome
     """
-    from coterie import load
-
+    from .models import load_any
     from .printing import print_json, print_lines
 
     if other is not None and task is None:
         raise UsageError("--other needs --task: two tasks are compared")
     require_places([] if plot is None else [Place("plot", plot, picture(plot))], [model])
-    learned = load(model)
+    learned = load_any(model)
     if hasattr(learned, "views_"):
         raise UsageError(f"{str(model)!r} learned records of several views, which have no tasks")
     if not hasattr(learned, "relation_among"):

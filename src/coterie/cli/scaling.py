@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from coterie import spec
 
 from .failures import UsageError
+from .places import naming
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Scaling(OptionSet):
         default=None,
         kind="text",
         metavar="ADDRESS",
-        help="Have the workers on Ray: `local`, or a cluster's address (`auto`, `ray://host:10001`); threads of this "
+        help="Have the workers on Ray: `local`, or a cluster's address (`auto`, `HOST:6379`); threads of this "
         "process without.",
     )
     checkpoint: Path | None = spec.field(
@@ -70,6 +71,8 @@ class Scaling(OptionSet):
             raise UsageError("--sharded says how --model is saved: give --model")
         if self.checkpoint is None:
             return
+        if model is not None and model.resolve() == self.checkpoint.resolve():
+            raise UsageError("--checkpoint and --model name the same folder: name another one")
         for name, given in (("from", from_), ("skip", skip), ("delay", delay), ("ask", asking)):
             if given:
                 raise UsageError(f"--{name} does not go with --checkpoint, which begins with the first record")
@@ -79,24 +82,40 @@ class Scaling(OptionSet):
         if self.checkpoint is None:
             return None
         from coterie.io.sources import find_paths
+        from coterie.jobs.choosing import paths_in
         from coterie.scale.checkpoints import Checkpoint
 
-        made = Checkpoint(self.checkpoint, self.workers or 1, find_paths(files), options)
+        paths = [*find_paths(files), *paths_in(options)]
+        made = Checkpoint(self.checkpoint, self.workers or 1, paths, options)
         if not self.resume:
             made.require_new()
+        with naming(self.checkpoint):
+            made.begin()
         return made
+
+    def _checked(self, spread: Spread | None) -> Spread | None:
+        """The same, refusing a model that has no parts to be saved in before it learns."""
+        if self.checkpoint is None and not self.sharded:
+            return spread
+        from coterie.scale.sharded import check_parts
+
+        def checked(models: Mapping[str, Any], late: bool) -> AbstractContextManager[None]:
+            check_parts(next(iter(models.values())), learned=False)
+            return nullcontext() if spread is None else spread(models, late)
+
+        return checked
 
     @contextmanager
     def spread(self, run: Run | None = None) -> Iterator[Spread | None]:
         """Provide workers, None where nobody asked for any; what their lanes took is noted for the run's summary."""
         if self.workers is None and self.address is None:
-            yield None
+            yield self._checked(None)
             return
         from coterie.scale.engines import engine_of
         from coterie.scale.spreading import spreading_by
 
         with engine_of(self.workers, self.address) as engine:
-            yield spreading_by(engine)
+            yield self._checked(spreading_by(engine))
             seconds = engine.seconds()
         if run is not None and seconds:
             slowest = max(seconds, key=lambda name: seconds[name])

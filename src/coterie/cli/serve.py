@@ -226,10 +226,11 @@ def _require_as_begun(engine: Engine, expire: float | None, remember: int | None
 def _engine(
     model: Path | None, learning: Learning, remember: int | None, expire: float | None, compared: bool
 ) -> Engine:
-    from coterie import load
     from coterie.serve.engine import Engine
 
-    made: Any = learning.config().make() if model is None else load(model)
+    from .models import load_any
+
+    made: Any = learning.config().make() if model is None else load_any(model)
     if not made.learns_streams:
         raise UsageError(
             f"{model} holds a {type(made).__name__}, which does not learn record by record, with one label each"

@@ -85,7 +85,7 @@ class Ahead:
     def __init__(self, reader: Reader) -> None:
         self.encoder: Any = reader.encoder
         self.path = reader.path
-        self._reader, self._ended = reader, Event()
+        self._reader, self._ended, self._over = reader, Event(), False
         self._queue: Queue[_Read | BaseException] = Queue(BLOCKS)
         self._thread = Thread(target=self._read, name="reading ahead", daemon=True)
         self._thread.start()
@@ -122,8 +122,11 @@ class Ahead:
         return self
 
     def __next__(self) -> Block:
+        if self._over:
+            raise StopIteration
         given = self._queue.get()
         if isinstance(given, BaseException):
+            self._over = True
             self._ended.set()
             self.encoder = self._reader.encoder
             raise given

@@ -48,6 +48,11 @@ VIEWS = "views"
 MORE = FieldError("{} learns more, {} numbers", "many_classes", "regression")
 NO_MORE = FieldError("learners of several views know two")
 
+
+class NothingLeftError(InputError):
+    """All records were to be left out at the start."""
+
+
 OnRound = Callable[[Mapping[str, Trace]], None]
 #: Lets models learn in several places as long as a context lasts; told as well is whether labels come late.
 Spread = Callable[[Mapping[str, Any], bool], AbstractContextManager[None]]
@@ -305,7 +310,8 @@ class _Stream:
         if block is None and self._stop.asked is not None:  # of a pipe no record is whole yet
             raise Stopped(self._stop.asked)
         if block is None:
-            raise InputError(self._why_none(), None if self.reader.skipped else self.reader.path)
+            kind = NothingLeftError if self.reader.passed else InputError
+            raise kind(self._why_none(), None if self.reader.skipped else self.reader.path)
         return block
 
     def _why_none(self) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from coterie.io.sources import STDIN, fingerprint
+from coterie.persistence import require_writable
 
-from .sharded import Manifest, SourceFile, is_sharded, load, read_manifest, save
+from .sharded import MANIFEST, Manifest, SourceFile, load, read_manifest, save
 
 
 class CheckpointError(ValueError):
@@ -49,8 +50,13 @@ class Checkpoint:
 
     @property
     def held(self) -> Manifest | None:
-        """What the folder holds; None where nothing was saved yet."""
-        return read_manifest(self.folder) if is_sharded(self.folder) else None
+        """What the folder holds; None where nothing was saved yet, ValueError where it is something else."""
+        return read_manifest(self.folder) if (self.folder / MANIFEST).exists() else None
+
+    def begin(self) -> None:
+        """Make the folder, and try whether it can be written, before an hour of learning."""
+        self.folder.mkdir(exist_ok=True)
+        require_writable(self.folder / MANIFEST)
 
     def save(self, model: Any, records: int) -> None:
         """Save a model that has learned so many records of all files; see :func:`coterie.scale.sharded.save`."""
@@ -92,9 +98,10 @@ class Checkpoint:
             raise CheckpointError(f"{self.folder} is of other files: {_listed(each.path for each in held.sources)}")
         for before, now in zip(held.sources, self._sources, strict=True):
             if before != now:
+                sizes = f"{before.size:,} bytes then, {now.size:,} now"
+                how = sizes if before.size != now.size else "it was written again"
                 raise CheckpointError(
-                    f"{now.path} has changed since it was learned from: {before.size:,} bytes then, {now.size:,} now; "
-                    "learn anew, in another folder"
+                    f"{now.path} has changed since it was learned from: {how}; learn anew, in another folder"
                 )
 
     def _require_same_options(self, held: Manifest) -> None:

@@ -13,6 +13,7 @@ from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop
 
 from .checkpoints import Checkpoint
 from .engines import engine_of
+from .sharded import check_parts
 from .spreading import spreading_by
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def learn(
     checkpoint : path-like, optional
         A folder to save in, ``every`` so many records, seconds, minutes or hours (``"100000"``, ``"30s"``, ``"5m"``).
     resume : bool
-        Go on from the checkpoint where there is one. The model given is then only looked at for its class.
+        Go on from the checkpoint where there is one: with the model in it, whatever the one given is.
     on_round, stop
         As in :func:`coterie.jobs.learning.learn`.
     **reading
@@ -86,7 +87,9 @@ def learn(
         model, skip = saved.resumed()
         reading = {name: reading[name] for name in _NAMED if name in reading}
     elif saved is not None:
+        check_parts(model, learned=False)
         saved.require_new()
+        saved.begin()
     encoder = getattr(model, "encoder_", None)
     reading = {"scale": "auto"} | reading if encoder is None else reading | {"encoder": encoder}
     points = None

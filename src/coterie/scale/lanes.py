@@ -115,6 +115,12 @@ class Lane(Protocol):
         """Do nothing any more, and forget the state."""
 
 
+def check_workers(workers: Any) -> None:
+    """Refuse a number of workers that is none: ValueError."""
+    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
+        raise ValueError(f"workers must be a whole number, at least 1, got {workers!r}")
+
+
 def parts_for(workers: int) -> int:
     """How many parts tasks are cut into for so many workers."""
     return 1 if workers == 1 else 2 * workers
@@ -135,8 +141,7 @@ class Engine(ABC):
     """
 
     def __init__(self, workers: int) -> None:
-        if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
-            raise ValueError(f"workers must be a whole number, at least 1, got {workers!r}")
+        check_workers(workers)
         self.workers, self.parts = int(workers), parts_for(int(workers))
         self.lanes: list[Any] = []
         self._ended: dict[str, float] = {}

@@ -23,14 +23,25 @@ OF_ROWS = (AdaptiveGradient, CoinBetting, DiagonalAROW, LinearWeights)
 
 
 def part_of(task: Hashable, parts: int) -> int:
-    """The part that a task is in: the same on every machine and in every process.
+    """The part that a task is in: the same on every machine and in every process, and for labels that are equal.
 
     Examples
     --------
-    >>> [part_of(task, 4) for task in ("ann", "bob", 17)]
-    [3, 2, 0]
+    >>> [part_of(task, 4) for task in ("ann", "bob", 17, 17.0)]
+    [3, 2, 0, 0]
     """
-    return int.from_bytes(blake2b(repr(task).encode(), digest_size=8).digest(), "little") % parts
+    return int.from_bytes(blake2b(repr(_alike(task)).encode(), digest_size=8).digest(), "little") % parts
+
+
+def _alike(label: Any) -> Any:
+    """One of all labels that equal this one."""
+    if isinstance(label, (bool, np.bool_, int, np.integer)):
+        return int(label)
+    if isinstance(label, (float, np.floating)):
+        return int(label) if float(label).is_integer() else float(label)
+    if isinstance(label, tuple):
+        return tuple(map(_alike, label))
+    return str(label) if isinstance(label, str) else label
 
 
 def component_of(relation: LevelRelation, task: Hashable) -> Hashable:

@@ -13,7 +13,7 @@ from coterie.inputs.block import Block
 from coterie.io.readers import read
 from coterie.learner import StreamLearner
 
-from .lanes import Threads, parts_for
+from .lanes import Threads, check_workers, parts_for
 from .partition import part_of, why_whole
 from .spreading import check_lanes, members_of, names_of_parts, online_model, spread
 
@@ -130,13 +130,14 @@ def plan(model: Any, paths: str | Iterable[str] | None = None, workers: int = 2,
     member 1, part 4          a part
     All tasks in one lane: Pooled() lets every task learn from all others.
     """
+    check_workers(workers)
     check_lanes(model, workers)
     members = members_of(online_model(model).learner)
     whys = [why_whole(member) for _, member in members]
     if paths is None:
         return Plan(workers, tuple(_lanes(members, whys, workers)))
     sample = _Sample()
-    for block in read([paths] if isinstance(paths, str) else list(paths), **reading):
+    for block in read([paths] if isinstance(paths, str) else list(paths), **{"scale": "auto"} | reading):
         sample.add(block)
     taken = _taken(type(model)(**model.get_params(deep=False)), sample)
     tasks, records = len(sample.tasks) / max(sample.tasks_held, 1), sample.records / max(sample.held, 1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import pickle
+import re
 import signal
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -27,6 +29,8 @@ _CHANGING = frozenset({"fit", "learn", "skip_unlabelled", "restore"})
 MOST_CALLS, MOST_BYTES = 256, 2**28
 #: A call that so many actors were lost in is given up.
 TRIES = 5
+#: A cluster answers within so many seconds.
+ANSWER = 10.0
 
 
 class LostLaneError(RuntimeError):
@@ -126,6 +130,11 @@ class Worker:
         options = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
         return self._ray.remote(_Actor).options(**options).remote()
 
+    def now(self) -> tuple[Any, int]:
+        """The actor, and how many were lost before it."""
+        with self._lock:
+            return self.actor, self.lost
+
     def renew(self, lost: int) -> None:
         """Begin another actor, unless that was done since this many were lost."""
         with self._lock:
@@ -166,56 +175,57 @@ class RayLane:
         return self._calls.submit(self._do, method, given)
 
     def _do(self, method: str, given: tuple[Any, ...]) -> Any:
-        if method in ("learn", "score"):
-            given = self._slim(given)
         exceptions = self._engine.ray.exceptions
         for _ in range(TRIES):
-            lost = self.worker.lost
+            actor, lost = self.worker.now()
             try:
                 if self._begun_in != lost:
-                    self._begin()
+                    self._begin(actor)
                     self._begun_in = lost
-                made = self._once(method, given)
-                if method in _CHANGING:
-                    self._note(method, given)
-                return made
+                made = self._once(actor, method, given)
             except (exceptions.RayActorError, exceptions.ActorUnavailableError):
                 self.worker.renew(lost)
+                continue
+            if method in _CHANGING:
+                self._since.append((method, given))
+                self._bytes += sum(map(_nbytes, given))
+                # an actor that is lost meanwhile is found out by the next call: this one is done
+                with contextlib.suppress(exceptions.RayActorError, exceptions.ActorUnavailableError):
+                    self._save_if_due(actor, method)
+            return made
         raise LostLaneError(
             f"the worker of {self.name!r} was lost {TRIES} times in one call: is there memory enough where it runs?"
         )
 
-    def _slim(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Of records those that are wanted, in one piece; all of them are put where every lane finds them."""
-        rows, places, *others = given
-        return (self._engine.shared(rows), None, *others) if places is None else (take(rows, places), None, *others)
-
-    def _once(self, method: str, given: tuple[Any, ...]) -> Any:
-        made, error = self._engine.ray.get(self.worker.actor.do.remote(self._number, method, *given))
+    def _once(self, actor: Any, method: str, given: tuple[Any, ...]) -> Any:
+        """One call of an actor; of records those that are wanted, all of them where every lane finds them."""
+        if method in ("learn", "score"):
+            rows, places, *others = given
+            given = (self._engine.shared(rows) if places is None else take(rows, places), None, *others)
+        made, error = self._engine.ray.get(actor.do.remote(self._number, method, *given))
         if error is not None:  # one of ours, which Ray would wrap
             raise error
         return made
 
-    def _note(self, method: str, given: tuple[Any, ...]) -> None:
-        """Remember a call, or save the lane where there are too many to remember."""
-        self._since.append((method, given))
-        self._bytes += sum(_nbytes(each) for each in given)
-        if len(self._since) >= MOST_CALLS or self._bytes >= MOST_BYTES:
-            saved = self._once("saved", ())
-            before = self._place.with_suffix(".new")
-            with before.open("wb") as file:
-                pickle.dump(saved, file, protocol=5)
-            before.replace(self._place)
-            self._saved, self._since, self._bytes = True, [], 0
+    def _save_if_due(self, actor: Any, method: str) -> None:
+        """Save the lane where there is too much to do again."""
+        if len(self._since) < MOST_CALLS and self._bytes < MOST_BYTES and method != "restore":
+            return
+        saved = self._once(actor, "saved", ())
+        before = self._place.with_suffix(".new")
+        with before.open("wb") as file:
+            pickle.dump(saved, file, protocol=5)
+        before.replace(self._place)
+        self._saved, self._since, self._bytes = True, [], 0
 
-    def _begin(self) -> None:
-        """Have the actor do what this lane has done so far, if anything: from what was last saved of it."""
-        self._once("begin", (pickle.dumps(self._learner), *self._shape))
+    def _begin(self, actor: Any) -> None:
+        """Have an actor do what this lane has done so far, if anything: from what was last saved of it."""
+        self._once(actor, "begin", (pickle.dumps(self._learner), *self._shape))
         if self._saved:
             with self._place.open("rb") as file:
-                self._once("restore", pickle.load(file))  # noqa: S301 - written above
+                self._once(actor, "restore", pickle.load(file))  # noqa: S301 - written above
         for method, given in self._since:
-            self._once(method, given)
+            self._once(actor, method, given)
 
     def state(self) -> Any:
         """The state as it is now, brought here."""
@@ -285,6 +295,12 @@ def _nbytes(given: Any) -> int:
 
 def _connect(ray: Any, workers: int, address: str) -> None:
     """Start Ray, or find it, without its words, and without its taking the signals."""
+    found = re.fullmatch(r"(?:ray://)?([^:/]+):(\d+)", address)
+    if found is not None:  # Ray itself would try for minutes
+        try:
+            socket.create_connection((found[1], int(found[2])), ANSWER).close()
+        except OSError as error:
+            raise ConnectionError(f"nothing answers at {address}: {error}") from None
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == "local":
         quiet |= {"num_cpus": workers, "include_dashboard": False}

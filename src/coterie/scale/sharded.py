@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import secrets
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,13 +33,14 @@ from coterie.reductions import ManyLearners, ManyState
 from coterie.relations.levels import LevelRelation
 
 from .lanes import at_once
-from .partition import OF_ROWS, joined, part_of, some_tasks
+from .partition import OF_ROWS, component_of, joined, part_of, some_tasks
 from .spreading import SpreadLearner, SpreadState
 
 Codes = NDArray[np.int64]
 
 MANIFEST, VERSION = "manifest.json", 1
 _MOST_PARTS = 65_535
+_OURS = re.compile(r"(part-\d{5}-[0-9a-f]{8}\.coterie|order-[0-9a-f]{8}\.npy)(\..*)?")
 
 
 class SourceFile(msgspec.Struct, frozen=True):
@@ -49,10 +52,11 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 class PartFile(msgspec.Struct, frozen=True):
-    """A file of the folder, and the SHA-256 of its bytes."""
+    """A file of the folder, the SHA-256 of its bytes, and how many tasks a part has."""
 
     name: str
     digest: str
+    tasks: int = 0
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -116,22 +120,23 @@ def save(
     inner = check_parts(model)
     folder, token = Path(folder), secrets.token_hex(4)
     folder.mkdir(exist_ok=True)
-    old = _files_of(folder)
     made: list[Path] = []
+    held: list[int] = []
     try:
         with inner.lock:
             learner, state = _apart(inner)
             labels = state.tasks.labels
-            of = np.fromiter((part_of(task, parts) for task in labels), np.int64, len(labels))
+            of = np.fromiter((_part_for(learner, task, parts) for task in labels), np.int64, len(labels))
             for v in range(parts):
                 tasks = np.flatnonzero(of == v)
                 plain, some = _cut(learner, state, tasks)
                 made.append(folder / f"part-{v:05}-{token}.coterie")
                 _estimator_of(model, inner.with_state(plain, some)).save(made[-1])
+                held.append(len(tasks))
             made.append(folder / f"order-{token}.npy")
             with replacing(made[-1]) as file:
                 np.save(file, of.astype(np.uint16), allow_pickle=False)
-        *files, order = [PartFile(each.name, _digest(each)) for each in made]
+        *files, order = [PartFile(each.name, _digest(each), n) for each, n in zip(made, [*held, 0], strict=True)]
         manifest = Manifest(VERSION, files, order, records, list(sources), dict(options or {}))
         with replacing(folder / MANIFEST) as file:
             file.write(msgspec.json.format(msgspec.json.encode(manifest)))
@@ -139,14 +144,19 @@ def save(
         for each in made:
             each.unlink(missing_ok=True)
         raise
-    for name in old:
-        (folder / name).unlink(missing_ok=True)
+    kept = {each.name for each in made}
+    for each in list(folder.iterdir()):  # also what a process that was killed while it saved has left
+        if _OURS.fullmatch(each.name) and each.name not in kept:
+            each.unlink(missing_ok=True)
     return manifest
 
 
 def is_sharded(path: str | PathLike[str]) -> bool:
-    """True of a folder with a manifest."""
-    return (Path(path) / MANIFEST).is_file()
+    """True of a folder with a manifest of such a model."""
+    with contextlib.suppress(ValueError):
+        read_manifest(path)
+        return True
+    return False
 
 
 def read_manifest(folder: str | PathLike[str]) -> Manifest:
@@ -188,7 +198,9 @@ def load(folder: str | PathLike[str]) -> Any:
     number = np.zeros(len(of), np.int64)
     for v, state in enumerate(states):
         mine = np.flatnonzero(of == v)
-        if len(mine) != len(state.tasks) or any(part_of(task, len(parts)) != v for task in state.tasks.labels):
+        if len(mine) != len(state.tasks) or any(
+            _part_for(learners[0], task, len(parts)) != v for task in state.tasks.labels
+        ):
             raise ValueError(f"{folder / manifest.parts[v].name} has other tasks than {manifest.order.name} says")
         number[mine] = np.arange(len(mine))
         for i, task in zip(mine.tolist(), state.tasks.labels, strict=True):
@@ -200,8 +212,15 @@ def load(folder: str | PathLike[str]) -> Any:
     return parts[0]
 
 
+#: What a model in parts has of its parts: what asks the part of each record, and what is the same in all.
+_ASKED = ("predict", "decision_function", "predict_proba")
+_COMMON = ("classes_", "encoder_", "feature_names_in_", "kind", "many_classes", "n_features_in_")
+
+
 class ShardedModel:
     """A model in parts that predicts: a part is read when a record of its tasks comes.
+
+    ``predict``, ``decision_function`` and ``predict_proba`` are those of the model's estimator, with ``task`` given.
 
     Parameters
     ----------
@@ -227,16 +246,38 @@ class ShardedModel:
         return self.loaded[v]
 
     def __getattr__(self, name: str) -> Any:
-        """What all parts have in common: labels, the encoder, what there is of methods."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.part(0), name)
+        """What all parts have in common; ``predict`` and its like ask the part of each record."""
+        if name in _ASKED:
+            getattr(self.part(0), name)  # which has no probabilities, if the model has none
+            return partial(self._asked, name)
+        if name in _COMMON:
+            return getattr(self.part(0), name)
+        raise AttributeError(f"a model in parts has no {name!r}: coterie.scale.load makes one model of the parts")
+
+    def _parts_of(self, tasks: Any) -> NDArray[np.int64]:
+        """The part that each record's task is in; where that has no task at all, the first that has one."""
+        distinct, codes = distinct_labels(tasks)
+        learner, n = stream_model_of(self.part(0)).learner, len(self.manifest.parts)  # type: ignore[attr-defined]
+        of = [_part_for(learner, task, n) for task in distinct]
+        some = next((v for v, each in enumerate(self.manifest.parts) if each.tasks), 0)
+        return np.array([v if self.manifest.parts[v].tasks else some for v in of], np.int64)[codes]
+
+    def _asked(self, method: str, X: Any, task: Any) -> NDArray[Any]:
+        from sklearn.utils import _safe_indexing
+
+        of = self._parts_of(task)
+        made, order = [], []
+        for v in np.unique(of).tolist():
+            at = np.flatnonzero(of == v)
+            made.append(getattr(self.part(v), method)(_safe_indexing(X, at), task=_safe_indexing(task, at)))
+            order.append(at)
+        if not made:
+            return np.asarray(getattr(self.part(0), method)(X, task=task))
+        return np.concatenate(made)[np.argsort(np.concatenate(order), kind="stable")]
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """The prediction for each record of a block that was read from a file."""
-        distinct, codes = distinct_labels(block.tasks)
-        parts = len(self.manifest.parts)
-        of = np.array([part_of(task, parts) for task in distinct], np.int64)[codes]
+        of, parts = self._parts_of(block.tasks), len(self.manifest.parts)
         places = [np.flatnonzero(of == v) for v in range(parts)]
         busy = [v for v in range(parts) if len(places[v])]
         for v in busy:
@@ -255,15 +296,21 @@ class ShardedModel:
         return BlockPredictions(*columns)  # type: ignore[arg-type]
 
 
-def check_parts(model: Any) -> OnlineModel:
-    """The inner model of an estimator that can be written in parts; ValueError for another one, saying why."""
+def check_parts(model: Any, learned: bool = True) -> OnlineModel:
+    """The inner model of an estimator that can be written in parts, once it has ``learned``.
+
+    Raises
+    ------
+    ValueError
+        For another one, saying why.
+    """
     inner = stream_model_of(model)
     if not isinstance(inner, OnlineModel) or not inner.has_tasks:
         raise ValueError("the model cannot be written in parts: it is no online model of tasks")
     why = _why_none(inner.learner)
     if inner.settings.max_tasks is not None:
         why = "with max_tasks the order in which tasks were seen is of all of them"
-    if inner.state is None:
+    if learned and inner.state is None:
         why = "it has learned nothing"
     if why:
         raise ValueError(f"the model cannot be written in parts: {why}")
@@ -382,6 +429,22 @@ def _estimator_of(model: Any, inner: OnlineModel) -> Any:
     return made
 
 
+def _part_for(learner: Any, task: Hashable, parts: int) -> int:
+    """The part of a task: with the tasks of its group, where a member knows such."""
+    relation = _grouping(learner)
+    return part_of(task if relation is None else component_of(relation, task), parts)
+
+
+def _grouping(learner: Any) -> LevelRelation | None:
+    """The first relation of a learner's members by which some tasks have groups that others have not."""
+    if isinstance(learner, (SpreadLearner, ManyLearners)):
+        return _grouping(learner.learner)
+    if isinstance(learner, Mixture):
+        return next(filter(None, map(_grouping, learner.learners)), None)
+    relation: LevelRelation = learner.relation
+    return None if relation.alike else relation
+
+
 def _load_part(folder: Path, part: PartFile) -> Any:
     path = folder / part.name
     _require_same(path, part)
@@ -411,11 +474,3 @@ def _require_same(path: Path, part: PartFile) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _files_of(folder: Path) -> list[str]:
-    """The files that the manifest of a folder names, which a new one is to take the place of."""
-    with contextlib.suppress(ValueError):
-        manifest = read_manifest(folder)
-        return [each.name for each in (*manifest.parts, manifest.order)]
-    return []

@@ -316,7 +316,7 @@ def members_of(learner: StreamLearner) -> list[tuple[str, StreamLearner]]:
     ['member 0', 'member 1']
     """
     if isinstance(learner, ManyLearners):
-        return members_of(learner.learner)
+        return [(f"class, {name}", each) for name, each in members_of(learner.learner)]
     if isinstance(learner, (Mixture, RegressionLearner)):
         return [(f"member {m}", each) for m, each in enumerate(learner.learners)]
     return [("all", learner)]
