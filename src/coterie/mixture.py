@@ -166,6 +166,10 @@ class Mixture(StreamLearner):
         self.experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         self._scaled = self.experts * (1.0 if self.log_odds is None else np.array(factors))
 
+    def apart(self, learners: Sequence[StreamLearner]) -> Mixture:
+        """The same mixture of other learners, not compiled, whatever this one is: each has a state of its own."""
+        return Mixture(learners, self.experts, self.local, self.unsure)
+
     @property
     def weighs(self) -> bool:
         """True where all learners weigh records."""

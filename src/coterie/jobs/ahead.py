@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from coterie.evaluation.working import aside
 
@@ -30,7 +29,21 @@ def blocks_of(reader: Reader, ahead: bool) -> Ahead | Straight:
     return Ahead(reader) if ahead and reader.bytes_total else Straight(reader)
 
 
-class Straight:
+class _Blocks:
+    """What both ways of reading have."""
+
+    _reader: Reader
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The use of each column."""
+        return self._reader.columns
+
+    def __iter__(self) -> Self:
+        return self
+
+
+class Straight(_Blocks):
     """The blocks of a reader, each read when it is asked for.
 
     Attributes
@@ -52,14 +65,6 @@ class Straight:
         """The file that is being read."""
         return self._reader.path
 
-    @property
-    def columns(self) -> dict[str, str]:
-        """The use of each column."""
-        return self._reader.columns
-
-    def __iter__(self) -> Iterator[Block]:
-        return self
-
     def __next__(self) -> Block:
         return next(self._blocks)
 
@@ -68,7 +73,7 @@ class Straight:
         self._blocks.close()  # type: ignore[attr-defined]
 
 
-class Ahead:
+class Ahead(_Blocks):
     """The blocks of a reader, read by a thread, some of them before they are asked for.
 
     Parameters
@@ -112,14 +117,6 @@ class Ahead:
             except Full:
                 continue
             return
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The use of each column."""
-        return self._reader.columns
-
-    def __iter__(self) -> Iterator[Block]:
-        return self
 
     def __next__(self) -> Block:
         if self._over:

@@ -33,6 +33,17 @@ def part_of(task: Hashable, parts: int) -> int:
     return int.from_bytes(blake2b(repr(_alike(task)).encode(), digest_size=8).digest(), "little") % parts
 
 
+def parts_of(tasks: Sequence[Hashable], parts: int, relation: LevelRelation | None = None) -> Codes:
+    """The part of each task; under a relation the tasks of a group are in one."""
+    labels = tasks if relation is None else (component_of(relation, task) for task in tasks)
+    return np.fromiter((part_of(label, parts) for label in labels), np.int64, len(tasks))
+
+
+def places_of(part: Codes) -> dict[int, Codes]:
+    """The places of the records in each part that has some."""
+    return {v: np.flatnonzero(part == v) for v in np.unique(part).tolist()}
+
+
 def _alike(label: Any) -> Any:
     """One of all labels that equal this one."""
     if isinstance(label, (bool, np.bool_, int, np.integer)):

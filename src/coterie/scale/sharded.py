@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import re
 import secrets
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -33,7 +33,7 @@ from coterie.reductions import ManyLearners, ManyState
 from coterie.relations.levels import LevelRelation
 
 from .lanes import at_once
-from .partition import OF_ROWS, component_of, joined, part_of, some_tasks
+from .partition import OF_ROWS, joined, parts_of, places_of, some_tasks
 from .spreading import SpreadLearner, SpreadState
 
 Codes = NDArray[np.int64]
@@ -126,7 +126,7 @@ def save(
         with inner.lock:
             learner, state = _apart(inner)
             labels = state.tasks.labels
-            of = np.fromiter((_part_for(learner, task, parts) for task in labels), np.int64, len(labels))
+            of = parts_of(labels, parts, _grouping(learner))
             for v in range(parts):
                 tasks = np.flatnonzero(of == v)
                 plain, some = _cut(learner, state, tasks)
@@ -194,13 +194,12 @@ def load(folder: str | PathLike[str]) -> Any:
     of = _load_order(folder, manifest)
     inners = [check_parts(each) for each in parts]
     learners, states = zip(*(_apart(inner) for inner in inners), strict=True)
+    grouping = _grouping(learners[0])
     labels: list[Hashable] = [None] * len(of)
     number = np.zeros(len(of), np.int64)
     for v, state in enumerate(states):
         mine = np.flatnonzero(of == v)
-        if len(mine) != len(state.tasks) or any(
-            _part_for(learners[0], task, len(parts)) != v for task in state.tasks.labels
-        ):
+        if len(mine) != len(state.tasks) or (parts_of(state.tasks.labels, len(parts), grouping) != v).any():
             raise ValueError(f"{folder / manifest.parts[v].name} has other tasks than {manifest.order.name} says")
         number[mine] = np.arange(len(mine))
         for i, task in zip(mine.tolist(), state.tasks.labels, strict=True):
@@ -257,41 +256,33 @@ class ShardedModel:
     def _parts_of(self, tasks: Any) -> NDArray[np.int64]:
         """The part that each record's task is in; where that has no task at all, the first that has one."""
         distinct, codes = distinct_labels(tasks)
-        learner, n = stream_model_of(self.part(0)).learner, len(self.manifest.parts)  # type: ignore[attr-defined]
-        of = [_part_for(learner, task, n) for task in distinct]
-        some = next((v for v, each in enumerate(self.manifest.parts) if each.tasks), 0)
-        return np.array([v if self.manifest.parts[v].tasks else some for v in of], np.int64)[codes]
+        learner = stream_model_of(self.part(0)).learner  # type: ignore[attr-defined]
+        of = parts_of(distinct, len(self.manifest.parts), _grouping(learner))
+        known = np.array([each.tasks > 0 for each in self.manifest.parts])
+        return np.where(known[of], of, np.argmax(known))[codes]
+
+    def _by_part(self, tasks: Any, ask: Callable[[Any, Codes], Any]) -> tuple[list[Any], Codes]:
+        """What each part says of the records at its places, and the order that brings these back into theirs."""
+        places = places_of(self._parts_of(tasks)) or {0: np.zeros(0, np.int64)}
+        jobs = [partial(ask, self.part(v), at) for v, at in places.items()]
+        return at_once(jobs, self._workers), np.argsort(np.concatenate(list(places.values())), kind="stable")
 
     def _asked(self, method: str, X: Any, task: Any) -> NDArray[Any]:
         from sklearn.utils import _safe_indexing
 
-        of = self._parts_of(task)
-        made, order = [], []
-        for v in np.unique(of).tolist():
-            at = np.flatnonzero(of == v)
-            made.append(getattr(self.part(v), method)(_safe_indexing(X, at), task=_safe_indexing(task, at)))
-            order.append(at)
-        if not made:
-            return np.asarray(getattr(self.part(0), method)(X, task=task))
-        return np.concatenate(made)[np.argsort(np.concatenate(order), kind="stable")]
+        def ask(part: Any, at: Codes) -> Any:
+            return getattr(part, method)(_safe_indexing(X, at), task=_safe_indexing(task, at))
+
+        made, order = self._by_part(task, ask)
+        return np.asarray(np.concatenate(made)[order])
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """The prediction for each record of a block that was read from a file."""
-        of, parts = self._parts_of(block.tasks), len(self.manifest.parts)
-        places = [np.flatnonzero(of == v) for v in range(parts)]
-        busy = [v for v in range(parts) if len(places[v])]
-        for v in busy:
-            self.part(v)
-        made = at_once(
-            [
-                lambda v=v: self.part(v).__predict_block__(block.take(places[v]), level, all_labels)  # type: ignore[misc]
-                for v in busy
-            ],
-            self._workers,
-        )
-        if not made:
-            return self.part(0).__predict_block__(block, level, all_labels)  # type: ignore[no-any-return]
-        order = np.argsort(np.concatenate([places[v] for v in busy]), kind="stable")
+
+        def ask(part: Any, at: Codes) -> Any:
+            return part.__predict_block__(block.take(at), level, all_labels)
+
+        made, order = self._by_part(block.tasks, ask)
         columns = (None if each[0] is None else np.concatenate(each)[order] for each in zip(*made, strict=True))
         return BlockPredictions(*columns)  # type: ignore[arg-type]
 
@@ -351,7 +342,7 @@ def _uncompiled(learner: StreamLearner) -> StreamLearner:
         one = _uncompiled(learner.learner)
         return learner if one is learner.learner else ManyLearners(one)
     if isinstance(learner, Mixture) and type(learner) is not Mixture:
-        return Mixture(learner.learners, learner.experts, learner.local, learner.unsure)
+        return learner.apart(learner.learners)
     return learner
 
 
@@ -369,7 +360,7 @@ def _cut(learner: Any, state: Any, tasks: Codes) -> tuple[StreamLearner, Any]:
         return ManyLearners(cuts[0][0]), ManyState(members, spare)
     if isinstance(learner, Mixture):
         made = [_cut(each, member, tasks) for each, member in zip(learner.learners, state.members, strict=True)]
-        plain = Mixture([each for each, _ in made], learner.experts, learner.local, learner.unsure)
+        plain = learner.apart([each for each, _ in made])
         labels = state.tasks.labels
         losses = Losses(state.losses.overall.copy(), state.losses.tasks[tasks])
         index = Index([labels[i] for i in tasks.tolist()])
@@ -427,12 +418,6 @@ def _estimator_of(model: Any, inner: OnlineModel) -> Any:
     made = type(model)(**model.get_params(deep=False))
     made.__stream_model__().replace(inner)
     return made
-
-
-def _part_for(learner: Any, task: Hashable, parts: int) -> int:
-    """The part of a task: with the tasks of its group, where a member knows such."""
-    relation = _grouping(learner)
-    return part_of(task if relation is None else component_of(relation, task), parts)
 
 
 def _grouping(learner: Any) -> LevelRelation | None:

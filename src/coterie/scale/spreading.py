@@ -25,7 +25,7 @@ from coterie.online.model import OnlineModel
 from coterie.reductions import ManyLearners
 
 from .lanes import Engine, Lane, at_once
-from .partition import component_of, joined, part_of, some_tasks, why_whole
+from .partition import joined, parts_of, places_of, some_tasks, why_whole
 
 Codes = NDArray[np.int64]
 _NO_CODES = np.zeros(0, np.int64)
@@ -129,7 +129,7 @@ class SpreadLearner(StreamLearner):
         if self.parts == 1:
             state.tasks.add(new)
             return [new]
-        of = self._parts_of(new)
+        of = parts_of(new, self.parts, self.learner.relation)
         state.tasks.add(new)
         held = np.bincount(state.part, minlength=self.parts)
         number = np.zeros(len(new), np.int64)
@@ -140,12 +140,6 @@ class SpreadLearner(StreamLearner):
             coming.append([new[i] for i in mine.tolist()])
         state.part, state.number = np.append(state.part, of), np.append(state.number, number)
         return coming
-
-    def _parts_of(self, tasks: Sequence[Hashable]) -> Codes:
-        """The part of each task."""
-        relation = self.learner.relation
-        found = (part_of(component_of(relation, task), self.parts) for task in tasks)
-        return np.fromiter(found, np.int64, len(tasks))
 
     def update_many(
         self,
@@ -167,21 +161,13 @@ class SpreadLearner(StreamLearner):
             return made
         if last is not None and last < len(codes):
             raise ValueError("labels that come late cannot be learned in parts")
-        busy, places = self._places(state.part[codes])
-        number = state.number[codes]
+        places, number = places_of(state.part[codes]), state.number[codes]
         calls = [
-            state.lanes[v].start("learn", rows, at, number[at], y[at], None, coming[v])
-            for v, at in zip(busy, places, strict=True)
+            state.lanes[v].start("learn", rows, at, number[at], y[at], None, coming[v]) for v, at in places.items()
         ]
         made = [each.result() for each in calls]
         state.features = max([state.features, *(features for _, features in made)])
-        return _put_together([moves for moves, _ in made], places, len(codes))
-
-    def _places(self, part: Codes) -> tuple[list[int], list[Codes]]:
-        """The parts that have records, and the places of these."""
-        found = [(v, np.flatnonzero(part == v)) for v in range(self.parts)]
-        some = [(v, at) for v, at in found if len(at)]
-        return [v for v, _ in some], [at for _, at in some]
+        return _put_together([moves for moves, _ in made], list(places.values()), len(codes))
 
     def score_any(self, state: SpreadState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
@@ -190,16 +176,16 @@ class SpreadLearner(StreamLearner):
         known = codes >= 0
         part, number = np.zeros(len(codes), np.int64), np.full(len(codes), -1)
         part[known], number[known] = state.part[codes[known]], state.number[codes[known]]
-        part[~known] = self._parts_of(unseen)
+        part[~known] = parts_of(unseen, self.parts, self.learner.relation)
         labels = np.full(len(codes), None, object)
         labels[~known] = np.fromiter(unseen, object, len(unseen))
-        busy, places = self._places(part)
+        places = places_of(part)
         calls = [
             state.lanes[v].start("score", rows, at, number[at], labels[at][number[at] < 0].tolist())
-            for v, at in zip(busy, places, strict=True)
+            for v, at in places.items()
         ]
         margins = np.zeros(len(codes))
-        for at, call in zip(places, calls, strict=True):
+        for at, call in zip(places.values(), calls, strict=True):
             margins[at] = call.result()
         return margins
 
@@ -294,8 +280,8 @@ def spread(learner: StreamLearner, engine: Engine, name: str = "", late: bool = 
         made = ManyLearners(spread(learner.learner, engine, f"{name}class, ", late))
     elif isinstance(learner, (Mixture, RegressionLearner)):
         members = [spread(each, engine, f"{name}member {m}", late) for m, each in enumerate(learner.learners)]
-        if isinstance(learner, Mixture):  # not compiled, whatever it was: its members are apart
-            made = Mixture(members, learner.experts, learner.local, learner.unsure)
+        if isinstance(learner, Mixture):
+            made = learner.apart(members)
         else:
             made = copy.copy(learner)
             made.learners = members
