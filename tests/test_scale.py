@@ -78,6 +78,7 @@ def adaptive(members, **held):
 
 MODELS = {
     "separable": lambda **held: adaptive("separable", **held),
+    "signed": lambda **held: adaptive("signed", **held),
     "default": lambda **held: adaptive("default", **held),
     "independent": lambda **held: ct.MultitaskLogistic(ct.Independent(), **held),
     "clusters": lambda **held: ct.MultitaskLogistic(ct.Clusters(GROUPS, share=0.5), **held),
@@ -90,7 +91,8 @@ MODELS = {
 @pytest.mark.parametrize("dense", [True, slow(False)])
 @pytest.mark.parametrize("storage", ["auto", slow("dense"), slow("sparse")])
 @pytest.mark.parametrize(
-    "name", ["separable", "clusters", *map(slow, ("default", "independent", "perceptron", "numbers", "classes"))]
+    "name",
+    ["separable", "clusters", *map(slow, ("signed", "default", "independent", "perceptron", "numbers", "classes"))],
 )
 def test_several_workers_learn_what_one_learns(tmp_path, name, storage, dense):
     records = stream(dense)
@@ -227,9 +229,13 @@ def _raise(error):
 # -- models in parts
 
 
-@pytest.mark.parametrize("name", ["separable", slow("default"), slow("clusters"), slow("classes"), slow("perceptron")])
+@pytest.mark.parametrize(
+    "name", ["separable", "numbers", *map(slow, ("signed", "default", "clusters", "classes", "perceptron"))]
+)
 def test_parts_make_the_model_again(tmp_path, name):
     X, y, task = stream()
+    if name == "numbers":
+        y = y * 2.0 + np.arange(N) % 3
     model = MODELS[name]().partial_fit(X[:500], y[:500], task=task[:500])
     whole = saved(model, tmp_path / "whole")
     later = saved(copy.copy(model).partial_fit(X[500:], y[500:], task=task[500:]), tmp_path / "later")
@@ -287,6 +293,23 @@ def test_parts_that_were_changed_are_refused(tmp_path):
             scale.load(folder)
     with pytest.raises(ValueError, match="holds no model in parts"):
         scale.load(tmp_path)
+
+
+def test_numbers_in_parts_have_intervals_and_wait_for_labels(tmp_path):
+    X, y, task = stream()
+    y = X[:, 0] + np.arange(N) % 3
+    model = ct.AdaptiveSharingRegressor().partial_fit(X[:600], y[:600], task=task[:600])
+    scale.save(model, tmp_path / "parts", 3)
+    parts = scale.ShardedModel(tmp_path / "parts")
+    expected = model.predict_interval(X, task=task, level=0.8)
+    assert np.array_equal(parts.predict_interval(X, task=task, level=0.8), expected)
+    assert np.array_equal(parts.predict(X, task=task), model.predict(X, task=task))
+    inner = stream_model_of(model)
+    inner.learn_rounds(X[600:], y[600:], task[600:], late=100)
+    assert len(inner.state.waiting.codes) == 100
+    whole = saved(model, tmp_path / "whole")
+    scale.save(model, tmp_path / "parts", 3)
+    assert saved(scale.load(tmp_path / "parts"), tmp_path / "again") == whole
 
 
 def test_a_model_in_parts_predicts_what_the_whole_does(tmp_path):
@@ -366,12 +389,10 @@ def test_models_that_have_no_parts_say_why(tmp_path):
         (ct.MultitaskPerceptron(ct.MeanRegularized(b=2)), "is of all tasks"),
         (ct.MultitaskLogistic(storage="hashed", bits=6), "share their places"),
         (ct.MultitaskPerceptron(average=True), "keeps what is of all tasks"),
-        (ct.AdaptiveSharingRegressor(), "RegressionLearner keeps what is of all tasks"),
         (adaptive("separable", max_tasks=50), "order in which tasks were seen is of all"),
     ):
-        labels = X[:, 0] if model.kind == "regressor" else y
         with pytest.raises(ValueError, match=message):
-            scale.save(model.partial_fit(X, labels, task=task), tmp_path / "parts", 2)
+            scale.save(model.partial_fit(X, y, task=task), tmp_path / "parts", 2)
     with pytest.raises(ValueError, match="it has learned nothing"):
         scale.save(adaptive("separable"), tmp_path / "parts", 2)
     with pytest.raises(ValueError, match="parts must be from 1 to 65,535"):
@@ -513,6 +534,40 @@ def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     assert "does not exist" in refused("learn", data, *said, "--resume")
 
 
+def test_a_folder_is_of_one_run_at_a_time(clicks, tmp_path):
+    data, place = clicks / "clicks.parquet", tmp_path / "checkpoint"
+    said = (*SAID, "--checkpoint", place, "--save-every", 8192)
+    run("learn", data, *said, "--sharded", "--model", tmp_path / "parts")
+    with Checkpoint(place, 2, [str(data)]) as held:
+        held.begin(resume=True)
+        assert "another run has" in refused("learn", data, *said, "--resume")
+        assert "another process has" in refused("forget", place, "--task", "3")
+        with pytest.raises(CheckpointError, match="let it end, or name another folder"):
+            scale.learn(str(data), adaptive("separable"), checkpoint=place, resume=True, task="user", label="click")
+    run("learn", data, *said, "--resume")
+    outcome = scale.learn(str(data), adaptive("separable"), checkpoint=tmp_path / "c", task="user", label="click")
+    assert outcome.model.tasks_ == ct.load(clicks / "one.coterie").tasks_
+    with pytest.raises(CheckpointError, match="holds a checkpoint of"):
+        scale.learn(str(data), adaptive("separable"), checkpoint=place, task="user", label="click")
+
+
+def test_a_model_in_parts_forgets_tasks(clicks, tmp_path):
+    data, parts = clicks / "clicks.parquet", tmp_path / "parts"
+    run("learn", data, *SAID, "--workers", 3, "--sharded", "--model", parts)
+    before = sharded.read_manifest(parts)
+    assert "task 'nobody' was never seen" in refused("forget", parts, "--task", "1", "--task", "nobody")
+    assert sharded.read_manifest(parts) == before
+    told = run("forget", parts, "--task", "1", "--task", "2").stdout
+    assert "Forgotten: 1, 2" in told
+    run("forget", clicks / "one.coterie", "--task", "1", "--task", "2", "--output", tmp_path / "fewer")
+    assert saved(scale.load(parts), tmp_path / "whole") == (tmp_path / "fewer").read_bytes()
+    after = sharded.read_manifest(parts)
+    assert (len(after.parts), after.records, after.sources) == (3, before.records, before.sources)
+    run("forget", parts, "--task", "3", "--output", tmp_path / "one file")
+    assert 3 not in ct.load(tmp_path / "one file").tasks_
+    assert 3 in scale.load(parts).tasks_
+
+
 def test_options_that_do_not_go_together(clicks, tmp_path):
     data = clicks / "clicks.parquet"
     for words, message in (
@@ -528,8 +583,8 @@ def test_options_that_do_not_go_together(clicks, tmp_path):
         (("--sharded", "--model", tmp_path / "no" / "where"), "there is no folder"),
         (("--checkpoint", clicks / "one.coterie"), "is a file: name a folder"),
         (("--checkpoint", tmp_path / "c", "--sharded", "--model", tmp_path / "c"), "name the same folder"),
-        (("--checkpoint", tmp_path / "c", "--members", "signed"), "cannot be written in parts"),
-        (("--sharded", "--model", tmp_path / "d", "--members", "signed"), "cannot be written in parts"),
+        (("--checkpoint", tmp_path / "c", "--members", "tabular"), "cannot be written in parts"),
+        (("--sharded", "--model", tmp_path / "d", "--members", "tabular"), "cannot be written in parts"),
     ):
         said = [word for word in SAID if not (word in ("--members", "separable") and "--share" in words)]
         assert message in refused("learn", data, *said, *words)

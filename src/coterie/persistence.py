@@ -497,6 +497,29 @@ def _locked(handle: int, wait: bool) -> bool:
     return True
 
 
+def hold_folder(folder: Path) -> IO[bytes]:
+    """Keep a folder from other processes that ask for it, until the file that this gives is closed.
+
+    Where files cannot be locked, on Windows and on some shares, it is kept from nobody.
+
+    Raises
+    ------
+    ValueError
+        If another process has the folder.
+    """
+    file = (folder / "lock").open("ab")
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise ValueError(f"another process has {folder}") from None
+    except (ImportError, OSError):
+        pass
+    return file
+
+
 def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -20,24 +21,29 @@ Output = Annotated[
 def forget(model: Model, task: Tasks, output: Output = None, json: Json = False, quiet: Quiet = False) -> None:
     """Forget tasks: their own weights, their names and their counts are gone from the model.
 
-    What others have learned through them stays, and so does a name that is in the model's relation. The model is
-    replaced, whole or not at all, unless another place is named. Nothing is changed if one of the tasks is not known.
+    What others have learned through them stays, and so does a name that is in the model's relation. The model, a file
+    or a folder of parts, is replaced, whole or not at all, unless another place is named. Nothing is changed if one of
+    the tasks is not known.
 
     For example:
       coterie forget clicks.coterie --task ann
       coterie forget clicks.coterie --task ann --task bob --output fewer.coterie
     """
-    from coterie import __version__
+    from coterie import __version__, persistence
     from coterie.jobs.forgetting import forget as run
+    from coterie.scale.sharded import is_sharded, save_again
 
+    from .models import load_any
     from .places import MODEL, Place, naming, require_places
     from .printing import print_json, print_lines, saved_line
 
     place = output or model
-    require_places([Place("output", place, MODEL, model)], [model])
-    forgot, named = run(model, task)
-    with naming(place):
-        forgot.save(place)
+    in_parts = output is None and is_sharded(model)
+    if not in_parts:
+        require_places([Place("output", place, MODEL, model)], [model])
+    with persistence.hold_folder(place) if in_parts else nullcontext(), naming(place):
+        forgot, named = run(load_any(model), task, str(model))
+        save_again(forgot, place) if in_parts else forgot.save(place)
     names = list(dict.fromkeys(task))
     if json:
         told = {"command": "forget", "version": __version__, "forgotten": names, "named": named}

@@ -113,35 +113,35 @@ def learn(
     again = columns.again(from_ is not None) | {"delay": delay} | asking.given | scaling.again | outputs.again
     run = Run(files, outputs.model, again, skip)
     outputs.require(paths_read(files, learning.given, from_), *asking.places, over=from_, folder=scaling.sharded)
-    checkpoint = scaling.checkpoint_of(files, columns.said | learning.given)
-    run.parts = (scaling.workers or 1) if scaling.sharded else None
-    run.save_every(save_every, checkpoint)
-    if checkpoint is not None and checkpoint.held is not None:
-        model, run.skip = checkpoint.resumed()
-        from coterie.jobs.learning import NothingLeftError
+    with scaling.checkpoint_of(files, columns.said | learning.given) as checkpoint:
+        run.parts = (scaling.workers or 1) if scaling.sharded else None
+        run.save_every(save_every, checkpoint)
+        if checkpoint is not None and checkpoint.held is not None:
+            model, run.skip = checkpoint.resumed()
+            from coterie.jobs.learning import NothingLeftError
 
+            with run.stopping():
+                try:
+                    outcome = _go_on(columns.bare, model, delay, asking, run, scaling)
+                except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
+                    save_learned(model, outputs, run)
+                    return
+                finish("learn", outcome, outputs, run)
+            return
+        if from_ is None:
+            with run.stopping():
+                outcome = learn_new(columns, learning, delay, alone, run, asking, viewing, scaling)
+                if outcome.stopped is None:  # what goes on has more tasks to meet
+                    _set_new_task(outcome.model, new_task)
+                finish("learn", outcome, outputs, run)
+            return
+        model = _loaded(from_, new_task)
+        if asking.query is not None:
+            query(files, columns, asking, model, outputs)
+            return
+        run.again["new_task"] = new_task
         with run.stopping():
-            try:
-                outcome = _go_on(columns.bare, model, delay, asking, run, scaling)
-            except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
-                save_learned(model, outputs, run)
-                return
-            finish("learn", outcome, outputs, run)
-        return
-    if from_ is None:
-        with run.stopping():
-            outcome = learn_new(columns, learning, delay, alone, run, asking, viewing, scaling)
-            if outcome.stopped is None:  # what goes on has more tasks to meet
-                _set_new_task(outcome.model, new_task)
-            finish("learn", outcome, outputs, run)
-        return
-    model = _loaded(from_, new_task)
-    if asking.query is not None:
-        query(files, columns, asking, model, outputs)
-        return
-    run.again["new_task"] = new_task
-    with run.stopping():
-        finish("learn", _go_on(columns, model, delay, asking, run, scaling), outputs, run)
+            finish("learn", _go_on(columns, model, delay, asking, run, scaling), outputs, run)
 
 
 def learn_new(

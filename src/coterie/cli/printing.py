@@ -113,7 +113,8 @@ def reading_lines(reading: Reading) -> Iterator[str]:
 
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling) -> str:
     """Return the line that names the saved model and the next command."""
-    held = f"{_bytes(path.stat().st_size)}, {counted(*model.size)}"
+    files = path.iterdir() if path.is_dir() else [path]  # a model in parts
+    held = f"{_bytes(sum(each.stat().st_size for each in files))}, {counted(*model.size)}"
     return f"Model: {path} ({held}). Next: coterie predict FILE --model {typed(path)}"
 
 

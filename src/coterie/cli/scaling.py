@@ -77,21 +77,21 @@ class Scaling(OptionSet):
             if given:
                 raise UsageError(f"--{name} does not go with --checkpoint, which begins with the first record")
 
-    def checkpoint_of(self, files: list[str], options: Mapping[str, Any]) -> Checkpoint | None:
-        """The checkpoint of a run that learns these files under these options; None where there is to be none."""
+    @contextmanager
+    def checkpoint_of(self, files: list[str], options: Mapping[str, Any]) -> Iterator[Checkpoint | None]:
+        """Have the checkpoint of a run that learns these files under these options; None where there is to be none."""
         if self.checkpoint is None:
-            return None
+            yield None
+            return
         from coterie.io.sources import find_paths
         from coterie.jobs.choosing import paths_in
         from coterie.scale.checkpoints import Checkpoint
 
         paths = [*find_paths(files), *paths_in(options)]
-        made = Checkpoint(self.checkpoint, self.workers or 1, paths, options)
-        if not self.resume:
-            made.require_new()
-        with naming(self.checkpoint):
-            made.begin()
-        return made
+        with Checkpoint(self.checkpoint, self.workers or 1, paths, options) as made:
+            with naming(self.checkpoint):
+                made.begin(self.resume)
+            yield made
 
     def _checked(self, spread: Spread | None) -> Spread | None:
         """The same, refusing a model that has no parts to be saved in before it learns."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from os import PathLike
 from typing import Any, NamedTuple
 
-from coterie import persistence
 from coterie.evaluation.stream_model import goes_on
 from coterie.inputs.errors import InputError
 from coterie.wording import visible
@@ -26,15 +24,17 @@ class Forgot(NamedTuple):
     named: list[str]
 
 
-def forget(path: str | PathLike[str], tasks: Sequence[str]) -> Forgot:
-    """Load a model and let it forget tasks.
+def forget(model: Any, tasks: Sequence[str], path: str) -> Forgot:
+    """Let a model forget tasks by their names.
 
     Parameters
     ----------
-    path : path
-        The model.
+    model : estimator
+        What was learned.
     tasks : sequence of str
         The names of the tasks, as they are or as they are printed.
+    path : str
+        Where the model is from, for what is refused.
 
     Returns
     -------
@@ -48,12 +48,11 @@ def forget(path: str | PathLike[str], tasks: Sequence[str]) -> Forgot:
     ValueError
         For a model that cannot forget tasks.
     """
-    model = persistence.load(path)
     if not goes_on(model):
         kind = type(model).__name__
-        raise InputError(f"holds a batch model ({kind}), which is fitted anew without the records of a task", str(path))
+        raise InputError(f"holds a batch model ({kind}), which is fitted anew without the records of a task", path)
     known = _by_name(getattr(model, "tasks_", ()))
-    found = {name: _only(known, name, str(path)) for name in tasks}
+    found = {name: _only(known, name, path) for name in tasks}
     model.forget_tasks(list(found.values()))
     left = set(getattr(model, "tasks_", ()))
     return Forgot(model, [name for name, task in found.items() if task in left])

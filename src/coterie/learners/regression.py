@@ -38,6 +38,10 @@ class Waiting(NamedTuple):
     told: Floats
     codes: Codes
 
+    def renumbered(self, codes: Codes) -> Waiting:
+        """The same with other numbers of the tasks; of -1 nothing is kept."""
+        return Waiting(np.where(codes >= 0, self.told, 0.0), codes)
+
 
 NOBODY = Waiting(np.zeros((0, 0)), np.zeros(0, np.int64))
 
@@ -66,6 +70,37 @@ class RegressionState:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return sum(member.nbytes for member in self.members) + nbytes_of((self.model, self.waiting))
+
+    def of_tasks(self, members: list[State], tasks: Codes) -> RegressionState:
+        """The state of some tasks alone, in this order, beside their members' states."""
+        labels = self.tasks.labels
+        numbers = np.full(len(labels) + 1, -1)  # the last is that of -1
+        numbers[tasks] = np.arange(len(tasks))
+        return RegressionState(
+            members,
+            Index([labels[i] for i in tasks.tolist()]),
+            self.model.to_saved(len(labels)).of_tasks(tasks),
+            self.features,
+            self.rounds,
+            self.waiting.renumbered(numbers[self.waiting.codes]),
+        )
+
+    @classmethod
+    def joined(
+        cls, parts: Sequence[RegressionState], members: list[State], labels: Sequence[Hashable], places: Sequence[Codes]
+    ) -> RegressionState:
+        """Undo :meth:`of_tasks`: the tasks of each part are at those places of all labels."""
+        models = [part.model.to_saved(len(part.tasks)) for part in parts]
+        model = LeastSquares.joined(models, np.argsort(np.concatenate(places)))
+        told, codes = zip(
+            *(
+                part.waiting.renumbered(np.append(at, -1)[part.waiting.codes])
+                for part, at in zip(parts, places, strict=True)
+            ),
+            strict=True,
+        )
+        waiting = Waiting(np.sum(told, axis=0), np.max(codes, axis=0))
+        return cls(members, Index(labels), model, parts[0].features, parts[0].rounds, waiting)
 
 
 class _RecordCalls:
@@ -101,6 +136,10 @@ class RegressionLearner(StreamLearner):
         self.learners, self.log_odds = list(learners), None
         self.shares = [*shares, 1.0, 0.0]
         self._one = _RecordCalls()
+
+    def apart(self, learners: Sequence[Any]) -> RegressionLearner:
+        """The same with other gradient learners."""
+        return RegressionLearner(learners, self.shares[:-2])
 
     @property
     def weighs(self) -> bool:
@@ -161,8 +200,7 @@ class RegressionLearner(StreamLearner):
             learner.drop_tasks(member, dropped)
         state.tasks.drop(dropped)
         state.model.drop_tasks(dropped)
-        codes = dropped.renumbered(state.waiting.codes)
-        state.waiting = Waiting(np.where(codes >= 0, state.waiting.told, 0.0), codes)
+        state.waiting = state.waiting.renumbered(dropped.renumbered(state.waiting.codes))
 
     def _members(self, state: RegressionState) -> Iterator[tuple[Learner, State]]:
         """Each gradient learner with its state."""

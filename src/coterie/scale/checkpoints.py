@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from coterie.io.sources import STDIN, fingerprint
-from coterie.persistence import require_writable
+from coterie.persistence import hold_folder, require_writable
 
 from .sharded import MANIFEST, Manifest, SourceFile, load, read_manifest, save
 
@@ -19,6 +19,8 @@ class CheckpointError(ValueError):
 
 class Checkpoint:
     """A folder in which a run saves its model in parts, and which records of which files it has learned.
+
+    From :meth:`begin` to its end as a context it is kept from other runs.
 
     Parameters
     ----------
@@ -47,36 +49,46 @@ class Checkpoint:
         if STDIN in paths:
             raise CheckpointError("what comes from a pipe cannot be read again: a checkpoint is of files")
         self._sources = [_described(path) for path in paths]
+        self._lock: IO[bytes] | None = None
 
     @property
     def held(self) -> Manifest | None:
         """What the folder holds; None where nothing was saved yet, ValueError where it is something else."""
         return read_manifest(self.folder) if (self.folder / MANIFEST).exists() else None
 
-    def begin(self) -> None:
-        """Make the folder, and try whether it can be written, before an hour of learning."""
-        self.folder.mkdir(exist_ok=True)
-        require_writable(self.folder / MANIFEST)
-
-    def save(self, model: Any, records: int) -> None:
-        """Save a model that has learned so many records of all files; see :func:`coterie.scale.sharded.save`."""
-        save(model, self.folder, self._parts, records, self._sources, self._options)
-
-    def require_new(self) -> None:
-        """Refuse a folder in which another run has saved.
+    def begin(self, resume: bool) -> None:
+        """Make the folder, keep it from other runs, and try whether it can be written, before an hour of learning.
 
         Raises
         ------
         CheckpointError
-            If there is something to go on from.
+            If another run has the folder, or, without ``resume``, if there is something to go on from.
         """
+        if self.folder.exists() and not self.folder.is_dir():
+            raise CheckpointError(f"{self.folder} is a file: name a folder for the checkpoint")
+        self.folder.mkdir(exist_ok=True)
+        try:
+            self._lock = hold_folder(self.folder)
+        except ValueError:
+            raise CheckpointError(f"another run has {self.folder}: let it end, or name another folder") from None
         held = self.held
-        if held is not None:
+        if held is not None and not resume:
             raise CheckpointError(
                 f"{self.folder} holds a checkpoint of {held.records:,} records: resume it, or name another folder"
             )
-        if self.folder.exists() and not self.folder.is_dir():
-            raise CheckpointError(f"{self.folder} is a file: name a folder for the checkpoint")
+        require_writable(self.folder / MANIFEST)
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let other runs have the folder."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def save(self, model: Any, records: int) -> None:
+        """Save a model that has learned so many records of all files; see :func:`coterie.scale.sharded.save`."""
+        save(model, self.folder, self._parts, records, self._sources, self._options)
 
     def resumed(self) -> tuple[Any, int]:
         """The model that was saved, and how many records it has learned.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -81,21 +82,19 @@ def learn(
     (7, (300,))
     """
     found = find_paths([paths] if isinstance(paths, str) else list(paths))
-    saved = Checkpoint(checkpoint, workers or 1, found) if checkpoint is not None else None
-    skip = 0
-    if saved is not None and resume and saved.held is not None:
-        model, skip = saved.resumed()
-        reading = {name: reading[name] for name in _NAMED if name in reading}
-    elif saved is not None:
-        check_parts(model, learned=False)
-        saved.require_new()
-        saved.begin()
-    encoder = getattr(model, "encoder_", None)
-    reading = {"scale": "auto"} | reading if encoder is None else reading | {"encoder": encoder}
-    points = None
-    if saved is not None:
-        points = Checkpoints(SaveEvery.of(every), lambda model, records: saved.save(model, skip + records))
-    with engine_of(workers, address) as engine:
+    with ExitStack() as stack:
+        saved = None if checkpoint is None else stack.enter_context(Checkpoint(checkpoint, workers or 1, found))
+        points, skip = None, 0
+        if saved is not None:
+            check_parts(model, learned=False)
+            saved.begin(resume)
+            if saved.held is not None:
+                model, skip = saved.resumed()
+                reading = {name: reading[name] for name in _NAMED if name in reading}
+            points = Checkpoints(SaveEvery.of(every), lambda model, records: saved.save(model, skip + records))
+        encoder = getattr(model, "encoder_", None)
+        reading = {"scale": "auto"} | reading if encoder is None else reading | {"encoder": encoder}
+        engine = stack.enter_context(engine_of(workers, address))
         reader = read(found, skip=skip, **reading)
         return go_on(reader, model, on_round=on_round, stop=stop, checkpoints=points, spread=spreading_by(engine))
 

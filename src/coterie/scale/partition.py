@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from coterie.hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.hypotheses.linear import LinearWeights
 from coterie.learner import Learner
+from coterie.numeric.primal.signed import Signed as SignedModel
 from coterie.numeric.weights.partition import joined_rows, some_rows
 from coterie.relations.levels import LevelRelation
 from coterie.state import State
+from coterie.wrappers import Signed
 
 Codes = NDArray[np.int64]
 
@@ -95,25 +97,36 @@ def why_whole(learner: Any) -> str:
     return ""
 
 
+def has_parts(hypothesis: Any) -> bool:
+    """True where what is learned can be cut by tasks; what all tasks share is in every part."""
+    return type(hypothesis.hypothesis if isinstance(hypothesis, Signed) else hypothesis) in OF_ROWS
+
+
 def joined(learner: Learner, parts: Sequence[State], labels: Sequence[Hashable], part: Codes, number: Codes) -> State:
     """The state of all tasks, labelled so, of which each is in that part and has that number there."""
     features, dense = max(each.features for each in parts), parts[0].dense
     whole = learner.init((), features, dense)
     learner.fit_tasks(whole, labels, features)
+    models = [_tables_of(each.model) for each in parts]
     changed = {}
+    before = np.cumsum([0, *(len(each.tasks) for each in parts)])
+    order = before[part] + number
     if learner.relation.specific:
-        before = np.cumsum([0, *(len(each.tasks) for each in parts)])
-        tables = [some_rows(each.model.tasks, np.arange(len(each.tasks))) for each in parts]
-        changed["tasks"] = joined_rows(tables, before[part] + number, features)
+        tables = [some_rows(model.tasks, np.arange(len(each.tasks))) for model, each in zip(models, parts, strict=True)]
+        changed["tasks"] = joined_rows(tables, order, features)
     if learner.relation.depth:  # a group that is in several parts is the same in all
-        before = np.cumsum([0, *(len(each.sharing) for each in parts)])
-        order = np.zeros(len(whole.sharing), np.int64)
-        for first, each in zip(before, parts, strict=False):
+        groups = np.zeros(len(whole.sharing), np.int64)
+        first = 0
+        for each in parts:
             for path, group in each.sharing.numbers.items():
-                order[whole.sharing.numbers[path]] = first + group
-        tables = [some_rows(each.model.groups, np.arange(len(each.sharing))) for each in parts]
-        changed["groups"] = joined_rows(tables, order, features)
-    whole.model = whole.model._replace(**changed)
+                groups[whole.sharing.numbers[path]] = first + group
+            first += len(each.sharing)
+        tables = [
+            some_rows(model.groups, np.arange(len(each.sharing))) for model, each in zip(models, parts, strict=True)
+        ]
+        changed["groups"] = joined_rows(tables, groups, features)
+    votes = [each.model.votes[: len(each.tasks)] for each in parts if isinstance(each.model, SignedModel)]
+    whole.model = _with_tables(whole.model, changed, np.concatenate(votes)[order] if votes else None)
     whole.model = whole.model.fit(learner.hypothesis.tables.fit, len(whole.sharing), len(labels), features, dense)
     return whole
 
@@ -123,16 +136,29 @@ def some_tasks(learner: Learner, whole: State, tasks: Codes) -> State:
     part = learner.init((), whole.features, whole.dense)
     labels = whole.tasks.labels
     learner.fit_tasks(part, [labels[i] for i in tasks.tolist()], whole.features)
-    changed = {}
+    held, changed = _tables_of(whole.model), {}
     if learner.relation.specific:
-        changed["tasks"] = some_rows(whole.model.tasks, tasks)
+        changed["tasks"] = some_rows(held.tasks, tasks)
     if learner.relation.depth:
-        order = np.zeros(len(part.sharing), np.int64)
+        groups = np.zeros(len(part.sharing), np.int64)
         for path, group in part.sharing.numbers.items():
-            order[group] = whole.sharing.numbers[path]
-        changed["groups"] = some_rows(whole.model.groups, order)
-    part.model = part.model._replace(**changed)
+            groups[group] = whole.sharing.numbers[path]
+        changed["groups"] = some_rows(held.groups, groups)
+    votes = whole.model.votes[tasks] if isinstance(whole.model, SignedModel) else None
+    part.model = _with_tables(part.model, changed, votes)
     part.model = part.model.fit(
         learner.hypothesis.tables.fit, len(part.sharing), len(tasks), whole.features, whole.dense
     )
     return part
+
+
+def _tables_of(model: Any) -> Any:
+    """The model that has the tables of groups and tasks."""
+    return model.model if isinstance(model, SignedModel) else model
+
+
+def _with_tables(model: Any, tables: dict[str, Any], votes: Any) -> Any:
+    """The same with other tables, and other votes on the tasks' signs where it has such."""
+    if isinstance(model, SignedModel):
+        return model._replace(model=model.model._replace(**tables), votes=votes)
+    return model._replace(**tables)

@@ -25,6 +25,7 @@ from coterie.evaluation.stream_model import BlockPredictions, stream_model_of
 from coterie.index import Index, distinct_labels
 from coterie.inputs.block import Block
 from coterie.learner import Learner, StreamLearner
+from coterie.learners.regression import RegressionLearner, RegressionState
 from coterie.mixture import Mixture, MixtureState
 from coterie.numeric.primal.mixture import Losses
 from coterie.online.model import OnlineModel
@@ -33,7 +34,7 @@ from coterie.reductions import ManyLearners, ManyState
 from coterie.relations.levels import LevelRelation
 
 from .lanes import at_once
-from .partition import OF_ROWS, joined, parts_of, places_of, some_tasks
+from .partition import has_parts, joined, parts_of, places_of, some_tasks
 from .spreading import SpreadLearner, SpreadState
 
 Codes = NDArray[np.int64]
@@ -99,7 +100,7 @@ def save(
     Parameters
     ----------
     model : online estimator
-        A classifier under relations of nested groups, or a mixture of such; it may be learning in lanes, whose states
+        Under relations of nested groups, or a mixture of such; it may be learning in lanes, whose states
         are then written one after the other.
     folder : path-like
         Made if it is not there. What a manifest in it names is removed once the new one is in its place.
@@ -149,6 +150,18 @@ def save(
         if _OURS.fullmatch(each.name) and each.name not in kept:
             each.unlink(missing_ok=True)
     return manifest
+
+
+def save_again(model: Any, folder: str | PathLike[str]) -> Manifest:
+    """Write a model in the place of the one in a folder: in as many parts, of the same records of the same files.
+
+    Raises
+    ------
+    ValueError, OSError
+        As :func:`save`, and if the folder holds no model in parts.
+    """
+    held = read_manifest(folder)
+    return save(model, folder, len(held.parts), held.records, held.sources, held.options)
 
 
 def is_sharded(path: str | PathLike[str]) -> bool:
@@ -212,14 +225,15 @@ def load(folder: str | PathLike[str]) -> Any:
 
 
 #: What a model in parts has of its parts: what asks the part of each record, and what is the same in all.
-_ASKED = ("predict", "decision_function", "predict_proba")
+_ASKED = ("predict", "decision_function", "predict_proba", "predict_interval")
 _COMMON = ("classes_", "encoder_", "feature_names_in_", "kind", "many_classes", "n_features_in_")
 
 
 class ShardedModel:
     """A model in parts that predicts: a part is read when a record of its tasks comes.
 
-    ``predict``, ``decision_function`` and ``predict_proba`` are those of the model's estimator, with ``task`` given.
+    ``predict``, ``decision_function``, ``predict_proba`` and ``predict_interval`` are those of the model's estimator,
+    with ``task`` given.
 
     Parameters
     ----------
@@ -267,11 +281,11 @@ class ShardedModel:
         jobs = [partial(ask, self.part(v), at) for v, at in places.items()]
         return at_once(jobs, self._workers), np.argsort(np.concatenate(list(places.values())), kind="stable")
 
-    def _asked(self, method: str, X: Any, task: Any) -> NDArray[Any]:
+    def _asked(self, method: str, X: Any, task: Any, **given: Any) -> NDArray[Any]:
         from sklearn.utils import _safe_indexing
 
         def ask(part: Any, at: Codes) -> Any:
-            return getattr(part, method)(_safe_indexing(X, at), task=_safe_indexing(task, at))
+            return getattr(part, method)(_safe_indexing(X, at), task=_safe_indexing(task, at), **given)
 
         made, order = self._by_part(task, ask)
         return np.asarray(np.concatenate(made)[order])
@@ -314,7 +328,7 @@ def _why_none(learner: StreamLearner) -> str:
         return _why_none(learner.learner)
     if isinstance(learner, ManyLearners):
         return _why_none(learner.learner)
-    if isinstance(learner, Mixture):
+    if isinstance(learner, (Mixture, RegressionLearner)):
         return next(filter(None, map(_why_none, learner.learners)), "")
     if not isinstance(learner, Learner):
         return f"{type(learner).__name__} keeps what is of all tasks"
@@ -323,7 +337,7 @@ def _why_none(learner: StreamLearner) -> str:
         return f"{relation!r} is of all tasks"
     if tables.storage == "hashed":
         return "weights of storage='hashed' share their places"
-    if type(learner.hypothesis) not in OF_ROWS:
+    if not has_parts(learner.hypothesis):
         return f"{learner.hypothesis!r} keeps what is of all tasks"
     return ""
 
@@ -358,13 +372,14 @@ def _cut(learner: Any, state: Any, tasks: Codes) -> tuple[StreamLearner, Any]:
         cuts = [_cut(learner.learner, each, tasks) for each in state.all]
         *members, spare = [some for _, some in cuts]
         return ManyLearners(cuts[0][0]), ManyState(members, spare)
-    if isinstance(learner, Mixture):
-        made = [_cut(each, member, tasks) for each, member in zip(learner.learners, state.members, strict=True)]
-        plain = learner.apart([each for each, _ in made])
+    if isinstance(learner, (Mixture, RegressionLearner)):
+        cuts = [_cut(each, member, tasks) for each, member in zip(learner.learners, state.members, strict=True)]
+        plain, members = learner.apart([each for each, _ in cuts]), [some for _, some in cuts]
+        if isinstance(learner, RegressionLearner):
+            return plain, state.of_tasks(members, tasks)
         labels = state.tasks.labels
         losses = Losses(state.losses.overall.copy(), state.losses.tasks[tasks])
         index = Index([labels[i] for i in tasks.tolist()])
-        members = [member for _, member in made]
         return plain, MixtureState(members, index, losses, state.layer, state.features, state.rounds)
     some = some_tasks(learner, state, tasks)
     some.rounds = state.rounds
@@ -391,11 +406,14 @@ def _joined(learner: Any, parts: Sequence[Any], labels: Sequence[Hashable], of: 
         *members, spare = [_joined(learner.learner, each, labels, of, number) for each in several]
         return ManyState(members, spare)
     first = parts[0]
-    if isinstance(learner, Mixture):
+    if isinstance(learner, (Mixture, RegressionLearner)):
         members = [
             _joined(each, [part.members[m] for part in parts], labels, of, number)
             for m, each in enumerate(learner.learners)
         ]
+    if isinstance(learner, RegressionLearner):
+        return RegressionState.joined(parts, members, labels, [np.flatnonzero(of == v) for v in range(len(parts))])
+    if isinstance(learner, Mixture):
         tasks = np.zeros((len(labels), first.losses.tasks.shape[1]))
         for v, part in enumerate(parts):
             tasks[of == v] = part.losses.tasks[: len(part.tasks)]
@@ -424,7 +442,7 @@ def _grouping(learner: Any) -> LevelRelation | None:
     """The first relation of a learner's members by which some tasks have groups that others have not."""
     if isinstance(learner, (SpreadLearner, ManyLearners)):
         return _grouping(learner.learner)
-    if isinstance(learner, Mixture):
+    if isinstance(learner, (Mixture, RegressionLearner)):
         return next(filter(None, map(_grouping, learner.learners)), None)
     relation: LevelRelation = learner.relation
     return None if relation.alike else relation

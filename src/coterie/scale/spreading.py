@@ -280,11 +280,7 @@ def spread(learner: StreamLearner, engine: Engine, name: str = "", late: bool = 
         made = ManyLearners(spread(learner.learner, engine, f"{name}class, ", late))
     elif isinstance(learner, (Mixture, RegressionLearner)):
         members = [spread(each, engine, f"{name}member {m}", late) for m, each in enumerate(learner.learners)]
-        if isinstance(learner, Mixture):
-            made = learner.apart(members)
-        else:
-            made = copy.copy(learner)
-            made.learners = members
+        made = learner.apart(members)
     else:
         parts = 1 if late or why_whole(learner) else engine.parts
         return SpreadLearner(learner, engine, name or "all", parts)

@@ -15,7 +15,6 @@ is learned again, frame by frame as it was then, so that bits are the same.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import threading
@@ -25,7 +24,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from coterie import persistence
 
@@ -152,7 +151,7 @@ class Service:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.limits, self._keeps = limits or Limits(), keep
-        self._lock = _locked(self.folder / "lock")
+        self._lock = persistence.hold_folder(self.folder)
         try:
             self.identity = identity_in(self.folder) or self._begin_identity()
             self.journal = Journal(self.folder, segment, self._begins_at(), flush)
@@ -490,13 +489,3 @@ def snapshots_in(folder: Path) -> list[Path]:
 def offset_of(path: Path) -> int:
     """The offset of a snapshot, from its file's name."""
     return int(path.name.removeprefix(SNAPSHOT).removesuffix(SUFFIX))
-
-
-def _locked(path: Path) -> IO[Any]:
-    file = path.open("a")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise ValueError(f"another process has {path.parent}") from None
-    return file

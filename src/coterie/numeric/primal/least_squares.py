@@ -33,6 +33,8 @@ step.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -243,6 +245,21 @@ class LeastSquares(NamedTuple):
             for array, held in zip(whole, self.own, strict=True):
                 dropped.move(array)
                 held[:] = array[: len(held)]
+
+    def of_tasks(self, tasks: NDArray[np.int64]) -> LeastSquares:
+        """The same, as :meth:`to_saved` has it, of some tasks alone, in this order."""
+        return self._with_rows(lambda of: of(self)[tasks])
+
+    @classmethod
+    def joined(cls, parts: Sequence[LeastSquares], order: NDArray[np.int64]) -> LeastSquares:
+        """Undo :meth:`of_tasks`: the k-th task is row ``order[k]`` of all parts, one part's behind the other's."""
+        return parts[0]._with_rows(lambda of: np.concatenate([of(part) for part in parts])[order])
+
+    def _with_rows(self, taken: Callable[[Callable[[LeastSquares], Any]], Any]) -> LeastSquares:
+        """The same with other rows of each array that has one a task."""
+        own = [taken(attrgetter(f"own.{name}")) for name in Regressions._fields]
+        spread = self.spread._replace(tasks=taken(attrgetter("spread.tasks")))
+        return self._replace(own=Regressions(*own), residuals=taken(attrgetter("residuals")), spread=spread)
 
     def to_saved(self, tasks: int) -> LeastSquares:
         """The same without room that holds nothing."""
