@@ -493,6 +493,30 @@ def test_a_run_that_was_stopped_goes_on(clicks, tmp_path, monkeypatch):
     assert (tmp_path / "model").read_bytes() == (clicks / "one.coterie").read_bytes()
 
 
+def test_files_that_are_over_are_not_read_again(tmp_path, monkeypatch):
+    files = [tmp_path / f"{name}.csv" for name in "abc"]
+    for n, each in enumerate(files):
+        each.write_text("user,x,click\n" + "\n".join(f"u{i % 9},{(i + n) % 5},{i % 2}" for i in range(9000)))
+    place, save = tmp_path / "checkpoint", Checkpoint.save
+    said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 1, "--model")
+    run("learn", *files, *SAID, "--model", tmp_path / "one")
+
+    def saving(self, model, records):
+        save(self, model, records)
+        if records in (18_000, 26_192):
+            signal.raise_signal(signal.SIGTERM)
+
+    for more, left, learned, skip in (((), files[2:], 18_000, 0), (("--resume",), files[2:], 26_192, 8192)):
+        monkeypatch.setattr(Checkpoint, "save", saving)
+        run("learn", *files, *said, tmp_path / "several", *more, code=128 + signal.SIGTERM)
+        monkeypatch.undo()
+        with Checkpoint(place, 2, map(str, files), sharded.read_manifest(place).options) as held:
+            resumed = held.resumed()
+        assert (resumed.paths, resumed.records, resumed.skip) == ([str(each) for each in left], learned, skip)
+    run("learn", *files, *said, tmp_path / "several", "--resume")
+    assert (tmp_path / "several").read_bytes() == (tmp_path / "one").read_bytes()
+
+
 def test_a_run_that_ended_before_it_wrote_its_model_writes_it(clicks, tmp_path):
     data, said = tmp_path / "few.csv", (*SAID, "--checkpoint", tmp_path / "c", "--save-every", 8192)
     lines = [f"u{i % 9},{i % 5},{i % 2}" for i in range(16_384)]

@@ -19,6 +19,7 @@ from .stopping import Run
 from .viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
+    from coterie.io.readers import Reader
     from coterie.jobs.learning import Outcome
     from coterie.online.estimator import OnlineEstimator
 
@@ -117,14 +118,16 @@ def learn(
         run.parts = (scaling.workers or 1) if scaling.sharded else None
         run.save_every(save_every, checkpoint)
         if checkpoint is not None and checkpoint.held is not None:
-            model, run.skip = checkpoint.resumed()
+            resumed = checkpoint.resumed()
+            run.skip = resumed.records
+            reader = columns.bare.continued(resumed.paths, resumed.model.encoder_, skip=resumed.skip)
             from coterie.jobs.learning import NothingLeftError
 
             with run.stopping():
                 try:
-                    outcome = _go_on(columns.bare, model, delay, asking, run, scaling)
+                    outcome = _go_on(reader, resumed.model, delay, asking, run, scaling)
                 except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
-                    save_learned(model, outputs, run)
+                    save_learned(resumed.model, outputs, run)
                     return
                 finish("learn", outcome, outputs, run)
             return
@@ -140,8 +143,9 @@ def learn(
             query(files, columns, asking, model, outputs)
             return
         run.again["new_task"] = new_task
+        reader = columns.continued(run.files, model.encoder_, skip=run.skip)
         with run.stopping():
-            finish("learn", _go_on(columns, model, delay, asking, run, scaling), outputs, run)
+            finish("learn", _go_on(reader, model, delay, asking, run, scaling), outputs, run)
 
 
 def learn_new(
@@ -164,6 +168,7 @@ def learn_new(
     said = None if asking is None else asking.said
     if viewing and said is not None:
         raise UsageError("learners of several views ask for no labels: --ask and its options do not go with --view")
+    run.reading(reader)
     with scaling.spread(run) as spread, watching(reader, run.quiet) as on_round:
         return learn_together(
             reader,
@@ -178,10 +183,10 @@ def learn_new(
         )
 
 
-def _go_on(columns: Columns, model: OnlineEstimator, delay: int, asking: Asking, run: Run, scaling: Scaling) -> Outcome:
+def _go_on(reader: Reader, model: OnlineEstimator, delay: int, asking: Asking, run: Run, scaling: Scaling) -> Outcome:
     from coterie.jobs.learning import go_on
 
-    reader = columns.continued(run.files, model.encoder_, skip=run.skip)
+    run.reading(reader)
     with scaling.spread(run) as spread, watching(reader, run.quiet) as on_round:
         return go_on(
             reader,

@@ -87,8 +87,8 @@ class Scaling(OptionSet):
         from coterie.jobs.choosing import paths_in
         from coterie.scale.checkpoints import Checkpoint
 
-        paths = [*find_paths(files), *paths_in(options)]
-        with Checkpoint(self.checkpoint, self.workers or 1, paths, options) as made:
+        paths, beside = find_paths(files), paths_in(options)
+        with Checkpoint(self.checkpoint, self.workers or 1, paths, options, beside) as made:
             with naming(self.checkpoint):
                 made.begin(self.resume)
             yield made

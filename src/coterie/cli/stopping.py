@@ -15,6 +15,7 @@ from .failures import UsageError, option, tell, typed
 from .places import naming
 
 if TYPE_CHECKING:
+    from coterie.io.readers import Reader
     from coterie.jobs.stopping import Checkpoints, Stop
     from coterie.scale.checkpoints import Checkpoint
 
@@ -78,6 +79,11 @@ class Run:
         self.again["save_every"] = often
         self.folder = folder
         self.checkpoints = Checkpoints(SaveEvery.of(often or USUAL), self._save)
+
+    def reading(self, reader: Reader) -> None:
+        """Take note of what reads the records."""
+        if self.folder is not None:
+            self.folder.reader = reader
 
     def _save(self, model: Any, records: int) -> None:
         """Save a checkpoint; a disk that is full now may not be at the next one.

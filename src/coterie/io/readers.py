@@ -114,6 +114,8 @@ class Reader:
         Records delivered.
     passed : int
         Records left out at the beginning (``skip``).
+    ends : list of int
+        How many records had been delivered or passed at the end of each file, of those that are over.
     skipped : int
         Records left out (``on_error="skip"``).
     skipped_examples : list of str
@@ -155,6 +157,7 @@ class Reader:
 
         self.encoder: Encoder | ViewEncoder | None = self._given.copy() if self._given is not None else None
         self.rows = self.passed = 0
+        self.ends: list[int] = []
         self._faults = Faults(self._on_error)
         self._schema: RowSchema = RowSchema(
             label=True if self._labelled else None, kept=not (self._update or self._labelled)
@@ -239,6 +242,7 @@ class Reader:
                     if len(block):
                         yield block
                 self._bytes_before, self._source = self.bytes_read, None
+                self.ends.append(self.passed + self.rows)
         if not (self.rows or self.skipped or self.unlabelled or self.passed):
             raise InputError("there is no record in it", self.paths[-1])
 

@@ -5,16 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
 
 from coterie.io.sources import STDIN, fingerprint
 from coterie.persistence import hold_folder, require_writable
 
 from .sharded import MANIFEST, Manifest, SourceFile, load, read_manifest, save
 
+if TYPE_CHECKING:
+    from coterie.io.readers import Reader
+
 
 class CheckpointError(ValueError):
     """A checkpoint is none of this run, or its files have changed."""
+
+
+class Resumed(NamedTuple):
+    """Where learning goes on.
+
+    Attributes
+    ----------
+    model : estimator
+        As it was saved.
+    records : int
+        How many records of all files it has learned.
+    paths : list of str
+        The files that are left to read.
+    skip : int
+        How many records at their beginning it has learned.
+    """
+
+    model: Any
+    records: int
+    paths: list[str]
+    skip: int
 
 
 class Checkpoint:
@@ -29,9 +55,16 @@ class Checkpoint:
     parts : int
         In how many files a model is saved.
     paths : iterable of str
-        The files that are read, in order.
+        The files of records, in order.
     options : mapping
         The options under which this run learns, as plain data.
+    beside : iterable of str
+        Other files that are read, which may not change either.
+
+    Attributes
+    ----------
+    reader : Reader or None
+        Of the records, which says where files end; of those that are over nothing is read again.
 
     Raises
     ------
@@ -42,13 +75,20 @@ class Checkpoint:
     """
 
     def __init__(
-        self, folder: str | PathLike[str], parts: int, paths: Iterable[str], options: Mapping[str, Any] | None = None
+        self,
+        folder: str | PathLike[str],
+        parts: int,
+        paths: Iterable[str],
+        options: Mapping[str, Any] | None = None,
+        beside: Iterable[str] = (),
     ) -> None:
         self.folder, self._parts, self._options = Path(folder), parts, dict(options or {})
-        paths = list(paths)
-        if STDIN in paths:
+        self._paths = list(paths)
+        if STDIN in self._paths:
             raise CheckpointError("what comes from a pipe cannot be read again: a checkpoint is of files")
-        self._sources = [_described(path) for path in paths]
+        self._sources = [_described(path) for path in (*self._paths, *beside)]
+        self._over = 0
+        self.reader: Reader | None = None
         self._lock: IO[bytes] | None = None
 
     @property
@@ -88,10 +128,14 @@ class Checkpoint:
 
     def save(self, model: Any, records: int) -> None:
         """Save a model that has learned so many records of all files; see :func:`coterie.scale.sharded.save`."""
-        save(model, self.folder, self._parts, records, self._sources, self._options)
+        sources, before = list(self._sources), self._sources[self._over - 1].end or 0 if self._over else 0
+        for i, end in enumerate([] if self.reader is None else self.reader.ends, self._over):
+            if before + end <= records:
+                sources[i] = replace(sources[i], end=before + end)
+        save(model, self.folder, self._parts, records, sources, self._options)
 
-    def resumed(self) -> tuple[Any, int]:
-        """The model that was saved, and how many records it has learned.
+    def resumed(self) -> Resumed:
+        """The model that was saved, and what of the files is left to learn.
 
         Raises
         ------
@@ -103,13 +147,19 @@ class Checkpoint:
             raise CheckpointError(f"{self.folder} holds no checkpoint")
         self._require_same_files(held)
         self._require_same_options(held)
-        return load(self.folder), held.records
+        self._sources = held.sources
+        for each in self._sources[: len(self._paths) - 1]:  # the last is read to know that nothing is left
+            if each.end is None:
+                break
+            self._over += 1
+        learned = (self._sources[self._over - 1].end or 0) if self._over else 0
+        return Resumed(load(self.folder), held.records, self._paths[self._over :], held.records - learned)
 
     def _require_same_files(self, held: Manifest) -> None:
         if [each.path for each in held.sources] != [each.path for each in self._sources]:
             raise CheckpointError(f"{self.folder} is of other files: {_listed(each.path for each in held.sources)}")
         for before, now in zip(held.sources, self._sources, strict=True):
-            if before != now:
+            if replace(before, end=None) != now:
                 sizes = f"{before.size:,} bytes then, {now.size:,} now"
                 how = sizes if before.size != now.size else "it was written again"
                 raise CheckpointError(

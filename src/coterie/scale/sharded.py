@@ -45,11 +45,24 @@ _OURS = re.compile(r"(part-\d{5}-[0-9a-f]{8}\.coterie|order-[0-9a-f]{8}\.npy)(\.
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """A file that was read: its path or URL, its bytes, and when it was last changed."""
+    """A file that was read.
+
+    Attributes
+    ----------
+    path : str
+        Or URL.
+    size : int or None
+        Its bytes.
+    changed : str or None
+        When it was last changed.
+    end : int or None
+        How many records of all there are up to its end, once all of them have been learned.
+    """
 
     path: str
     size: int | None
     changed: str | None
+    end: int | None = None
 
 
 class PartFile(msgspec.Struct, frozen=True):
