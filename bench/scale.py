@@ -1,10 +1,11 @@
 """Several workers beside one: wall time from memory and from a file, what lanes take, what a plan says of memory.
 
     python -m bench.scale [--quick] [--ray]
+    python -m bench.scale --long [--quick]
 
 Records in memory are texts of 123 entries of 2,000 tasks; the file has 30 columns of numbers, as Parquet. All models are
 compared at the end: they must be equal to the last bit. With ``--ray`` the workers are Ray's, of this machine, and how long
-it takes to start and to stop is told apart.
+it takes to start and to stop is told apart. ``--long`` is a stream of 10⁷ records of 10⁶ tasks, a model each.
 """
 
 from __future__ import annotations
@@ -154,6 +155,10 @@ def rows(quick: bool, ray: bool = False) -> Iterator[Row]:
             busy = {lane: seconds / (repeats + 1) for lane, seconds in spent.items() if seconds > 0.01}
             told = ", ".join(f"{lane} {seconds:.2f}" for lane, seconds in busy.items())
             yield Row(f"texts, {name}: CPU of each lane, s", "–", told)
+            bound = min(WORKERS, sum(busy.values()) / max(busy.values()))
+            part = float(row.ratio) / bound
+            what = f"texts, {name}: times as fast as one, of what lanes allow ({bound:.2f})"
+            yield Row(what, "≥ 0.8", ratio=f"{part:.3g}", reached=part >= 0.8)
         one, held = largest_lane(blocks, engine)
         ours, peer = f"{held / 2**20:.1f} MiB", f"{one / 2**20:.1f} MiB"
         what = "texts, one model a task: the largest lane's memory, of one process"
@@ -181,9 +186,51 @@ def rows(quick: bool, ray: bool = False) -> Iterator[Row]:
         yield Row("Ray: stop", "–", f"{time.perf_counter() - start:.1f} s")
 
 
+def long(quick: bool) -> Iterator[Row]:
+    """A stream of many tasks, of which only a block is held at a time."""
+    n, tasks = (10**6, 10**5) if quick else (10**7, 10**6)
+
+    def blocks() -> Iterator[Block]:
+        rng = np.random.default_rng(0)
+        truth = rng.standard_normal((1000, 8))
+        for first in range(0, n, 4 * BLOCK):
+            size = min(4 * BLOCK, n - first)
+            X, task = rng.standard_normal((size, 8)), rng.integers(tasks, size=size)
+            y = np.einsum("ij,ij->i", X, truth[task % 1000]) > 0
+            yield Block(X, y, task, np.arange(first, first + size))
+
+    def learn(model: Any) -> float:
+        return sum(learned_blocks(model, [block]) for block in blocks())
+
+    make = MODELS["one model a task"][0]
+    one, several = make(), make()
+    learned_blocks(make(), [next(blocks())])
+    seconds = learn(one)
+    with engine_of(WORKERS, None) as engine, spreading({"model": several}, engine):
+        taken = learn(several)
+        held = [lane.start("nbytes").result() for lane in engine.lanes]
+    if saved(one) != saved(several):
+        raise SystemExit("several workers learned another model than one")
+    what = f"{n:,} records of {tasks:,} tasks"
+    shown = (f"{each / n * 1e6:.3g} µs" for each in (taken, seconds))
+    yield Row(f"{what}, {WORKERS} workers on threads, wall", "–", *shown, f"{seconds / taken:.3g}")
+    ours, peer = f"{max(held) / 2**20:.1f} MiB", f"{one.memory_ / 2**20:.1f} MiB"
+    ratio = max(held) / one.memory_
+    limit = 1.1 / len(held)
+    yield Row(
+        f"{what}: the largest of {len(held)} lanes, of one process",
+        f"≤ {limit:.3g}",
+        ours,
+        peer,
+        f"{ratio:.3g}",
+        reached=ratio <= limit,
+    )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, few repetitions: to see that it runs")
     parser.add_argument("--ray", action="store_true", help="workers of Ray in place of threads")
+    parser.add_argument("--long", action="store_true", help="only the long stream of many tasks")
     said = parser.parse_args()
-    show(rows(said.quick, said.ray))
+    show(long(said.quick) if said.long else rows(said.quick, said.ray))

@@ -1,10 +1,12 @@
 """What several workers have learned after they were killed.
 
     python -m bench.scale_broken lanes 50
+    python -m bench.scale_broken nodes 5
     python -m bench.scale_broken runs 20
 
 * ``lanes N``: while two workers on Ray learn, one of them is killed N times, at random blocks. Every margin and the file in
   the end must be those of one process.
+* ``nodes N``: the same of a cluster of two nodes, both on this machine, of which one is killed N times, and another one joins.
 * ``runs N``: `coterie learn --checkpoint` is killed (kill -9) N times at random moments, some of them while it saves, and resumed
   each time. The file in the end must be that of a run that was never killed.
 """
@@ -17,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +30,9 @@ from bench.scale import parquet, saved
 from coterie.inputs.block import Block
 from coterie.scale.sharded import read_manifest
 from coterie.scale.spreading import spreading
+
+if TYPE_CHECKING:
+    from coterie.scale.ray_engine import Ray
 
 
 def blocks(n: int, size: int = 256) -> list[Block]:
@@ -44,23 +50,47 @@ def learned(model: Any, some: list[Block]) -> Any:
     return np.concatenate([inner.learn_block(block).margin for block in some])
 
 
+def same(engine: Ray, some: list[Block], at: set[int], kill: Callable[[], None]) -> None:
+    """Learn by one process and by an engine of which something is killed before some blocks."""
+    one, several = (ct.AdaptiveSharingClassifier(members="separable", scale="none") for _ in range(2))
+    expected, told = learned(one, some), []
+    with engine, spreading({"model": several}, engine):
+        for b, block in enumerate(some):
+            if b in at:
+                kill()
+            told.append(several.__stream_model__().learn_block(block).margin)
+    print(f"workers begun anew: {engine.lost}")
+    print(f"margins equal: {np.array_equal(np.concatenate(told), expected)}")
+    print(f"files equal: {saved(one) == saved(several)}")
+
+
 def lanes(kills: int) -> None:
     from coterie.scale.ray_engine import Ray
 
     chance, some = random.Random(0), blocks(256 * 4 * kills)
-    one, several = (ct.AdaptiveSharingClassifier(members="separable", scale="none") for _ in range(2))
-    expected = learned(one, some)
     at = set(chance.sample(range(1, len(some)), kills))
-    with Ray(2) as engine:
-        told = []
-        with spreading({"model": several}, engine):
-            for b, block in enumerate(some):
-                if b in at:
-                    engine.ray.kill(chance.choice(engine.actors))
-                told.append(several.__stream_model__().learn_block(block).margin)
-        print(f"workers killed: {len(at)}, begun anew: {engine.lost}")
-    print(f"margins equal: {np.array_equal(np.concatenate(told), expected)}")
-    print(f"files equal: {saved(one) == saved(several)}")
+    engine = Ray(2)
+    print(f"workers killed: {kills}")
+    same(engine, some, at, lambda: engine.ray.kill(chance.choice(engine.actors)))
+
+
+def nodes(kills: int) -> None:
+    from ray.cluster_utils import Cluster
+
+    from coterie.scale.ray_engine import Ray
+
+    some = blocks(256 * 40 * (kills + 1))
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    others = [cluster.add_node(num_cpus=1)]
+    engine = Ray(4, cluster.address)
+
+    def kill() -> None:
+        cluster.remove_node(others.pop(), allow_graceful=False)
+        others.append(cluster.add_node(num_cpus=1))
+
+    print(f"nodes killed, of two with two workers each: {kills}")
+    same(engine, some, {40 * (k + 1) for k in range(kills)}, kill)
+    cluster.shutdown()
 
 
 def runs(kills: int) -> None:
@@ -106,7 +136,7 @@ def _require_same(folder: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("lanes", "runs"))
+    parser.add_argument("what", choices=("lanes", "nodes", "runs"))
     parser.add_argument("times", type=int)
     said = parser.parse_args()
-    {"lanes": lanes, "runs": runs}[said.what](said.times)
+    {"lanes": lanes, "nodes": nodes, "runs": runs}[said.what](said.times)

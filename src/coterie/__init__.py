@@ -10,6 +10,6 @@ if sysconfig.get_config_var("Py_GIL_DISABLED"):
         "threads could change meanwhile; take the build with the interpreter lock"
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
