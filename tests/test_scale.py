@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from coterie.hypotheses import AdaptiveGradient, CoinBetting
 from coterie.inputs.errors import InputError
 from coterie.jobs.ahead import Ahead
 from coterie.learner import Learner
+from coterie.relations.learned import TooManyTasksError
 from coterie.scale import sharded
 from coterie.scale.checkpoints import Checkpoint, CheckpointError
 from coterie.scale.engines import engine_of
@@ -757,6 +759,12 @@ def test_what_a_learner_refuses_on_ray_is_as_it_is(ray):
     model = MODELS["clusters"]()
     with spreading({"m": model}, ray), pytest.raises(ValueError, match="task 'nobody' has no group in Clusters"):
         model.partial_fit(X, y, task=np.where(np.arange(N) == 5, "nobody", task))
+
+
+def test_too_many_tasks_for_a_learned_relation_are_told_from_another_process():
+    error = TooManyTasksError(ct.VonNeumann(eta=1e-6), 5000)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.most) == (TooManyTasksError, str(error), error.most)
 
 
 def test_without_ray_an_address_says_what_to_install(monkeypatch):

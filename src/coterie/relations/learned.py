@@ -47,6 +47,10 @@ class TooManyTasksError(ValueError):
             f"{n_tasks}: for more take a relation of groups (MeanRegularized, Clusters, Hierarchy)"
         )
         self.most = MOST_TASKS
+        self._given = relation, n_tasks
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given  # another process may raise it
 
 
 class LearnedRelation(ABC):
