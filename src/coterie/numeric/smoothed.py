@@ -6,9 +6,9 @@ $$w_k \leftarrow w_k + c_k\,[\ell_k > 0]\,y\,x,\qquad
 c_k = \mathrm{step}\cdot\begin{cases}1 - s & k = i\\ s\,\eta_{ki} & k \ne i\end{cases},\qquad
 \eta_{ki} \leftarrow \eta_{ki}\,e^{-\mathrm{rate}\,\ell_k},$$
 
-after which each row of η, which has no diagonal, is divided by its sum. A last row that is no task's goes along: it
-learns from all as a task without records does, says what is told for a task nobody has seen, and is what a new one
-begins with.
+after which each row of η, which has no diagonal, is divided by its sum. A last row belongs to no task: it learns
+from all tasks as a task without records does, predicts for tasks that nobody has seen, and is what a new task begins
+with.
 """
 
 from __future__ import annotations

@@ -105,18 +105,18 @@ def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
 
 
 def _parts(model: Any) -> tuple[type, dict[str, Any]]:
-    """Give the kind of a model and what a file has of it by name; the arrays of tables are copies."""
+    """Return the kind of a model and its fields to save, by name; the arrays of tables are copies."""
     if isinstance(model, Part):
         return type(model.table), model.table.to_saved(model.rows, model.features)
     return type(model), model.to_saved() if isinstance(model, Table) else model._asdict()
 
 
 def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
-    """Undo :func:`flatten` for a model that is made of the same kinds as another.
+    """Undo :func:`flatten` for a model that is made of the same kinds as one of ``likes``.
 
-    That settles which bodies compiled code has for it: the kinds of named tuples, but for tables that go over to
-    another storage, the types and dimensions of arrays, and the numbers that stand for choices. What numbers in arrays
-    may be is for the ``check`` of each kind.
+    Compared are the kinds of named tuples (tables may have gone over to another storage), the types and dimensions of
+    arrays, and the numbers that stand for choices: all that decides which compiled code runs. The numbers in arrays are
+    left to the ``check`` of each kind.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _may_become(first: str, later: str) -> bool:
 
 
 def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like: Any) -> Any:
-    """The value of a field, which is like another."""
+    """The value of a field, refused if its type or its choice differs from ``like``."""
     path, held = prefix + name, fields.get(name)
     if isinstance(like, tuple):
         return rebuild(held, arrays, like, prefix=f"{path}.")
@@ -199,12 +199,12 @@ def _array(path: str, array: NDArray[Any] | None, like: NDArray[Any]) -> NDArray
 
 
 def numbered(name: str, parts: Sequence[Arrays]) -> Arrays:
-    """The arrays of several models by one name: ``NAME.0.`` before those of the first, and so on."""
+    """Put the arrays of several models together: the names of the first begin with ``NAME.0.``, and so on."""
     return {f"{name}.{n}.{own}": array for n, held in enumerate(parts) for own, array in held.items()}
 
 
 def apart(arrays: Arrays) -> dict[str, Arrays]:
-    """The arrays by the first part of their names, each without it: O(arrays), however many models they are of."""
+    """Group arrays by the first part of their names, which is left out: O(arrays), however many models there are."""
     found: dict[str, Arrays] = {}
     for name, array in arrays.items():
         first, _, own = name.partition(".")

@@ -1,7 +1,7 @@
-"""Arrays that grow by moving seldom, arrays that begin where a line of cache does, and copies in compiled code.
+"""Arrays that grow with few copies, arrays aligned to cache lines, and copies of arrays in compiled code.
 
-Copies are loops: where numba assigns an array to a slice it also compiles, for the message that shapes differ, half of
-what it has for strings, which takes as long as a learner.
+Copies are loops: where an array is assigned to a slice, numba also compiles much of its code for strings, for the error
+message that shapes differ, and that takes as long as compiling a learner.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .generic import no_refcount
 
 
 def roomy(have: int, need: int) -> int:
-    """The size to take for ``need`` places: half as many again as there are when they do not suffice."""
+    """The new size of an array of ``have`` places that needs ``need``: unchanged, or larger by at least a half."""
     return have if need <= have else max(need, have + have // 2)
 
 
@@ -39,10 +39,10 @@ def resized(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0) -> NDA
 
 
 class Dropped(NamedTuple):
-    """Rows that leave the first ``known`` rows of an array, whose places the last ones take, so that ``left`` remain.
+    """Rows to remove from the first ``known`` rows of an array: the last rows fill the gaps, and ``left`` rows remain.
 
-    ``rows`` leave, row ``moved[k]`` becomes row ``places[k]``, and all others stay where they are. Rows that are
-    ``named``, which always stand where they stand, are cleared and remain.
+    ``rows`` are removed, row ``moved[k]`` becomes row ``places[k]``, and all others keep their numbers. Rows that are
+    ``named`` keep their numbers always: they are not removed but cleared.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Dropped(NamedTuple):
 
     @classmethod
     def of(cls, rows: Any, known: int, named: bool = False) -> Self:
-        """Let these of so many rows leave; the first of ``places`` is taken by the first of those behind."""
+        """Plan the removal of ``rows`` from ``known`` rows; ``named`` rows keep their numbers and are only cleared."""
         rows = np.asarray(rows, np.int64)
         if named:
             return cls(rows, rows[:0], rows[:0], known, known)
@@ -69,26 +69,26 @@ class Dropped(NamedTuple):
         return cls(rows, rows[rows < left], left + np.flatnonzero(stays), left, known)
 
     def move(self, array: NDArray[Any]) -> None:
-        """Move the rows of an array, in place; the places that nobody takes are filled with zeros."""
+        """Remove the rows from an array, in place; rows of it that become free are filled with zeros."""
         array[self.rows] = 0
         array[self.places] = array[self.moved]
         array[self.left : self.known] = 0
 
     def moved_copy(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The rows that remain of an array."""
+        """A copy of the rows of an array that remain, in their new order."""
         copy = array[: self.known].copy()
         self.move(copy)
         return copy[: self.left].copy()
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The rows that remain, in the order in which they stand from now on."""
+        """The old numbers of the rows that remain, in their new order."""
         order = np.arange(self.left)
         order[self.places] = self.moved
         return order
 
     def renumbered(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The numbers that rows have from now on, -1 for those that leave and for -1."""
+        """The new numbers of rows, given their old ones: -1 for rows that are removed, and for -1."""
         new = np.arange(self.known + 1)
         new[self.moved] = self.places
         new[self.rows] = new[-1] = -1

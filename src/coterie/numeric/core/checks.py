@@ -1,8 +1,8 @@
-"""What the arrays of a model must be before compiled code may read them: refused in one clause, or as they should be.
+"""Checks that the arrays of a model must pass before compiled code may read them.
 
-Compiled code tests no bounds. A model that was learned fits together by how it was made; one that comes from a file is
-what whoever wrote the file says it is. So every kind of model has a method ``check`` beside its fields, which refuses
-by the functions here whatever would be read or written outside of an array, and whatever would never end.
+Compiled code tests no bounds. The arrays of a model that was learned fit together by construction; those of a file may
+hold anything. So every kind of model has a method ``check`` beside its fields, which uses the functions here to refuse
+arrays by which compiled code would read or write outside of an array, or never end.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Bounds(NamedTuple):
 
 
 def require(fits: Any, what: str) -> None:
-    """Refuse what does not fit.
+    """Raise an error with the message ``what`` unless ``fits`` is true.
 
     Raises
     ------
     ValueError
-        With ``what`` is wrong.
+        Unless ``fits``.
     """
     if not fits:
         raise ValueError(what)
@@ -56,7 +56,7 @@ def require_rows(name: str, array: NDArray[Any], least: int) -> None:
 
 
 def require_within(name: str, array: NDArray[Any], low: float, high: float) -> None:
-    """Refuse an array of which some number, or none as NaN, lies outside ``low`` to ``high``, both included."""
+    """Refuse an array with NaN or a number outside ``low`` to ``high``, both included."""
     fits = not array.size or (array.min() >= low and array.max() <= high)
     require(fits, f"{name} holds numbers outside {low} to {high}")
 
@@ -67,7 +67,7 @@ def require_finite(name: str, array: NDArray[Any]) -> None:
 
 
 def require_counts(name: str, array: NDArray[Any], length: int) -> None:
-    """Refuse an array that does not hold so many counts: negative ones, and such as no stream can have come to."""
+    """Refuse an array of another length, and counts that are negative or larger than any stream leads to."""
     require_shape(name, array, length)
     require_within(name, array, 0, MOST_ROUNDS)
 

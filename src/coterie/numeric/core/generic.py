@@ -101,7 +101,7 @@ class _Files:
         self._start = start
 
     def load(self, key: tuple[str, bytes]) -> Any:
-        """The code for these types, None where there is none or it was made of something else."""
+        """The code for these types; None if there is none, or if it was compiled from other sources."""
         name, sources = key
         try:
             held = Path(f"{self._start}.{name}.nbc").read_bytes()
@@ -110,7 +110,7 @@ class _Files:
         return pickle.loads(held[len(sources) :]) if held.startswith(sources) else None  # noqa: S301 - we wrote it
 
     def save(self, key: tuple[str, bytes], code: Any) -> None:
-        """Keep the code for these types, whole or not at all; on a full disk not, which stops nobody."""
+        """Write the code for these types to its file, completely or not at all; where the system refuses, warn only."""
         name, sources = key
         target = Path(f"{self._start}.{name}.nbc")
         written = target.with_suffix(f".{uuid.uuid4().hex}")
@@ -168,7 +168,7 @@ def compiled(function: F) -> F:
 
 
 def holds_gil(function: F) -> F:
-    """As :func:`compiled`, for what looks at Python's objects: nobody else may change them meanwhile."""
+    """As :func:`compiled`, for functions that read Python's objects: the interpreter stays locked while they run."""
     return _cached(function, **_OPTIONS, nogil=False)
 
 
@@ -178,7 +178,7 @@ def noinline(function: F) -> F:
 
 
 def no_refcount(function: F) -> F:
-    """As :func:`compiled`, for what makes no arrays, which numba sees to: nothing is counted in it.
+    """As :func:`compiled`, for functions that make no arrays (numba refuses others): no references are counted.
 
     Counting takes several times as long as all else where a model of thirty arrays passes through loops in loops. It
     must not return an array, nor call what returns one (a view is one): nobody would have counted it, or let go of it.
@@ -250,7 +250,7 @@ _FORWARDED: dict[int, Callable[[Body], Body]] = {
 
 
 def forward(wrapper: type, *functions: Body) -> None:
-    """Let a kind of named tuples answer these generic functions as what they wrap, their first field, does."""
+    """Give named tuples that wrap a model, their first field, bodies of these functions that call the model's."""
     for function in functions:
         when(function, wrapper)(_FORWARDED[len(signature(function).parameters)](function))
 

@@ -23,10 +23,10 @@ class _Linked(JITCodeLibrary):
             super().add_linking_library(library)  # type: ignore[no-untyped-call]
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the outermost, which holds all of it."""
+        """Do nothing: the outermost function is optimised with this code in it."""
 
     def _finalize_final_module(self: Any) -> None:
-        """Be done with it, without giving it to LLVM's engine."""
+        """Mark the code as final without giving it to LLVM's engine."""
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         self._finalized = True
@@ -42,7 +42,7 @@ class _Linked(JITCodeLibrary):
 
 class _NoEnvironment:
     def set_env(self, name: str, environment: Any) -> None:
-        """Place a function's Python objects where its machine code would look for them: there is no machine code."""
+        """Do nothing: numba places Python objects for a function's machine code here, and there is none."""
 
 
 class _LinkedCompiler(Compiler):

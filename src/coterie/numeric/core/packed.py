@@ -1,4 +1,4 @@
-"""A model as compiled code holds it, kept in memory: calls that take it from there need not take arrays out of Python.
+"""Models packed into memory as compiled code holds them, so that calls need not unpack arrays from Python's objects.
 
 Taking a model of a dozen arrays out of Python's objects, and giving it back, costs as much as a short record.
 """
@@ -66,7 +66,7 @@ def _address(typing_context: Any, held: Any) -> Any:
 
 
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The tree with arrays in it that count no references: somebody else sees to it that their memory stays."""
+    """The tree with arrays that count no references: the caller keeps their memory alive."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo, array.parent = (ir.Constant(each.type, None) for each in (array.meminfo, array.parent))
@@ -100,7 +100,7 @@ def _store(typing_context: Any, tree: Any, at: Any) -> Any:
 
 
 def _opened(typing_context: Any, kept: Any) -> Any:
-    """The tree that is kept."""
+    """Read the tree from an address."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = context.get_value_type(kept.tree).as_pointer()
@@ -127,7 +127,7 @@ word: Any = intrinsic(_word)
 
 @compiled
 def pack(tree: Any) -> NDArray[np.int64]:
-    """Memory in which a tree is kept: valid while this memory is there, and the arrays are those of the tree."""
+    """Memory with a tree packed into it, which shares the tree's arrays: keep both alive while it is used."""
     made = np.empty((_size_of(tree) + 7) // 8, np.int64)
     _write(tree, made.ctypes.data)
     return made

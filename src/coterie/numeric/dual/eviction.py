@@ -58,7 +58,7 @@ class Queue(NamedTuple):
 
     ``sums`` holds Q, the mistakes M, the factor that all coefficients share, and the longest k(x, x) so far; ``top``
     is max_i M_ii. ``later`` has for every slot the sum of c k(x_j, x) over itself and all that came after it, which are
-    all there are once it is the oldest: so what f says of the oldest is at hand, without kernel values between slots.
+    all support vectors once it is the oldest: so f at the oldest is known without kernel values between slots.
     """
 
     size: int
@@ -85,7 +85,7 @@ class Queue(NamedTuple):
 
 
 class PrintedQueue(NamedTuple):
-    """The same with (3) as CC12 prints it."""
+    """As :class:`Queue`, with inequality (3) as CC12 prints it."""
 
     size: int
     sums: Any
@@ -143,11 +143,11 @@ class Waning(NamedTuple):
         return cls(size, np.ones(1), phi)
 
     def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
-        """Return this budget: how far coefficients have shrunk is not of their number."""
+        """Return this budget: the common factor of the coefficients does not depend on their number."""
         return self
 
     def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse more support vectors than there may be, and factors that are none: ValueError."""
+        """Refuse more support vectors than the budget holds, and factors outside of (0, 1]: ValueError."""
         require_budget(support, self.size)
         require_shape("factor", self.factor, 1)
         require_rate("the factor of all coefficients", float(self.factor[0]), 0.0, 1.0)
@@ -156,7 +156,7 @@ class Waning(NamedTuple):
 
 @generic_no_refcount
 def penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
-    """The coefficients of chi² and chi in what removing and shrinking by chi costs."""
+    """The coefficients of chi² and chi in the cost of shrinking by chi and removing the oldest support vector."""
 
 
 when(penalty, Queue)(lambda memory, c2, sigma, mu: (c2 * sigma * sigma - 2.0 * sigma * mu, 2.0 * c2 * sigma))
@@ -238,7 +238,7 @@ def _absorb_waning(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree:
 
 @noinline
 def _settle(support: Any, memory: Any) -> None:
-    """Bring the factor into the coefficients."""
+    """Multiply the coefficients by their common factor, which becomes 1."""
     coefficients = support.coefficients
     coefficients *= memory.factor[0]
     memory.factor[0] = 1.0
@@ -271,7 +271,7 @@ def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: An
 
 @no_refcount
 def _shrink(memory: Any, coefficient: Any, f: Any, longest: Any) -> None:
-    """Choose phi with the new vector in and the oldest not yet out, and shrink all."""
+    """Choose phi while the new vector counts and the oldest still does, and shrink all coefficients by it."""
     sums = memory.sums
     sigma = abs(coefficient) * sums[FACTOR]
     mu = f * sums[FACTOR] if coefficient > 0.0 else -f * sums[FACTOR]
@@ -284,7 +284,7 @@ def _shrink(memory: Any, coefficient: Any, f: Any, longest: Any) -> None:
 
 @noinline
 def _rescale(support: Any, memory: Any) -> None:
-    """Bring the factor into the coefficients."""
+    """Multiply the coefficients by their common factor, which becomes 1."""
     coefficients, later = support.coefficients, memory.later
     coefficients *= memory.sums[FACTOR]
     later *= memory.sums[FACTOR]

@@ -102,7 +102,7 @@ class SlotMemory(Protocol):
 
 
 class Expansion(NamedTuple):
-    """Support vectors, what the budget keeps, how tasks share, and the support vectors' records."""
+    """A model in dual form: support vectors, the budget's memory, the relation, and the support vectors' records."""
 
     support: Support
     memory: Any
@@ -132,7 +132,7 @@ class Expansion(NamedTuple):
         return self._replace(support=self.support.to_saved(size), memory=memory, store=self.store.to_saved(size))
 
     def check(self, bounds: Bounds) -> None:
-        """Refuse arrays that compiled code could be led out of, or that are no such state: ValueError."""
+        """Refuse arrays that compiled code would read beyond their ends, or that are no valid state: ValueError."""
         self.support.check(bounds)
         self.memory.check(self.support, bounds)
         self.store.check(len(self.support.tasks), bounds.features)
@@ -200,12 +200,12 @@ def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
 
 @generic_no_refcount
 def enter(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
-    """Note what tasks share in record t of the block, of task i, before it is put into a slot."""
+    """Tell the relation that record t of the block, of task i, is about to enter a slot with this coefficient."""
 
 
 @generic_no_refcount
 def end_round(sharing: Any) -> None:
-    """Let the clock of a learned relation go on."""
+    """Advance the clock of a learned relation by one round; nothing for others."""
 
 
 @generic_no_refcount
@@ -220,7 +220,7 @@ def column_entry(sharing: Any, i: Any, task: Any) -> Any:
 
 @generic_no_refcount
 def weigh(memory: Any, model: Any, i: Any, work: Any) -> None:
-    """Put into ``work.weights`` what the kernel values with the support vectors count for task i."""
+    """Fill ``work.weights`` with the factors of the support vectors' kernel values in the margin of task i."""
 
 
 @generic_no_refcount

@@ -85,7 +85,10 @@ class Projected(NamedTuple):
 
 
 class Projectron(NamedTuple):
-    """The same on margin errors too, y·margin < 1 (Projectron++; Orabona, Keshet and Caputo 2008, FOR09 §4.2.3)."""
+    """As :class:`Projected`, for margin errors y·margin < 1 too (Projectron++).
+
+    Orabona, Keshet and Caputo 2008; FOR09 §4.2.3.
+    """
 
     size: int
     limit: float
@@ -383,7 +386,7 @@ def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
 
 @noinline
 def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
-    """The squared norm of what the projection of the multitask instance leaves; its coefficients in ``along``."""
+    """The squared distance of the multitask instance from its projection, whose coefficients go to ``along``."""
     n, k = model.support.counts[SIZE], memory.spare[0]
     for j in range(n):
         k[j] = work.shares[j] * work.values[t, j]
@@ -393,7 +396,7 @@ def _residual(memory: Any, model: Any, work: Any, t: Any, i: Any) -> Any:
 
 @noinline
 def _worn(support: Any, left: Any, whole: Any) -> Any:
-    """Tell whether rounding shows in an inverse that was not just computed, or the kernel is none."""
+    """Tell whether a squared distance is negative beyond rounding by an inverse that was not just computed."""
     return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
 
 
@@ -428,7 +431,7 @@ def _mistake(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, left: A
 
 @noinline
 def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> Any:
-    """The slot of a new vector of which ``left`` is left: behind the others, that of one of them, or ``NOWHERE``."""
+    """The slot of a new vector at squared distance ``left``: a new one, that of one it replaces, or ``NOWHERE``."""
     n = support.counts[SIZE]
     if not left > memory.limit:
         return NOWHERE

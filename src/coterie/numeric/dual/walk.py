@@ -50,9 +50,9 @@ def _weigh_each(memory: Any, model: Any, i: Any, work: Any) -> None:
 
 @no_refcount
 def walk(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n: int, delay: int, turns: Any) -> Any:
-    """Learn the n records of a block that begins at ``first``, from the cursor on; the reason why it stopped.
+    """Learn the n records of a block that begins at ``first``, from the cursor on; return why it stopped.
 
-    ``weights`` has that of every record, a factor of the coefficient that a mistake has; 0 is told and not learned.
+    ``weights`` has the weight of every record, a factor of its coefficient; a record of weight 0 is only predicted.
     """
     lacking = rounds(model, work, tasks, y, weights, first, n, delay, turns)
     apply_pending(model.memory)
@@ -61,7 +61,7 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n:
 
 @no_refcount
 def rounds(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n: int, delay: int, turns: Any) -> Any:
-    """Learn n records as :func:`walk` does, without applying what was put off: more records follow at once."""
+    """Learn n records as :func:`walk` does, without applying pending changes: more records follow at once."""
     memory, support, cursor = model.memory, model.support, work.cursor
     lacking = DONE
     for t in range(cursor[AT], n):
@@ -97,7 +97,7 @@ def rounds(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, 
 
 @no_refcount
 def predict(model: Any, work: Any, values: Any, tasks: Any, margins: Any) -> Any:
-    """Predict records whose kernel values are at hand, from the cursor on; the reason why it stopped."""
+    """Predict records whose kernel values are at hand, from the cursor on; return why it stopped."""
     for t in range(work.cursor[AT], tasks.size):
         work.cursor[AT] = t
         if not at_hand(model.sharing, tasks[t]):

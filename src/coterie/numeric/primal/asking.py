@@ -112,7 +112,7 @@ class Inverse(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One where |margin| < threshold, else none."""
+    """1 where |margin| < threshold, else 0."""
 
     threshold: float
 
@@ -129,7 +129,7 @@ class Row(NamedTuple):
 
 
 class RowOfInverse(Row):
-    """The same of A⁻¹, by which moves are spread."""
+    """As :class:`Row` with A⁻¹, by which moves are spread, in the place of A."""
 
     __slots__ = ()
 
@@ -141,12 +141,12 @@ def chance_of(chance: Any, i: Any, size: Any) -> Any:
 
 @generic
 def refresh(chance: Any, model: Any) -> None:
-    """Bring up to date what a chance holds of the model."""
+    """Recompute the sums of the relation's rows that a chance holds, if the relation has been revised."""
 
 
 @generic
 def row_matrix(chance: Any, M: Any) -> Any:
-    """Return the matrix whose rows are summed, where the relation has this A⁻¹."""
+    """Return the matrix whose rows the chance sums, A or A⁻¹, given M = A⁻¹."""
 
 
 @generic
@@ -210,7 +210,7 @@ class Ever(NamedTuple):
     held: Any
 
     def check(self, tasks: int) -> None:
-        """Refuse counts that are none of labels asked for: ValueError."""
+        """Refuse arrays of other lengths, and counts outside of what a stream leads to: ValueError."""
         require_counts("labels asked for", self.count, 1)
         require_counts("labels asked for of tasks", self.held, len(self.held))
 
@@ -231,7 +231,7 @@ class Sliding(NamedTuple):
     held: Any
 
     def check(self, tasks: int) -> None:
-        """Refuse a ring that leads out of itself, and counts that are none of the labels in it: ValueError."""
+        """Refuse positions outside of the ring, and counts by task that are not those of its labels: ValueError."""
         room = len(self.rounds)
         require_counts("rounds with a question", self.rounds, room)
         require_shape("tasks of questions", self.owners, room)

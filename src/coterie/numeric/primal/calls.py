@@ -1,4 +1,4 @@
-"""Calls of compiled functions for one record at a time, where finding out types costs more than the work."""
+"""Calls of compiled functions for one record at a time, where numba's look at argument types takes longest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .stream import learn_one, learn_packed, predict_one, predict_packed
 
 
 class PlainRecords(NamedTuple):
-    """How dictionaries of numbers are read: the number of each name, the types of numbers, what is done to them then.
+    """How dictionaries of numbers are read: the column of each name, the types of numbers, and their preparation.
 
     ``plain`` is :data:`coterie.numeric.core.dictionaries.AT_PLAIN` or ``AT_NUMBERS``.
     """
@@ -27,20 +27,21 @@ class PlainRecords(NamedTuple):
 
 
 class PreparedCall:
-    """A compiled function of a model, called without looking at the arguments while the model is the same object.
+    """A compiled function of a model, called without a look at argument types while the model is the same object.
 
-    Numba finds out the type of every array at every call, 2 µs for a model of a dozen. When a model has come some times
-    the way is noted by which such arguments enter; arguments behind it must have the same types at every call.
+    Numba determines the type of every array at every call, 2 µs for a model of a dozen arrays. After ``PATIENCE`` calls
+    with one model the code compiled for its types is kept and called directly; the arguments behind the model must have
+    the same types at every call.
     """
 
-    PATIENCE = 20  # noting it takes as long as so many calls
+    PATIENCE = 20  # finding the code takes as long as so many calls
 
     def __init__(self, function: Any) -> None:
         self._function = function
         self.forget()
 
     def forget(self) -> None:
-        """Hold no model any more."""
+        """Release the model."""
         self._seen: Any = None
         self._model: Any = None
         self._enter: Any = None
@@ -50,7 +51,7 @@ class PreparedCall:
         return self.of(model)(model, *rest)
 
     def of(self, model: Any) -> Any:
-        """What to call with this model, now."""
+        """The function to call with this model: the code for its types once it has come often enough."""
         if model is self._model:
             return self._enter
         if model is not self._seen:
@@ -66,7 +67,7 @@ class PreparedCall:
 
 
 class BoundCall:
-    """Rounds of dictionaries of known names with a model, a rule and names that stay what they are, kept compiled.
+    """Compiled rounds for dictionaries of known names, bound to one model, one rule and one table of names.
 
     ``predict(at, dictionary, task)`` and ``learn(at, dictionary, task, label)`` give what :func:`predict_packed` and
     :func:`learn_packed` give.
@@ -88,7 +89,7 @@ _ENTERED: dict[Any, tuple[Any, Any]] = {}
 
 
 def _entered(tree: Any) -> tuple[Any, Any]:
-    """The rounds compiled for what is kept as this tree is: numba's types are found out once."""
+    """The functions ``predict`` and ``learn`` compiled for trees of these types, whose numba type is found once."""
     look = _look(tree)
     if look not in _ENTERED:
         predict, learn, type_of = _FUNCTIONS
@@ -104,7 +105,7 @@ _FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # both orders, aligned, writeable
 
 
 def _look(tree: Any) -> Any:
-    """What numba's type of a tree depends on."""
+    """A key for numba's type of a tree: trees with the same key have the same type."""
     if isinstance(tree, tuple):
         return type(tree), *map(_look, tree)
     return (tree.dtype, tree.ndim, tree.flags.num & _FLAGS) if isinstance(tree, np.ndarray) else type(tree)
@@ -113,7 +114,7 @@ def _look(tree: Any) -> Any:
 class RecordCalls:
     """The calls of one learner, prepared for its model; copies begin with none."""
 
-    #: Making what is kept takes as long as it saves in four calls, but for the first time ever half a second more.
+    #: Making a bound call takes as long as it saves in four calls; the very first takes half a second more.
     PATIENCE, AGAIN = 100, 4
     #: Names of the longest dictionary for which no memory is asked.
     LONGEST = 1000
@@ -128,7 +129,7 @@ class RecordCalls:
         return RecordCalls, ()
 
     def forget(self) -> None:
-        """Hold no model any more."""
+        """Release the model."""
         self.predict.forget()
         self.learn.forget()
         self._forget_bound(None)
@@ -138,7 +139,7 @@ class RecordCalls:
         self._seen, self._times = model, 0
 
     def bound_call(self, model: Any, rule: Any, records: PlainRecords) -> BoundCall | None:
-        """What is kept of this model, once it has come so often that making it pays."""
+        """The bound call of this model; None until the model has come so often that making one pays."""
         held = self._bound
         same = held is not None and held.names is records.numbers and held.preparing is records.preparing
         if held is not None and held.model is model and same:

@@ -70,7 +70,7 @@ class Faded(NamedTuple):
         return self._replace(table=self.table.part(rows, features))
 
     def check(self, rows: int, features: int) -> None:
-        """Refuse a table that does not hold together, and a scale that no forgetting leads to: ValueError."""
+        """Refuse a table that its own check refuses, and a scale outside of (0, 1]: ValueError."""
         self.table.check(rows, features)
         require_shape("scale", self.scale, 1)
         require_rate("scale", float(self.scale[0]), most=1.0)
@@ -88,7 +88,7 @@ class _ForgetfulFields(NamedTuple):
 
 
 class Forgetful(_ForgetfulFields, Wrapper):
-    """A model whose tables fade by these factors a round: what is shared, and what is a task's own."""
+    """A model whose tables shrink by these factors a round: ``shared`` for shared weights, ``own`` for a task's own."""
 
     __slots__ = ()
 

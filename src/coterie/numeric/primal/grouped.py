@@ -83,7 +83,7 @@ class Levels(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """Tasks that a block brings, each counted in its groups when its first record comes, not before.
+    """New tasks of a block, each counted in its groups from its first record on.
 
     ``counted[0]`` tasks count so far. When task ``first + k`` comes, its group of level l weighs ``weights[k, l]`` from
     then on. ``rounds`` were over before the block.
@@ -102,13 +102,13 @@ def no_levels(depth: int) -> Levels:
     return Levels(np.zeros((0, depth), np.int64), zeros, zeros.copy(), none, zeros.copy(), zeros.copy())
 
 
-#: Nobody comes whom M would have to count.
+#: No new tasks for M to count.
 NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.zeros((0, 0)), 0)
 
 
 @compiled
 def reweigh(levels: Any, group: int, weight: float, clock: int) -> None:
-    """Let a group weigh so much from round ``clock`` on; where that is no change, its integral is not cut either.
+    """Set the weight of a group from round ``clock`` on; an unchanged weight leaves its integral over rounds as it is.
 
     The first weight counts from the first round on: no move was made in the group before, so nothing depends on it, and
     the round in which a group was first heard of must not change a bit.

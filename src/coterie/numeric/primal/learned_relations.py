@@ -223,7 +223,7 @@ class FromRound(NamedTuple):
         return self
 
     def check(self, tasks: int) -> None:
-        """Refuse a clock that never ran: ValueError."""
+        """Refuse a clock, or numbers of rounds, that no run leads to: ValueError."""
         require_counts("the clock of the relation", self.clock, 1)
         require(np.isfinite(self.first), f"the first round is {self.first!r}")
 
@@ -250,7 +250,7 @@ class WhenSettled(NamedTuple):
         return self._replace(last=bordered(self.last, fresh))
 
     def move_first_look(self, before: int, moves: int) -> None:
-        """Put the first checkpoint, which was after so many moves ``before``, to another number, unless it is over."""
+        """Move the first checkpoint from ``before`` to ``moves`` moves, unless it is over."""
         if self.moves[1] == before:  # each later one is at twice the moves of the one before, or more
             self.moves[1] = moves
 
@@ -259,7 +259,7 @@ class WhenSettled(NamedTuple):
         return self._replace(last=among(self.last, tasks))
 
     def check(self, tasks: int) -> None:
-        """Refuse a clock that never ran, and correlations of other tasks: ValueError."""
+        """Refuse a clock that no run leads to, and correlations of other tasks: ValueError."""
         require_counts("the clock of the relation", self.clock, 1)
         require_counts("moves", self.moves, 3)
         require_shape("last", self.last, tasks, tasks)
@@ -328,7 +328,7 @@ class EveryRounds(NamedTuple):
         return self
 
     def check(self, tasks: int) -> None:
-        """Refuse a clock that never ran: ValueError."""
+        """Refuse a clock, or numbers of rounds, that no run leads to: ValueError."""
         require_counts("the clock of the relation", self.clock, 1)
         require(np.isfinite(self.first), f"the first round is {self.first!r}")
         require(self.rounds > 0, f"M is revised every {self.rounds!r} rounds")
@@ -339,7 +339,7 @@ when(due, EveryRounds)(lambda start, relation: False)
 
 @generic
 def end_rounds(start: Any, relation: Any, rounds: Any) -> Any:
-    """Let the clock go on by so many rounds."""
+    """Advance the clock by so many rounds."""
 
 
 @when(end_rounds, object)
@@ -354,7 +354,7 @@ def _end_rounds_with_revisions(start: Any, relation: Any, rounds: Any) -> Any:
 
 @noinline
 def _revise_at_ends(start: Any, relation: Any, rounds: int) -> None:
-    """Let the clock go on, and revise M at the end of each round that its time has come."""
+    """Advance the clock, and revise M at the end of each round in which a revision is due."""
     for _ in range(rounds):
         start.clock[0] += 1
         ends = start.clock[0] % start.rounds == 0 and start.clock[0] >= start.first

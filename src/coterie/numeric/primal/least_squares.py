@@ -1,4 +1,4 @@
-"""Numbers predicted by members side by side, some by gradients and two by least squares, and a last step.
+"""Regression by several members, some learned by gradients and two by least squares, and a last step on top of them.
 
 A regression keeps the least squares of its labels, exactly and a record at a time: with A = ridge · I + Σ x x' = L D L'
 and L unit lower triangular, it holds the pivots D, L transposed, and the answers a = D⁻¹ L⁻¹ (ridge · w_0 + Σ z x), so
@@ -23,7 +23,7 @@ Members of a round for task i, each kept within the range of the labels so far, 
     w_i · (1, x) with a regression of the task's own, which has a constant before the features.
 
 A record of weight w counts as w records in all of these sums, in numbers of labels, and in what residuals say; one of
-weight 0 is told and not learned.
+weight 0 is predicted and not learned.
 
 The last step is a regression with ridge 1 on these numbers, from weights 1/S on. A regression whose features grow
 beyond its limit falls away: w · x is then the margin of the last gradient learner, and a task's own leaves the last
@@ -93,7 +93,7 @@ class Regressions(NamedTuple):
         return cls(np.zeros((rows, width)), np.zeros((rows, width)), np.zeros((rows, _places(width))))
 
     def with_room(self, rows: int, width: int, limit: int = POOLED_LIMIT) -> Regressions:
-        """The same models with room for so many, and for so many features, of which there will be ``limit`` at most."""
+        """The same models with room for ``rows`` models and ``width`` features; ``limit`` is the most features."""
         held, before = self, self.pivots.shape[1]
         if width > before:
             held = held._widened(min(max(width, before * 3 // 2), limit))
@@ -111,7 +111,7 @@ class Regressions(NamedTuple):
         return Regressions(resized(self.pivots, (rows, width)), resized(self.answers, (rows, width)), triangle)
 
     def cut(self, rows: int, width: int) -> Regressions:
-        """So many models with the first features, without room that holds nothing: for a file."""
+        """The first ``rows`` models and ``width`` features without unused room, as a file holds them."""
         held, before = min(rows, len(self.pivots)), self.pivots.shape[1]
         made = Regressions.empty(rows, min(width, before))
         width = made.pivots.shape[1]
@@ -237,7 +237,7 @@ class LeastSquares(NamedTuple):
         return made
 
     def drop_tasks(self, dropped: Dropped) -> None:
-        """Drop what is tasks' own, the last ones taking their numbers."""
+        """Drop the numbers that tasks have of their own; the last tasks take the places of those dropped."""
         for array in (self.residuals, self.spread.tasks):
             dropped.move(array)
         if len(self.own.pivots):
@@ -247,22 +247,22 @@ class LeastSquares(NamedTuple):
                 held[:] = array[: len(held)]
 
     def of_tasks(self, tasks: NDArray[np.int64]) -> LeastSquares:
-        """The same, as :meth:`to_saved` has it, of some tasks alone, in this order."""
+        """What :meth:`to_saved` returned, with some of the tasks only, in this order."""
         return self._with_rows(lambda of: of(self)[tasks])
 
     @classmethod
     def joined(cls, parts: Sequence[LeastSquares], order: NDArray[np.int64]) -> LeastSquares:
-        """Undo :meth:`of_tasks`: the k-th task is row ``order[k]`` of all parts, one part's behind the other's."""
+        """Undo :meth:`of_tasks`: task k is row ``order[k]`` of the rows of all parts, one part behind the other."""
         return parts[0]._with_rows(lambda of: np.concatenate([of(part) for part in parts])[order])
 
     def _with_rows(self, taken: Callable[[Callable[[LeastSquares], Any]], Any]) -> LeastSquares:
-        """The same with other rows of each array that has one a task."""
+        """The same with ``taken`` in the place of each array that has a row for every task."""
         own = [taken(attrgetter(f"own.{name}")) for name in Regressions._fields]
         spread = self.spread._replace(tasks=taken(attrgetter("spread.tasks")))
         return self._replace(own=Regressions(*own), residuals=taken(attrgetter("residuals")), spread=spread)
 
     def to_saved(self, tasks: int) -> LeastSquares:
-        """The same without room that holds nothing."""
+        """The same without unused room."""
         spread = self.spread._replace(tasks=self.spread.tasks[:tasks])
         held = self.without_fallen()
         return held._replace(
@@ -273,7 +273,7 @@ class LeastSquares(NamedTuple):
         )
 
     def check(self, tasks: int, gradients: int, features: int) -> None:
-        """Refuse what learning could not have come to, as far as it matters to memory and to numbers: ValueError."""
+        """Refuse arrays of other shapes, and numbers outside of the limits that learning keeps: ValueError."""
         require_shape("clock", self.clock, 2)
         require_within("clock", self.clock[:1], 0, MOST_ROUNDS)
         require_within("width of records", self.clock[1:], 0, min(features, MOST_FEATURES))
@@ -374,7 +374,7 @@ def _width(rows: Any, t: Any) -> Any:
 
 @no_refcount
 def _age(count: Any) -> Any:
-    """Return how many bits a number of labels has."""
+    """Return the age of a task with so many labels: the number of bits of that count, AGES - 1 at most."""
     age = 0
     while count >= 1.0 and age < AGES - 1:
         count *= 0.5
@@ -395,7 +395,7 @@ def _mean_square(spread: Any, age: Any) -> Any:
 
 @no_refcount
 def _variance(spread: Any, i: Any, age: Any) -> Any:
-    """Return the squared spread of a prediction for task i when it was of this age: that of any task where it was 0."""
+    """Return the squared spread of predictions for task i at this age; at age 0 that of all tasks."""
     e = _mean_square(spread, age)
     if age == 0:
         return e
@@ -490,7 +490,7 @@ def _tell(model: Any, gradients: Any, rows: Any, t: Any, i: Any, work: Any) -> A
 
 @no_refcount
 def _widen(model: Any, width: Any) -> None:
-    """Note the width of a record; where a task's own regression falls away before the last step began, so does 1/S."""
+    """Note the width of a record; if tasks' regressions fall away before the last step began, restart its weights."""
     if width <= model.clock[1]:
         return
     falls = model.clock[1] <= OWN_LIMIT < width
@@ -504,7 +504,7 @@ def _widen(model: Any, width: Any) -> None:
 def _learn_members(model: Any, gradients: Any, rows: Any, t: Any, i: Any, y: Any, work: Any) -> Any:
     """Learn record t of task i by the regressions; fill in the inputs of the last step, and return its prediction.
 
-    These are what would have been told before: of both, as all is done for the one that is done for the other.
+    Both are as before the record was learned: learning a record computes its prediction on the way.
     """
     G = gradients.shape[0]
     for a in range(G):
@@ -528,7 +528,7 @@ def _learn_members(model: Any, gradients: Any, rows: Any, t: Any, i: Any, y: Any
 
 @no_refcount
 def _judge(model: Any, i: Any, age: Any, y: Any, w: Any, margin: Any, work: Any) -> None:
-    """Learn the last step of inputs and margin as they were told, and what the residual says of its spread."""
+    """Learn the last step from the inputs as they were predicted, and count the residual in the spreads."""
     if model.clock[0] >= START:
         for a in range(work.inputs.size):
             work.used[a] = work.inputs[a]
@@ -551,7 +551,7 @@ def _was_told(told: Any, s: Any) -> Any:
 def learn(
     model: Any, foreseen: Any, now: Any, rows: Any, tasks: Any, y: Any, told: Any, last: int, margins: Any, own: Any
 ) -> None:
-    """Learn the first ``last`` records, each after the record so many rounds later was told as are missing.
+    """Learn the first ``last`` records, record s after record s + tasks.size - last was predicted.
 
     ``foreseen`` and ``now`` (G, n) are the gradient learners' margins when they were asked and when the label came.
     ``told`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were told; it has them
@@ -601,7 +601,7 @@ def predict(model: Any, foreseen: Any, rows: Any, tasks: Any, margins: Any, spre
         spreads[t] = math.sqrt(_variance(model.spread, tasks[t], ages[t]))
 
 
-#: What came of learning a single record: the model needs room first, it was learned, or something fell away besides.
+#: Results of :func:`learn_one`: the model needs room first, the record was learned, or a regression fell away, too.
 NO_ROOM, LEARNED, FELL = 0, 1, 2
 
 

@@ -60,7 +60,7 @@ class Members(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for one record: what members ``told`` (m,), the ``pooled`` part of it, their ``steps``, an AROW's ``noise``.
+    """Arrays for one record: members' margins ``told`` (m,), their ``pooled`` parts, ``steps``, and AROW's ``noise``.
 
     ``places`` (CHUNK,) are addresses of weights, ``mixing`` is room for the last step.
     """
@@ -138,7 +138,7 @@ for _kind in (RowMajor, RowMajorMany):  # where that is less work than to look i
 def _add_products(
     table: Any, row: Any, level: Any, members: Any, rows: Any, t: Any, first: Any, last: Any, places: Any, told: Any
 ) -> None:
-    """Add the products of some entries with the weights in a row to what each member tells, in the entries' order."""
+    """Add the products of some entries with the weights in a row to each member's margin, in the entries' order."""
     for k in range(first, last):
         _remember(table, places, k - first, locate(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
@@ -151,7 +151,7 @@ def _add_products(
 
 @no_refcount
 def _tell_level(table: Any, row: Any, level: Any, members: Any, rows: Any, t: Any, places: Any, told: Any) -> None:
-    """Add to what each member tells the products of record t with its weights in a row."""
+    """Add the products of record t with the weights in a row to each member's margin."""
     if touch(table, row, rows, t) != -2:
         for first in range(begin(rows, t), end(rows, t), CHUNK):
             last = min(first + CHUNK, end(rows, t))
@@ -212,7 +212,7 @@ when(ready, SideBySide)(lambda model, i, rows, t: _has_room(model, i, rows, t))
 def _bet_some(
     table: Any, row: Any, level: Any, model: Any, m: Any, y: Any, rows: Any, t: Any, first: Any, last: Any
 ) -> None:
-    """Let a member that bets move what it has in a row for some entries, whose addresses are noted."""
+    """Move a betting member's weights in a row for some entries, whose addresses are noted."""
     members, work, largest = model.members, model.work, model.largest
     n, c, scales = members.at[m, level], work.steps[m] * y, members.largest[m]
     alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
@@ -232,7 +232,7 @@ def _bet_some(
 
 @no_refcount
 def _move_some(table: Any, row: Any, level: Any, model: Any, y: Any, rows: Any, t: Any, first: Any, last: Any) -> None:
-    """Let each member move what it has in a row for some entries."""
+    """Move each member's weights in a row for some entries."""
     members, work = model.members, model.work
     for k in range(first, last):
         _remember(table, work.places, k - first, claim(table, row, feature(rows, t, k)))
@@ -274,7 +274,7 @@ def _variance(model: Any, m: Any, i: Any, rows: Any, t: Any) -> Any:
 
 @no_refcount
 def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
-    """Write how far each member goes, by what it told last; returns the longest step."""
+    """Write each member's step, by its latest margin; returns the longest step."""
     members, work = model.members, model.work
     longest = 0.0
     for m in range(work.told.size):
@@ -293,7 +293,7 @@ def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
 
 @no_refcount
 def learn_told(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
-    """Learn record t, of which ``tell`` was the last thing done, as ``ready`` allows; returns the longest step."""
+    """Learn record t right after ``tell`` has computed its margins, where it is ``ready``; returns the longest step."""
     members, work = model.members, model.work
     longest = _choose_steps(model, i, y, rows, t)
     for m in range(work.steps.size):
@@ -321,8 +321,8 @@ def learn_late(
 ) -> int:
     """As :func:`coterie.numeric.primal.stream.learn`, of records whose labels come ``tasks.size - y.size`` rounds late.
 
-    ``told`` (S, n) has what experts said of those that were predicted before, and gets what they say of the others: it
-    is what they are charged for, unless all said 0.
+    ``told`` (S, n) has the experts' margins of the records that were predicted before, and gets those of the others.
+    Experts are charged for these margins, unless all are 0.
     """
     delay, experts = tasks.size - y.size, model.work.mixing.experts
     for s in range(first, last):

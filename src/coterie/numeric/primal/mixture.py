@@ -62,7 +62,7 @@ UNSURE = 0.1
 
 
 def first_layer(experts: int, unsure: float = UNSURE) -> Layer:
-    """The last step before the first round: the mixture as it is, for good where nothing is unsure."""
+    """The last step before the first round: its margin is that of the mixture, for good if ``unsure`` is 0."""
     return Layer(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
 
 
@@ -231,7 +231,7 @@ def mix(
     own: Any,
     work: Any,
 ) -> None:
-    """Mix and learn the first ``last`` records, each after the record so many rounds later was mixed as are missing.
+    """Mix and learn the first ``last`` records, record s after record s + tasks.size - last was mixed.
 
     ``told`` (S, n) are the experts' margins when they were asked, ``judged`` (S, n) those by which they are charged.
     """

@@ -12,7 +12,7 @@ function                               asks                                     
 ``add(model, i, c, rows, t)``          move by c times record t at task i, and all tasks through M
 ``adapt(model)``                       let the relation learn from that move                               nothing
 ``tick(model, i, agreement)``          end a round of task i                                               nothing
-``skip(model)``                        end a round whose label nobody saw                                  nothing
+``skip(model)``                        end a round without a label                                         nothing
 ``prefetch_record(model, i, rows, t)`` load what the round of record t will need, one round ahead          nothing
 ``prefetch_task(model, i)``            load what says where the weights of task i are, before that         nothing
 ``diagonal(model, i)``                 M_ii, for rules that measure the shortest move
@@ -59,7 +59,7 @@ def prefetch_record(model: Any, i: Any, rows: Any, t: Any) -> None:
 
 @generic
 def prefetch_task(model: Any, i: Any) -> None:
-    """Ask for what says where the weights of task i are, rounds ahead: of a million tasks it is in no cache."""
+    """Ask for the memory that locates the weights of task i, rounds ahead: with a million tasks it is in no cache."""
 
 
 @generic
@@ -94,7 +94,7 @@ def tick(model: Any, i: Any, agreement: Any) -> Any:
 
 @generic
 def skip(model: Any) -> Any:
-    """End a round whose label nobody saw."""
+    """End a round without a label."""
 
 
 @generic
@@ -119,7 +119,7 @@ when(prefetch_task, object)(lambda model, i: None)
 
 
 class Extent(NamedTuple):
-    """How much of a model's room holds something: rows of groups, rows of tasks' own weights, tasks, and features."""
+    """The used part of a model's arrays: numbers of rows of groups, rows of tasks' own weights, tasks, and features."""
 
     groups: int
     own: int
@@ -128,7 +128,7 @@ class Extent(NamedTuple):
 
 
 class Model(ABC):
-    """The Python side of a model. A method gives another model, which has the same arrays as far as they do."""
+    """The Python side of a model. Methods return another model, which shares all arrays that need not change."""
 
     __slots__ = ()
 
@@ -147,7 +147,7 @@ class Model(ABC):
 
     @abstractmethod
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        """Drop what is tasks' own, and the rows of groups that nobody is in any more; M is for the caller to change."""
+        """Drop the rows of tasks, and those of groups that have no task any more; the caller changes M."""
 
     @abstractmethod
     def make_room(self, i: int, entries: int) -> Self:
@@ -155,7 +155,7 @@ class Model(ABC):
 
     @abstractmethod
     def unseen_task_model(self, tasks: int, sharing: Any) -> Self:
-        """Make what predicts for so many tasks that nobody has seen, under their M."""
+        """Make a model that predicts for so many tasks without records, under their M."""
 
     @abstractmethod
     def weights(self, tasks: int, features: int) -> Weights:
@@ -163,18 +163,18 @@ class Model(ABC):
 
     @abstractmethod
     def to_saved(self, extent: Extent) -> Self:
-        """Leave out room that holds nothing, and what can be made again; :meth:`with_sharing` undoes the latter.
+        """Leave out unused room, and the M that a relation can give again; :meth:`with_sharing` puts that back.
 
         Tables become :class:`coterie.numeric.weights.table.Part`, and nothing is copied yet.
         """
 
     @abstractmethod
     def check(self, bounds: Bounds) -> None:
-        """Refuse arrays that compiled code could be led out of, or that are no state of such a model: ValueError."""
+        """Refuse arrays that compiled code would read beyond their ends, or that are no valid state: ValueError."""
 
 
 class Wrapper(Model):
-    """A model that wraps another, its first field: whatever it has no answer of its own to, that answers."""
+    """A model that wraps another, its first field, and leaves to that whatever it does not define itself."""
 
     __slots__ = ()
 

@@ -1,1 +1,1 @@
-"""What looks at records as rows of a table: sorted entries, task means, crossed columns, trees."""
+"""Learning from records as rows of a table: sorted entries, task means, crossed columns, trees."""

@@ -1,4 +1,4 @@
-"""Columns of a table as tokens, and pairs of them: what a few first records say of each feature, kept for good.
+"""Columns of a table as tokens, and pairs of them, by bins that the first records of a stream settle for good.
 
 A feature's values in those records settle its bins: the one or two values that there are, or eight quantiles. A value
 is the token (feature, bin), unless the bin is *quiet*: the only one, the commoner one of two, or zero where most values
@@ -80,7 +80,7 @@ class Crossing(NamedTuple):
 
 
 def no_crossing() -> Crossing:
-    """What crosses nothing."""
+    """The crossing without features, which is off."""
     edges = np.zeros((0, BINS - 1))
     return Crossing(np.zeros(0, np.int32), edges, np.zeros(0, np.int8), np.full(1, -1), np.zeros(1, np.int8))
 

@@ -1,4 +1,4 @@
-"""Trees of a boosted model as plain arrays, and what they say of records."""
+"""Trees of a boosted model as plain arrays, and their log-odds of records."""
 
 from __future__ import annotations
 

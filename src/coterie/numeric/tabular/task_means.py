@@ -5,8 +5,8 @@ Of task i, m_i of the c_i labels so far were positive, and p is the part of all 
     x = (0.3 · logit((m_i + 10 p) / (c_i + 10)), entries of the record),
 
 and a Gaussian of mean w and covariance P over all factors, the margin is w · x, and a round is that of the last step in
-:mod:`coterie.numeric.primal.mixture`. So a task of few records is taken for one like all, and what its own rate says is
-weighed against what its records say. The first ``PLACES`` features that come have a factor; the others say nothing.
+:mod:`coterie.numeric.primal.mixture`. So a task of few records is taken for one like all, and the factors weigh its
+rate against its records. The first ``PLACES`` features that come have a factor; all others are left out.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _spread(covariance: Any, size: Any, inputs: Any, moved: Any) -> Any:
 
 @no_refcount
 def _shrink(covariance: Any, size: Any, moved: Any) -> None:
-    """Take moved moved' off the covariance."""
+    """Subtract moved moved' from the covariance."""
     for a in range(size):
         if moved[a] != 0.0:
             for b in range(size):
@@ -169,7 +169,7 @@ def _correct(model: Any, used: Any, y: Any, margin: Any, inputs: Any, moved: Any
 
 @compiled
 def learn_means(model: Any, rows: Any, tasks: Any, y: Any, last: Any, moves: Any) -> None:
-    """Learn the first ``last`` records, each after the record so many rounds later was predicted as are missing."""
+    """Learn the first ``last`` records, record s after record s + tasks.size - last was predicted."""
     delay = tasks.size - last
     used = places_used(model.features)
     inputs, moved = np.zeros(PLACES + 1), np.zeros(PLACES + 1)

@@ -153,7 +153,7 @@ class _BeyondFields(NamedTuple):
 
 
 class Beyond(_BeyondFields, Group):  # type: ignore[misc]
-    """The same with a part of length ``beyond_span`` in every view's sum that no record ever meets."""
+    """As :class:`Group`, every view's sum having one more part, of length ``beyond_span``, that no record touches."""
 
     __slots__ = ()
 
@@ -189,12 +189,12 @@ def refresh(potential: Any) -> None:
 
 @generic
 def absorb(potential: Any, c: Any, products: Any, own: Any) -> None:
-    """Take in a move of c times a record, of which the products with V before it and with itself are given."""
+    """Update the norm for a move of c times a record, given its products with V before the move and with itself."""
 
 
 @generic
 def squared(potential: Any, own: Any) -> Any:
-    """‖X‖² in the potential's norm, of the record's products with itself, times how smooth half the square is."""
+    """‖X‖² in the potential's norm, from the record's products with itself, times the smoothness of half the square."""
 
 
 @noinline
@@ -297,7 +297,7 @@ def together(values: Any, power: float) -> float:
 
 @compiled
 def elapse(potential: Any) -> None:
-    """Sum the factor over the rounds that it has been in force; before it changes."""
+    """Add the factor to ``past`` for each round that it has been in force; to be called before it changes."""
     gap = potential.clock[0] - potential.clock[1]
     for each in range(potential.factor.size):
         potential.past[each] += gap * potential.factor[each]

@@ -54,7 +54,7 @@ def averaged(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 
 @generic
 def length(store: Any, potential: Any, rows: Any, t: Any) -> Any:
-    """‖X‖² of record t as a step needs it, times how smooth half the squared norm is."""
+    """‖X‖² of record t as a step needs it, times the smoothness of half the squared norm."""
 
 
 @generic
@@ -95,7 +95,7 @@ def _report_mean(teller: Any, store: Any, potential: Any, rows: Any, t: Any, mar
 
 @compiled
 def learn(model: Any, rule: Any, rows: Any, y: Any, last: int, moves: Any) -> None:
-    """Learn the first ``last`` records, each after predicting the record y.size - last rounds later."""
+    """Learn the first ``last`` records, record s after record s + y.size - last was predicted."""
     store, potential, delay = model.store, model.potential, y.size - last
     for s in range(last):
         margin = current(store, potential, rows, s)

@@ -43,7 +43,7 @@ class _DenseTable(Table):
 
     @classmethod
     def blank(cls, dtype: str, numbers: int) -> Self:
-        """Make a table without rows, for the types of what is saved of one."""
+        """Make a table without rows, which has the types of the arrays that are saved."""
         return cls.empty(0, 0, dtype, numbers)
 
     @abstractmethod

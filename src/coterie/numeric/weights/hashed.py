@@ -37,7 +37,7 @@ class _HashedTable(Table):
 
     @classmethod
     def blank(cls, dtype: str, numbers: int) -> Self:
-        """Make the smallest table there is, for the types of what is saved of one."""
+        """Make the smallest table there is, which has the types of the arrays that are saved."""
         return cls.empty(1, dtype, numbers)
 
     def has_room(self, rows: int, features: int) -> bool:
@@ -57,7 +57,7 @@ class _HashedTable(Table):
         return self
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
-        """Refuse: rows share places, so that nobody can tell whose a weight is.
+        """Refuse: rows share places, so that the weights of one row cannot be told from those of others.
 
         Raises
         ------

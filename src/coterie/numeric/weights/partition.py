@@ -26,7 +26,7 @@ def some_rows(table: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def joined_rows(tables: Sequence[Any], order: NDArray[np.int64], features: int) -> Any:
-    """Copy rows of tables to one: its k-th is row ``order[k]`` of all, one table's behind the other's.
+    """Copy the rows of several tables to one: row k is row ``order[k]`` of all rows, one table behind the other.
 
     Where some are dense and others sparse, for the latter have become too large, the whole is sparse.
     """

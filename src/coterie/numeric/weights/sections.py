@@ -32,13 +32,13 @@ SPARSE = (Sparse, SparsePairs, SparseMany)
 
 @dataclass
 class Whole:
-    """A table, whichever it is by now, that several learners have their numbers in."""
+    """The table that several learners share, another one after it has grown."""
 
     table: Any = None
 
 
 class Section(Table):
-    """Of the numbers of each weight of a table so many from the ``first`` on; the table's owner makes room in it."""
+    """One learner's numbers in a shared table, ``numbers`` a weight from ``first`` on; the table's owner makes room."""
 
     __slots__ = ("first", "numbers", "whole")
 
@@ -55,7 +55,7 @@ class Section(Table):
 
     @property
     def nbytes(self) -> int:
-        """None: the bytes are the whole table's."""
+        """Zero: the bytes count for the whole table."""
         return 0
 
     def has_room(self, rows: int, features: int) -> bool:

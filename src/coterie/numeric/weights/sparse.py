@@ -107,7 +107,7 @@ class _SparseTable(Table):
 
     @classmethod
     def blank(cls, dtype: str, numbers: int) -> Self:
-        """Make a table without rows, for the types of what is saved of one."""
+        """Make a table without rows, which has the types of the arrays that are saved."""
         return cls.empty(0, dtype, numbers, 4)
 
     # -- how it grows
@@ -134,7 +134,7 @@ class _SparseTable(Table):
         return self
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
-        """Give the cells of rows back; the other rows move together when too many are nobody's."""
+        """Free the cells of rows; the other rows move together when too many cells belong to no row."""
         _release(self, rows)
         if 2 * self.used[1] > self.used[0]:
             return self._moved(0)
@@ -257,7 +257,7 @@ class _SparseTable(Table):
         require(_ends_lists(self, owners, holds), "a list of free blocks leads out of the arena, or to a row")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy's two views are one piece of memory again."""
+        """Copy the arena once, so that the two views of the copy share it, too."""
         return type(self)._copied, (self.numbers, self._taken(), self.values.dtype, self.room, *self._of_rows())
 
     @classmethod
@@ -505,7 +505,7 @@ def _reserve(table: Any, row: Any, rows: Any, t: Any) -> Any:
 
 @no_refcount_noinline
 def _grow_row(table: Any, row: Any, needed: Any) -> Any:
-    """Give a row the cells that so many weights need; False if the arena has none, or too many that are nobody's."""
+    """Give a row the cells that so many weights need; False if the arena has none, or too many that are no row's."""
     order = _order(needed)
     bucket = take(table, order)
     if bucket > 0:
@@ -541,7 +541,7 @@ def give(table: Any, bucket: Any, order: Any) -> None:
 
 @no_refcount
 def _move_row(table: Any, row: Any, bucket: Any, order: Any) -> None:
-    """Give a row another block, and the one that it leaves to whoever wants it.
+    """Move a row to another block, and free the one that it leaves.
 
     Buckets follow each other as the hashes of features do, so a larger row is written from one end to the other.
     """

@@ -107,7 +107,7 @@ class Table(ABC):
     @classmethod
     @abstractmethod
     def blank(cls, dtype: str, numbers: int) -> Self:
-        """Make a table without rows, for the types of what is saved of one."""
+        """Make a table without rows, which has the types of the arrays that are saved."""
 
     @abstractmethod
     def check(self, rows: int, features: int) -> None:
@@ -128,7 +128,7 @@ class Table(ABC):
 
 
 class Part(NamedTuple):
-    """So much of a table as holds something, in a tree of named tuples that is on its way to a file."""
+    """The used rows and features of a table, in a tree of named tuples that is to be saved."""
 
     table: Table
     rows: int
@@ -290,7 +290,7 @@ class Second(NamedTuple):
         return rows_of(self, rows, features)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is of the copied table's memory again."""
+        """Copy the table, and take the second numbers of the copy."""
         return second, (self.table,)
 
 
