@@ -88,7 +88,7 @@ def nodes(kills: int) -> None:
         cluster.remove_node(others.pop(), allow_graceful=False)
         others.append(cluster.add_node(num_cpus=1))
 
-    print(f"nodes killed, of two with two workers each: {kills}")
+    print(f"nodes killed: {kills}")
     same(engine, some, {40 * (k + 1) for k in range(kills)}, kill)
     cluster.shutdown()
 
