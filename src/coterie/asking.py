@@ -20,7 +20,7 @@ _NUMBER = spec.Setting(
 @spec.choice("ask", "always")
 @spec.part
 class Always:
-    """Ask for every label: with it, selective sampling is learning as it always was, bit for bit.
+    """Ask for every label: selective sampling then learns what its model alone would learn, bit for bit.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Always:
 @spec.choice("ask", "randomly")
 @spec.part
 class Randomly:
-    """Ask for a label with the same chance whatever the record: what asking has to be better than.
+    """Ask for every label with the same chance, whatever the record: the baseline of all other ways of asking.
 
     Parameters
     ----------
@@ -145,6 +145,6 @@ class RelationRow:
     learned: ClassVar[bool] = True
 
     def compiled(self, n_tasks: int) -> compiled.Row:
-        """The chance as compiled code takes it, its sums not yet taken."""
+        """The chance as compiled code takes it, before the sums of the relation's rows are computed."""
         kind = compiled.RowOfInverse if self.of == "Ainv" else compiled.Row
         return kind(np.zeros(n_tasks), np.full(2, -1), float(self.scale))

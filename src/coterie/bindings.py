@@ -31,7 +31,7 @@ Codes = NDArray[np.int64]
 
 
 class Stop(NamedTuple):
-    """Before ``round`` of a run there are to be ``tasks`` tasks and ``width`` features."""
+    """A stop in a run: before round ``round`` the state must have ``tasks`` tasks and ``width`` features."""
 
     round: int
     tasks: int
@@ -39,7 +39,7 @@ class Stop(NamedTuple):
 
 
 def arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> Sequence[Stop]:
-    """The rounds in which tasks, or features, come.
+    """The stops of a run: the rounds before which new tasks, or new features, need room.
 
     New tasks have the numbers from ``known`` on, in the order in which they come; record t is ``widths[t]`` wide, where
     that counts, and ``width`` features are known. Where labels are ``delay`` rounds late, a record comes so many rounds
@@ -74,7 +74,7 @@ class Binding(Protocol):
 
 
 class Joined(Protocol):
-    """A hypothesis and a relation that can be learned under it, as a learner has them."""
+    """Anything with a hypothesis and a relation under which it can be learned, such as a learner."""
 
     hypothesis: Any
     relation: Any
@@ -92,31 +92,31 @@ class ModelBinding(Binding, Protocol):
         """Make room for new tasks and for so many features; all or nothing."""
 
     def stops(self, relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
-        """Give the rounds before which new tasks are to be met, or new features."""
+        """Return the stops of a run: the rounds before which new tasks, or new features, need room."""
 
     def meet(self, learner: Joined, state: State, new: Sequence[Hashable], features: int) -> Arrivals:
-        """Make room for tasks that a block brings; gives those that compiled code counts as they come."""
+        """Make room for the new tasks of a block; returns those that compiled code counts when their records come."""
 
     def blank(self, learner: Joined, dense: bool) -> Model:
-        """Make a model of no task, of the kinds that a model of these parameters is of."""
+        """Make a model without tasks, of the same named tuples as every model under these parameters."""
 
     def ensure_capacity(self, state: State, i: int, entries: int) -> None:
-        """Give what ``ready`` found missing for a record of task i: its column of M, or room for so many entries."""
+        """Supply what ``ready`` found missing for a record of task i: its column of M, or room for so many entries."""
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
-        """Make what predicts for tasks that nobody has seen; ValueError where there can be none."""
+        """Make a model that predicts for tasks that nobody has seen; ValueError if the relation allows no new tasks."""
 
     def drop_tasks(self, learner: Joined, state: State, dropped: Dropped) -> None:
-        """Drop what is tasks' own, and the tasks, where the relation does not name them."""
+        """Drop the own weights of tasks, and the tasks, unless the relation names them."""
 
     def share(self, relation: Any, state: State) -> Matrix:
         """Tell how much of each task's moves is shared with others, from 0 to 1."""
 
     def extent(self, relation: Any, state: State) -> Extent:
-        """Tell how much of the model's room holds something."""
+        """Return the used part of the model's arrays."""
 
     def from_saved(self, learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, Any]:
-        """Undo ``Model.to_saved``; also gives what the state keeps of the relation for these tasks."""
+        """Undo ``Model.to_saved``; also returns what the state keeps of the relation for these tasks."""
 
 
 class _Fixed:

@@ -105,7 +105,7 @@ class RandomRemoval:
 @spec.choice("budget", "forgetron")
 @spec.part
 class Forgetron:
-    """The oldest support vector leaves, and all shrink by as much as its leaving asks for (mtforg; CC12 §4.3).
+    """The oldest support vector leaves once all coefficients have shrunk by as much as that needs (mtforg; CC12 §4.3).
 
     With sigma = |beta_r| of the oldest, mu = y_r f(x_r) with the new one in and c² = max_i M_ii max k(x, x),
 
@@ -151,7 +151,7 @@ class Forgetron:
 @spec.choice("budget", "shifting")
 @spec.part
 class ShiftingForgetron:
-    """The oldest support vector leaves, and all shrink by the same factor at every mistake, for truths that shift.
+    """The oldest support vector leaves, and coefficients shrink by one factor at every mistake, for shifting truths.
 
     beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that what leaves has shrunk to 1 / (4 sqrt(B + 1)),
     wherever the comparator is. CC12 §4.3 says that such a variant of the Forgetron has a bound for comparators that

@@ -1,4 +1,4 @@
-"""Explanations of a learned model: what says what of a record, which tasks share, and in which features tasks differ.
+"""Explanations of a learned model: the parts of a margin, the tasks that share, and the features in which tasks differ.
 
 Every function takes a fitted model; matrices are of all tasks unless some are named.
 """
@@ -100,7 +100,7 @@ def largest(
     own: NDArray[np.float64] | None,
     n: int,
 ) -> list[Weight]:
-    """The n features with the largest own weights, or where there are none with the largest shared ones, but zeros."""
+    """The n features with the largest own weights (the largest shared ones if ``own`` is None), zeros left out."""
     key = np.abs(shared if own is None else own)
     some = np.argpartition(-key, min(n, len(key) - 1))[:n] if len(key) else np.zeros(0, np.int64)
     chosen = sorted((j for j in some.tolist() if key[j] > 0), key=lambda j: (-key[j], j))
@@ -109,7 +109,7 @@ def largest(
 
 
 def varied(found: Sequence[Weight], n: int) -> list[Weight]:
-    """The first n of these, of the values of one column at most five: days of the year leave room for other features.
+    """The first n of these, at most five of them values of one column: many values leave room for other features.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def listed_weights(model: Any, task: Hashable = None, n: int = 10) -> list[Weigh
 
 
 def shown(name: Hashable) -> str:
-    """A feature's name as tables show it: of the one that says that a column has no value, in words.
+    """A feature's name as tables show it; that of the indicator of a column's missing values in words.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def shown(name: Hashable) -> str:
 def explanation_of(
     names: Sequence[Hashable], values: Sequence[float], told: NDArray[np.float64], beyond: str
 ) -> Explanation:
-    """The explanation by what was told: of the record, of one without features, and of each feature by itself.
+    """The explanation made of margins: of the record, of one without features, and of each feature by itself.
 
     What is left over lies ``beyond`` a weighted sum, unless it is rounding.
     """
@@ -182,7 +182,7 @@ class LinearModel(SharingModel, Protocol):
     """A fitted online model with a weight for each feature and task."""
 
     def names_of(self, columns: Sequence[int], /) -> list[Any]:
-        """What features are called, as far as the model knows; else the numbers of their columns."""
+        """The names of features, by their columns; the number of a column whose feature's name is not known."""
 
     @property
     def state_(self) -> Any:

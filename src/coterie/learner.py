@@ -73,7 +73,7 @@ T = TypeVar("T")
 
 
 def in_turn(jobs: Sequence[Callable[[], T]]) -> list[T]:
-    """Do things one after the other; gives what each gave."""
+    """Call functions one after the other, and return their results."""
     return [job() for job in jobs]
 
 
@@ -143,21 +143,21 @@ class StreamLearner(Protocol):
         """Refuse if tasks cannot be dropped: ValueError."""
 
     def check_bounded(self) -> None:
-        """Refuse to have some tasks at a time only: ValueError, unless the learner can drop tasks and take others."""
+        """Refuse ``max_tasks``, a limit on the tasks known at a time: ValueError, unless the learner can drop tasks."""
         raise ValueError("max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on")
 
     def check_many(self) -> None:
-        """Refuse to be had once for each of many classes: ValueError."""
+        """Refuse to be copied for each of many classes: ValueError."""
         return
 
     @property
     def comes_unnoticed(self) -> bool:
-        """True if a task that comes or leaves changes nothing of the others."""
+        """True if adding or dropping a task changes nothing for all others."""
         return False
 
     @abstractmethod
     def drop_tasks(self, state: Any, dropped: Dropped) -> None:
-        """Drop what is tasks' own, the last ones taking their numbers; :meth:`check_dropping` has allowed it."""
+        """Drop tasks and their own weights; the last tasks take their numbers. Call :meth:`check_dropping` before."""
 
     @abstractmethod
     def update_many(
@@ -178,7 +178,7 @@ class StreamLearner(Protocol):
 
     @abstractmethod
     def score_any(self, state: Any, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
 
     #: What of a margin is no weighted sum of features, in a few words for people; empty where all of it is.
     beyond_features: str = ""
@@ -193,7 +193,7 @@ class StreamLearner(Protocol):
 
     @abstractmethod
     def skip_unlabelled(self, state: Any, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
+        """End rounds that have no labels: clocks advance, nothing else changes."""
 
     @abstractmethod
     def weights(self, state: Any) -> Any:
@@ -216,19 +216,19 @@ class StreamLearner(Protocol):
         """Undo :meth:`dump`."""
 
     def beside(self) -> Self:
-        """The same learner for another state: what is prepared for single records is prepared for a state each."""
+        """The same learner for another state, with prepared calls for single records of its own."""
         return self
 
     def models(self, state: Any) -> int:
-        """The number of models of two classes that a state is of, each with a label of its own: one without."""
+        """The number of two-class models in a state: one a class for learners of many classes, else 1."""
         return 1
 
     def adopt(self, state: Any) -> None:
-        """Refuse to go on with what a learner of other parameters has learned: ValueError, if that cannot be."""
+        """Check that this learner can go on with a state that other parameters have learned: ValueError if not."""
         return
 
     def inform(self, state: Any, chance: Any) -> None:
-        """Bring what an asker's chance holds of a learned relation up to date."""
+        """Update what the chance of asking has stored of a learned relation."""
         return
 
     def variances(
@@ -248,7 +248,7 @@ class StreamLearner(Protocol):
         return Noted()
 
     def bound_call(self, state: Any, records: PlainRecords) -> BoundCall | None:
-        """Rounds of dictionaries compiled for this very model, once that pays; None while it does not."""
+        """The compiled calls for dictionaries, bound to this model; None until binding them pays."""
         return None
 
     def check_at_once(self) -> None:
@@ -273,10 +273,10 @@ class Round(StreamLearner, ABC):
 
     @abstractmethod
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: what the relation says of them."""
+        """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
 
     def score_any(self, state: State, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         return known_and_unseen(state, rows, codes, unseen, self.score, self.score_unseen)
 
     def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
@@ -289,7 +289,7 @@ class Round(StreamLearner, ABC):
         return bool(self.relation.form == "columns")
 
     def check_dropping(self, state: State) -> None:
-        """Refuse to drop tasks of which something cannot be told from the others'."""
+        """Refuse to drop tasks whose part of the weights cannot be separated from that of other tasks."""
         if holds(state.model, HASHED):
             raise ValueError(_HASHED.format("forget a task"))
 
@@ -328,10 +328,10 @@ class Round(StreamLearner, ABC):
 
     @abstractmethod
     def _to_saved(self, state: State) -> Any:
-        """The model without what can be made again and without room that holds nothing."""
+        """The model without unused room and without arrays that can be computed again, to be saved."""
 
     def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        """The whole model of a lean one, and what the relation keeps of these tasks."""
+        """The whole model restored from a saved one, and what the state keeps of the relation for these tasks."""
         return model, None
 
 
@@ -404,7 +404,7 @@ class Learner(Round):
             self._bound.extend(self, state, new, max(features, state.features))
 
     def drop_tasks(self, state: State, dropped: Dropped) -> None:
-        """Drop what is tasks' own, the last ones taking their numbers: O(what they hold).
+        """Drop tasks and their own weights; the last tasks take their numbers: O(what they hold).
 
         Groups keep what they have learned; one whose last task leaves is dropped, too.
         """
@@ -412,7 +412,7 @@ class Learner(Round):
         self._bound.drop_tasks(self, state, dropped)
 
     def check_bounded(self) -> None:
-        """Refuse to have some tasks at a time only under a relation that names all, or with hashed weights."""
+        """Refuse ``max_tasks`` under a relation that names all its tasks, or with hashed weights: ValueError."""
         if self.names_tasks:
             raise ValueError(f"max_tasks cannot be given with {self.relation!r}, which names all its tasks")
         if self.hypothesis.tables.storage == "hashed":
@@ -445,7 +445,7 @@ class Learner(Round):
         return state.model.weights(len(state.tasks), state.features)  # type: ignore[no-any-return]
 
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: what the relation says of them."""
+        """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
         margins = np.zeros(len(tasks))
         model = self._bound.unseen_task_model(state, tasks)
         predict(model, rows, np.arange(len(tasks)), 0, len(tasks), margins)
@@ -532,7 +532,7 @@ class Learner(Round):
             raise TypeError(f"all tasks cannot learn a record at once with {self.hypothesis!r}: take plain weights")
 
     def update_at_once(self, state: State, rows: Any, codes: NDArray[np.int64], y: Margins) -> tuple[Margins, Margins]:
-        """Let the tasks with these codes predict each record, and then learn their labels, by what they had told.
+        """Let the tasks with these codes predict each record, and then learn their labels by these predictions.
 
         W <- W + M (tau * y) x', for the vector of steps tau of all tasks at the margins W x. ``y`` has shape (n, K),
         NaN where a task has no label. Gives the margins and the steps, in that shape.
@@ -548,12 +548,12 @@ class Learner(Round):
         return margins, taus
 
     def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
+        """End rounds that have no labels: clocks advance, nothing else changes."""
         skip_rounds(state.model, rounds)
         state.rounds += rounds
 
     def inform(self, state: State, chance: Any) -> None:
-        """Bring what an asker's chance holds of the learned relation up to date."""
+        """Update what the chance of asking has stored of the learned relation."""
         renew(chance, state.model)
 
     def score_one(self, state: State, rows: Csr, i: int) -> float:
@@ -573,7 +573,7 @@ class Learner(Round):
         return made
 
     def bound_call(self, state: State, records: PlainRecords) -> BoundCall | None:
-        """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""
+        """The compiled calls for dictionaries, bound to this model; None until it has stayed the same for a while."""
         return self._one.bound_call(state.model, self._rule, records)
 
     def _end_round(self, state: State) -> None:
@@ -602,7 +602,7 @@ def known_and_unseen(
     of_known: Callable[..., Margins],
     of_unseen: Callable[..., Margins],
 ) -> Margins:
-    """A number a record by one of two functions: tasks with code -1 are unknown and labelled ``unseen``, in order."""
+    """One number a record: by ``of_known`` for known tasks, by ``of_unseen`` for the new ones, whose code is -1."""
     if not unseen:
         return of_known(state, rows, codes)
     if len(unseen) == len(codes):

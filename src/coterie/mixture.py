@@ -225,22 +225,22 @@ class Mixture(StreamLearner):
             )
 
     def check_bounded(self) -> None:
-        """Refuse to have some tasks at a time only, if a learner does: ValueError."""
+        """Refuse ``max_tasks``, a limit on the tasks known at a time, if a learner does: ValueError."""
         for learner in self.learners:
             learner.check_bounded()
 
     def check_many(self) -> None:
-        """Refuse to be had once for each of many classes, if a learner does: ValueError."""
+        """Refuse to be copied for each of many classes, if a learner does: ValueError."""
         for learner in self.learners:
             learner.check_many()
 
     @property
     def comes_unnoticed(self) -> bool:
-        """True if a task that comes or leaves changes nothing of the others, for any learner."""
+        """True if adding or dropping a task changes nothing for all others, whichever the learner."""
         return all(learner.comes_unnoticed for learner in self.learners)
 
     def drop_tasks(self, state: MixtureState, dropped: Dropped) -> None:
-        """Drop what is tasks' own: their losses, and what each learner has; predictions of theirs no longer wait."""
+        """Drop tasks: their losses, and what each learner has; predictions of theirs no longer wait."""
         for learner, member in self._members(state):
             learner.drop_tasks(member, dropped)
         if not self.names_tasks:
@@ -335,7 +335,7 @@ class Mixture(StreamLearner):
             state.waiting = Waiting(waiting.told[:, 1:], waiting.codes[1:])
 
     def skip_unlabelled(self, state: MixtureState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
+        """End rounds that have no labels; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
         for learner, member in self._members(state):
             learner.skip_unlabelled(member, rounds)
         state.rounds += rounds
@@ -420,7 +420,7 @@ class Mixture(StreamLearner):
         return self.score_any(state, rows, codes, ())
 
     def score_any(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         return self._blended(state, codes, self._predicted(state, rows, codes, unseen))
 
     def linear_part(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
@@ -650,7 +650,7 @@ class CompiledMixture(Mixture):
 
     @staticmethod
     def _tell_rounds(state: MixtureState) -> None:
-        """Let the members know how many rounds there were: relations count by them."""
+        """Set the number of rounds in the members' states, on which relations depend."""
         for member in state.members:
             member.rounds = state.rounds
 
@@ -670,7 +670,7 @@ class CompiledMixture(Mixture):
             learner.check_dropping(replace(member, model=state.model))
 
     def drop_tasks(self, state: MixtureState, dropped: Dropped) -> None:
-        """Drop what is tasks' own: their losses, and what each member has; predictions of theirs no longer wait."""
+        """Drop tasks: their losses, and what each member has; predictions of theirs no longer wait."""
         self._one.forget()
         shared, fields = state.shared, self._fields
         self._tell_rounds(state)
@@ -716,7 +716,7 @@ class CompiledMixture(Mixture):
         return moves
 
     def skip_unlabelled(self, state: MixtureState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
+        """End rounds that have no labels; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
         state.rounds += rounds
         state.waiting = NOBODY
 
@@ -727,12 +727,12 @@ class CompiledMixture(Mixture):
         return margins
 
     def _lent(self, state: MixtureState, **changed: Any) -> SideBySide:
-        """The model with room of its own, so that several can predict at a time."""
+        """The model with working arrays of its own, so that several threads can predict at a time."""
         lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self.experts)), **changed)
         return lent
 
     def score_any(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         return known_and_unseen(state, rows, codes, unseen, self.score, self._score_unseen)
 
     def _score_unseen(self, state: MixtureState, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
@@ -755,7 +755,7 @@ class CompiledMixture(Mixture):
         state.waiting = NOBODY
 
     def bound_call(self, state: MixtureState, records: PlainRecords) -> BoundCall | None:
-        """Rounds of dictionaries compiled for this very model, once it has been the same object for some records."""
+        """The compiled calls for dictionaries, bound to this model; None until it has stayed the same for a while."""
         return self._one.bound_call(state.model, self._rule, records)
 
     def beside(self) -> Self:
@@ -787,7 +787,7 @@ class CompiledMixture(Mixture):
 
 
 class _Kind(NamedTuple):
-    """What compiled code has to know of a member."""
+    """The kind and the settings of a member, as compiled code takes them."""
 
     kind: int
     settings: tuple[float, float, float]

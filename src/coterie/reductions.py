@@ -129,12 +129,12 @@ class ManyLearners(StreamLearner):
         self.learner.check_dropping(state.spare)
 
     def check_bounded(self) -> None:
-        """Refuse to have some tasks at a time only, if the learner does: ValueError."""
+        """Refuse ``max_tasks``, a limit on the tasks known at a time, if the learner does: ValueError."""
         self.learner.check_bounded()
 
     @property
     def comes_unnoticed(self) -> bool:
-        """True if a task that comes or leaves changes nothing of the others."""
+        """True if adding or dropping a task changes nothing for all others."""
         return self.learner.comes_unnoticed
 
     def drop_tasks(self, state: ManyState, dropped: Dropped) -> None:
@@ -215,7 +215,7 @@ class ManyLearners(StreamLearner):
         return np.array([learner.score_one(m, rows, i) for learner, m in zip(learners, state.members, strict=True)])
 
     def skip_unlabelled(self, state: ManyState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
+        """End rounds that have no labels: clocks advance, nothing else changes."""
         for each in state.all:
             self.learner.skip_unlabelled(each, rounds)
 
@@ -224,7 +224,7 @@ class ManyLearners(StreamLearner):
         return self.score_any(state, rows, codes, ())
 
     def score_any(self, state: ManyState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         jobs = [partial(self.learner.score_any, member, rows, codes, unseen) for member in state.members]
         each = self.gather(jobs)
         return np.array(each).reshape(len(each), len(codes)).T

@@ -88,7 +88,7 @@ class BatchEstimator(Parameters):
 
     @abstractmethod
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        """Learn from nothing."""
+        """Learn from these records alone, whatever was learned before."""
 
     @abstractmethod
     def _outputs(self, X: Records, task: Tasks | None) -> Array:

@@ -269,7 +269,7 @@ def held_out(
 
 
 def _splits(problem: Problem, folds: Sequence[Codes], step: str) -> Iterator[tuple[Codes, Codes, Problem]]:
-    """Yield the rows of each fold, the others, and the problem of those; each is told as this step."""
+    """Yield the rows of each fold, the other rows, and the problem of the latter; each fold is logged as ``step``."""
     for fold in numbered(step, folds):
         kept = np.setdiff1d(np.arange(len(problem.Y)), fold)
         codes = None if problem.codes is None else problem.codes[kept]

@@ -1,4 +1,4 @@
-"""The steps of a long fit, told to the logger ``coterie.batch``: nobody hears them who does not ask for them."""
+"""Progress messages of a long fit, written to the logger ``coterie.batch``, which is silent unless configured."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ T = TypeVar("T")
 
 
 def numbered(what: str, steps: Sequence[T]) -> Iterator[T]:
-    """Yield the steps, each told as it begins: ``"fold 2 of 5"``."""
+    """Yield the steps, and log each as it begins: ``"fold 2 of 5"``."""
     for number, step in enumerate(steps, start=1):
         logger.info("%s %d of %d", what, number, len(steps))
         yield step
 
 
 class Pace:
-    """Tell at most once a second what many short steps have come to."""
+    """Logs the progress of many short steps, at most once a second."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
     def tell(self, message: str, *parts: object) -> None:
-        """Tell it if it is time."""
+        """Log the message if a second has passed since the last one."""
         if logger.isEnabledFor(logging.INFO) and time.monotonic() - self._last >= 1.0:
             self._last = time.monotonic()
             logger.info(message, *parts)

@@ -375,7 +375,7 @@ class SpectralBound:
 def heterogeneous_spectral_bound(
     trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float
 ) -> SpectralBound:
-    """The bound of MMPERC by what its matrix comes to, of which CCG08 §8 says that it should be there.
+    """A bound of MMPERC by the spectrum of its matrix, which CCG08 §8 asks for.
 
     For every u, with q and the hinge loss L as in :func:`heterogeneous_bound` and sums over the rounds with a mistake,
 

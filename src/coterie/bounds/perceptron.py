@@ -233,7 +233,7 @@ class WorstStream(NamedTuple):
 
 
 def worst_stream(model: Any, tasks: Sequence[Hashable], shared: int, own: int, seed: int = 0) -> WorstStream:
-    """An adversary for tasks so related: the lower bound on mistakes that CCG08 §8 asks for.
+    """A stream on which a model errs in every round, as every algorithm would: CCG08 §8 asks for this lower bound.
 
     Records are unit vectors that never come twice: ``shared`` of them, each to a task drawn at random, and ``own`` for
     each task. The label is whatever the model did not predict; labels take turns where its margin is zero, which any

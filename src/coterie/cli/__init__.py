@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _complete_streams() -> None:
-    """Open nothing in the place of standard streams that are closed, before a file gets their numbers."""
+    """Open the null device for each closed standard stream, so that no file gets the number of its descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))

@@ -99,7 +99,7 @@ def demo(
 
 
 def _lasting(name: str, path: Path) -> str:
-    """Return the file by a name that it has when the demo is over."""
+    """Return a name of the file for printed commands: temporary files are gone when the demo is over."""
     return str(path) if name == "flights" else path.name
 
 

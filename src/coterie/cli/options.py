@@ -150,13 +150,13 @@ class Columns(OptionSet):
 
     @property
     def bare(self) -> Columns:
-        """The same without what a model that goes on knows."""
+        """The same without the options about features, which a model that goes on has kept."""
         return replace(
             self, features=None, ignore=None, text=None, categorical=None, scale=None, bits=None, no_names=False
         )
 
     def again(self, continued: bool) -> dict[str, Any]:
-        """The options to be given again by a run that goes on: names of columns only if this one goes on itself."""
+        """The options that the command of a resumed run must repeat; names of columns only if this is one itself."""
         named = {"task": self.task, "label": self.label} if continued else {}
         return (
             named

@@ -56,7 +56,7 @@ class Outputs(OptionSet):
 
     @property
     def again(self) -> dict[str, bool]:
-        """The options to be given again by a run that goes on."""
+        """The options that the command of a resumed run must repeat."""
         return {"json": self.json, "quiet": self.quiet}
 
     @property

@@ -122,7 +122,7 @@ def predict(
 
 
 def _in_parts(folder: Path, workers: int | None) -> Any:
-    """A model in parts, of which those are read whose tasks come."""
+    """A model in parts, each read when a record of its tasks comes."""
     from coterie.scale.sharded import ShardedModel
 
     return ShardedModel(folder, workers or 1)

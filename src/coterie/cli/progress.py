@@ -20,7 +20,7 @@ Write = Callable[[str], None]
 
 @contextmanager
 def watching(reader: Reader, quiet: bool) -> Iterator[OnRound | None]:
-    """Provide what to call after each block of a reader, None if nothing is to be shown."""
+    """Provide a function to call after each block of a reader; None if no progress is shown."""
     if quiet:
         yield None
         return
@@ -133,7 +133,7 @@ def telling(name: str, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def stepping(name: str, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """Provide what to call with the share of something long that is done: a bar on a terminal, else its name."""
+    """Provide a function to call with each further share done of a long task: it moves a bar, on a terminal only."""
     if quiet or not sys.stderr.isatty():
         if not quiet:
             remark(f"{name} ...")

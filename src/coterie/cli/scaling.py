@@ -60,7 +60,7 @@ class Scaling(OptionSet):
 
     @property
     def again(self) -> dict[str, Any]:
-        """The options to be given again by a run that goes on."""
+        """The options that the command of a resumed run must repeat."""
         return {"workers": self.workers, "address": self.address, "sharded": self.sharded}
 
     def check(self, from_: Path | None, model: Path | None, skip: int, delay: int, asking: bool) -> None:
@@ -79,7 +79,7 @@ class Scaling(OptionSet):
 
     @contextmanager
     def checkpoint_of(self, files: list[str], options: Mapping[str, Any]) -> Iterator[Checkpoint | None]:
-        """Have the checkpoint of a run that learns these files under these options; None where there is to be none."""
+        """Provide the checkpoint of a run that learns these files under these options; None if none was asked for."""
         if self.checkpoint is None:
             yield None
             return
@@ -94,7 +94,7 @@ class Scaling(OptionSet):
             yield made
 
     def _checked(self, spread: Spread | None) -> Spread | None:
-        """The same, refusing a model that has no parts to be saved in before it learns."""
+        """The same workers, refusing a model that cannot be saved in parts, before it learns."""
         if self.checkpoint is None and not self.sharded:
             return spread
         from coterie.scale.sharded import check_parts

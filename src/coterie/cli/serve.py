@@ -213,7 +213,7 @@ def _every(option: str, given: str) -> SaveEvery:
 
 
 def _require_as_begun(engine: Engine, expire: float | None, remember: int | None, no_verdict: bool) -> None:
-    """Refuse what a service was told when it began, and is told otherwise now."""
+    """Refuse options that contradict those with which the service first began."""
     for option, given, kept in (("--expire", expire, engine.expire), ("--remember", remember, engine.remember)):
         if given is not None and given != kept:
             raise UsageError(

@@ -69,7 +69,7 @@ class Run:
         self._whole = self._ended = False
 
     def save_every(self, often: str | None, folder: Checkpoint | None = None) -> None:
-        """Save the model on the way, as often as an option says: to a folder, or where it goes in the end."""
+        """Save the model during the run, as often as the option says: to a checkpoint's folder, or to ``--model``."""
         from coterie.jobs.stopping import Checkpoints, SaveEvery
 
         if often is None and folder is None:
@@ -120,7 +120,7 @@ class Run:
 
     @contextmanager
     def saving(self, records: int) -> Iterator[None]:
-        """Notice whether the model of so many records gets its place, even if the time after that is cut short."""
+        """Note whether the file of the model of so many records was replaced, even if saving is interrupted then."""
         before = _identity(self._model)
         try:
             yield

@@ -211,7 +211,7 @@ def compare(
 
 
 def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
-    """Records, of a stream of blocks the first ones, and the whole stream still to come."""
+    """The records, or the first block's where X is a stream of blocks; and X, with that block put back in front."""
     if y is not None or not models:
         return X, X
     blocks = blocks_alone(X)

@@ -129,7 +129,7 @@ class LabelCurve(NamedTuple):
 
 
 class CalibrationCurve(NamedTuple):
-    """How often labels were positive, by how probable that was told to be.
+    """How often labels were positive, by the probability that was predicted.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class CalibrationCurve(NamedTuple):
 
 
 class ThresholdCurve(NamedTuple):
-    """What predictions are worth if the positive label is predicted from a probability on.
+    """Error, precision, recall and F1 when the positive label is predicted from a probability on.
 
     Attributes
     ----------
@@ -295,7 +295,7 @@ def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> L
 
 
 def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
-    """How often labels were positive, by how probable that was told to be, in bins of equally many rounds.
+    """How often labels were positive, by the probability that was predicted, in bins of equally many rounds.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def threshold_curve(trace: Trace, points: int = 99) -> ThresholdCurve:
 
 
 def _told(trace: Trace) -> tuple[Floats, Bools]:
-    """The probabilities told of the positive label, and whether it came."""
+    """The predicted probabilities of the positive label, and whether the label was positive."""
     if trace.probability is None or len(trace.classes) < 2:
         return np.zeros(0), np.zeros(0, np.bool_)
     known = ~np.isnan(trace.probability)

@@ -205,7 +205,7 @@ def _moved(rounds: Rounds) -> Moved:
 
 
 def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Moved]) -> Trace:
-    """The rounds as the user sees them; what was kept of predictions is for the model to judge."""
+    """The trace of all rounds, with tasks numbered as they came; the model makes it of what it kept of predictions."""
     margin = np.concatenate([model.empty_trace(0), *(rounds.margin for rounds in told)])
     label = _joined([rounds.label for rounds in told])
     tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))

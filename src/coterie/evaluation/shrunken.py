@@ -73,7 +73,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Moments:
-        """Those of some values, nan left out; without ``group`` all are of one; O(n + groups) time."""
+        """The moments of some values, nan left out; without ``group`` all are one group; O(n + groups) time."""
         if group is None:
             group = np.zeros(len(values), np.int64)
         known = ~np.isnan(values)
@@ -83,18 +83,18 @@ class Moments(NamedTuple):
         return cls(np.bincount(group, minlength=groups), total, squares)
 
     def plus(self, other: Moments) -> Moments:
-        """Those of the values of both; groups that only one has stand behind those that both have."""
+        """The moments of the values of both; groups that only one has come after those that both have."""
         n, total, squares = (_added(one, another) for one, another in zip(self, other, strict=True))
         return Moments(n, total, squares)
 
     def without(self, groups: Ints) -> Moments:
-        """Those of all groups but some."""
+        """The moments without those of some groups."""
         kept: list[NDArray[Any]] = [np.delete(each, groups) for each in self]
         return Moments(*kept)
 
     @property
     def whole(self) -> tuple[int, float, float]:
-        """Those of all groups together."""
+        """The moments of all groups together, as one group."""
         return int(self.n.sum()), float(self.total.sum()), float(self.squares.sum())
 
     @property

@@ -118,7 +118,7 @@ class StreamModel(Protocol):
         """
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
-        """Predict and then learn one record, a dictionary, as a block of it would be; the margin told, as an array."""
+        """Predict and then learn one record, a dictionary, as a block of one; the margin predicted, as an array."""
 
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later; margins are 0 before anything is learned."""
@@ -139,13 +139,13 @@ class StreamModel(Protocol):
         """Functions that raise ValueError for a task that would be refused."""
 
     def empty_trace(self, n: int) -> NDArray[Any]:
-        """Room for what is kept of n predictions until they are judged."""
+        """An empty array for what is kept of n predictions until their labels come."""
 
     def trace_rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        """Rows to keep of predictions until they are judged, see :meth:`make_trace`."""
+        """The rows to keep of predictions until their labels come, see :meth:`make_trace`."""
 
     def make_trace(self, rows: NDArray[Any], label: NDArray[Any], rounds: Mapping[str, Any]) -> Trace:
-        """The trace of rounds of which these rows were kept."""
+        """The trace of rounds, made of the rows kept of their predictions."""
 
 
 def stream_model_of(model: Any, name: str = "model") -> StreamModel:

@@ -124,11 +124,11 @@ class Verdict:
     against: str = "one model per task"
 
     def __str__(self) -> str:
-        """What it comes to, in a few sentences."""
+        """The verdict in a few sentences."""
         return self.sentence()
 
     def __repr__(self) -> str:
-        """The numbers of tasks helped, hurt and unclear; ``print`` says what they come to."""
+        """The numbers of tasks helped, hurt and unclear; ``print`` shows the sentences."""
         counts = ", ".join(f"{(self.outcome == name).sum():,} {name}" for name in ("helped", "hurt", "unclear"))
         return f"<Verdict on {counted(len(self.tasks), 'task')}: {counts}>"
 
@@ -158,7 +158,7 @@ class Verdict:
 
     @property
     def task_confidence(self) -> float:
-        """The level of the intervals of tasks: what is left out on either side is what ``confidence`` leaves of one."""
+        """The level of the tasks' intervals: 1 - ``confidence`` is left out on either side."""
         return 2 * self.confidence - 1
 
     @property

@@ -22,13 +22,13 @@ class _Compiling(event.Listener):
         self._depth, self._since = 0, 0.0
 
     def on_start(self, event: Any) -> None:
-        """Note when it begins."""
+        """Note the CPU time at which compiling begins."""
         if not self._depth:
             self._since = time.process_time()
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Add what it took."""
+        """Add the CPU seconds that compiling took."""
         self._depth -= 1
         if not self._depth:
             self.seconds += time.process_time() - self._since
@@ -45,7 +45,7 @@ _ENDED = [0.0]
 
 @contextmanager
 def aside() -> Iterator[None]:
-    """Leave out what this thread does, such as reading, where a system has clocks of threads."""
+    """Exclude the CPU time of this thread, such as one that reads, where the system measures it by thread."""
     clock = getattr(time, "pthread_getcpuclockid", None)
     thread = threading.get_ident()
     if clock is not None:

@@ -1,4 +1,4 @@
-"""What is stored, and the geometry in which it moves."""
+"""Hypotheses: how weights or support vectors are stored, and the geometry in which they move."""
 
 import lazy_loader
 

@@ -288,7 +288,7 @@ def _dates_of_text(array: pa.Array) -> Dates:
 
 
 def times(array: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """What orders the rows of a column of dates or numbers, instants or numbers, and which rows have one."""
+    """The sort key of each row of a column of dates (its instant) or numbers, and which rows have one."""
     if is_number(array.type):
         values = numbers(array)
         return values, present(array) & ~np.isnan(values)

@@ -213,7 +213,7 @@ class Encoder:
         self.names.add([*self._numeric, *([CONSTANT_KEY] if self.constant else [])])
 
     def name_of(self, column: int) -> str | None:
-        """What a feature is called, as far as that is known; of several in one column the first that was met."""
+        """The name of a column's feature, as far as known; of several in one hashed column the first that came."""
         known = self.feature_names
         if known is not None:
             return known[column]
@@ -282,7 +282,7 @@ class Encoder:
         return made
 
     def snapshot(self) -> Callable[[], None]:
-        """A function that takes back what is learned from now on."""
+        """A function that undoes what the encoder learns from now on."""
         moments, gaps, names = self.moments.copy(), len(self.missing), self.names.mark()
         first = self.first.copy()
 

@@ -1,4 +1,4 @@
-"""Hints about columns that the first records of a stream show to be read better in another way."""
+"""Hints that a column might better be read in another way, drawn from the first records of a stream."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Hint(NamedTuple):
 
 
 class Looks:
-    """The first records of a stream, kept to be looked at."""
+    """The first records of a stream, kept to draw hints from."""
 
     def __init__(self) -> None:
         self._parts: list[pa.RecordBatch] = []
@@ -48,7 +48,7 @@ class Looks:
             self._rows += part.num_rows
 
     def hints(self, kinds: Mapping[str, str], label: str | None) -> list[Hint]:
-        """What there is to say of the columns, ``label`` being that of the labels."""
+        """The hints about the columns, ``label`` being that of the labels."""
         if self._rows < FEWEST:
             return []
         table = pa.concat_tables(map(_as_table, self._parts), promote_options="permissive")
@@ -122,7 +122,7 @@ def are_names(values: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
 
 
 def _lack(x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.int64]) -> float:
-    """The weighted sum of squares beside the line of least squares."""
+    """The weighted sum of squared residuals of the line of least squares."""
     x, y = x - np.average(x, weights=weight), y - np.average(y, weights=weight)
     slope = (weight * x * y).sum() / (weight * x * x).sum()
     return float((weight * np.square(y - slope * x)).sum())

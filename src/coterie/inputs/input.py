@@ -91,7 +91,7 @@ class AnyInput(Protocol):
     has_tasks: ClassVar[bool]
 
     def configure(self, options: InputOptions) -> None:
-        """Read as these parameters say from now on."""
+        """Set the parameters by which records are read from now on."""
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
         """Records to predict, ``known`` being the tasks that were learned."""
@@ -120,7 +120,7 @@ class AnyInput(Protocol):
         """Records and labels as a validated block."""
 
     def snapshot(self, fitted: bool) -> Undo:
-        """A function that takes back what was noted of records since, for records that are refused."""
+        """A function that undoes what was noted of records since this call, for records that are refused."""
 
     def init_state(
         self,
@@ -163,13 +163,13 @@ class AnyInput(Protocol):
         """The names of the features, where records had names of one list."""
 
     def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
-        """What the features in some columns are called, in the record ``x`` where it is given; else their numbers."""
+        """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers."""
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
 
     def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The state that a learner has kept in a file."""
+        """The state of a learner, restored from the data and arrays of a file."""
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
         """Undo :meth:`to_saved`."""
@@ -204,7 +204,7 @@ class Input:
         self._indicators = 0  # of the columns that blocks of files have had
 
     def configure(self, options: InputOptions) -> None:
-        """Read as these parameters say from now on."""
+        """Set the parameters by which records are read from now on."""
         self.options = options
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
@@ -431,7 +431,7 @@ class Input:
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """A function that takes back what was noted of records since, for records that are refused."""
+        """A function that undoes what was noted of records since this call, for records that are refused."""
         held = self.width, self.names, self.vocabulary, self.preparation, self._indicators
         width, names, vocabulary, preparation, indicators = held if fitted else (None, None, None, None, 0)
         encoder, words = self.encoder, 0 if vocabulary is None else len(vocabulary)
@@ -492,7 +492,7 @@ class Input:
         return prepared.width or 0
 
     def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
-        """What the features in some columns are called, in the record ``x`` where it is given; else their numbers.
+        """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers.
 
         Several features of a record that are hashed to one column are named together.
         """
@@ -541,7 +541,7 @@ class Input:
         return data, arrays
 
     def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The state that a learner has kept in a file."""
+        """The state of a learner, restored from the data and arrays of a file."""
         return learner.restore(data["state"], arrays, spec.labels_of(data["tasks"]))
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:

@@ -24,7 +24,7 @@ class Spaces(NamedTuple):
 
     @property
     def only(self) -> Hashable:
-        """The task that is meant where none is named.
+        """The only task, which is meant where none is named.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class InstancesInput:
         return self._rows.feature_names
 
     def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
-        """What the features in some columns are called; else their numbers."""
+        """The names of the features in some columns; else the columns' numbers."""
         return self._rows.entry_names(columns)
 
     @property
@@ -98,7 +98,7 @@ class InstancesInput:
     constant: None = None
 
     def configure(self, options: InputOptions) -> None:
-        """Read as these parameters say from now on."""
+        """Set the parameters by which records are read from now on."""
         self._rows.configure(options)
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
@@ -152,7 +152,7 @@ class InstancesInput:
         return self._rows.read_one(given.rows[0], given.spaces.only if task is None else task, known, learning)
 
     def snapshot(self, fitted: bool) -> Undo:
-        """A function that takes back what was noted of rounds since, for rounds that are refused."""
+        """A function that undoes what was noted of rounds since this call, for rounds that are refused."""
         return self._rows.snapshot(fitted)
 
     def has_room(self, state: Any, width: int) -> bool:
@@ -207,7 +207,7 @@ class InstancesInput:
         return self._rows.to_saved()
 
     def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The state that a learner has kept in a file."""
+        """The state of a learner, restored from the data and arrays of a file."""
         return self._rows.restore_state(learner, data, arrays)
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:

@@ -107,7 +107,7 @@ class Names:
             self.table.counts[2] += records
 
     def copy(self) -> Names:
-        """Other names that begin with these."""
+        """A copy, which notes further names by itself."""
         made = Names(self.bits, self.kept)
         if self.kept:
             for name in ("cells", "shared", "hashes", "counts"):
@@ -119,7 +119,7 @@ class Names:
         return Names.from_arrays, (self.bits, self.kept, self.to_arrays())
 
     def mark(self) -> Any:
-        """What :meth:`restore` takes back to now."""
+        """A mark of the names known now, for :meth:`restore`."""
         return len(self), self.table.counts[1:].copy(), self.table.shared.copy()
 
     def restore(self, mark: Any) -> None:
@@ -130,7 +130,7 @@ class Names:
         self.table.shared[:], self.table.counts[1:] = shared, counts
 
     def _fill(self, keys: list[bytes]) -> None:
-        """Begin anew with these."""
+        """Replace all names by those of these keys."""
         self.table, self._keys, self._met, self._numbers = name_table(MOST), [], set(), {}
         self._meet(keys)
 

@@ -1,4 +1,4 @@
-"""What is done to records of an estimator before they are learned: a constant, scales, and marks of what is missing.
+"""The preparation of an estimator's records: a constant, scales, and indicators of missing values.
 
 The same as :class:`coterie.inputs.encoding.Encoder` does to records of files, to the last bit.
 """
@@ -304,7 +304,7 @@ class Preparation:
         self._hold(np.array(self._compiled.moments))
 
     def _restoring(self) -> Callable[[], None]:
-        """A function that makes scales and columns with gaps what they are now."""
+        """A function that restores scales and columns with gaps as they are now."""
         moments, gaps, first = self.moments.copy(), len(self.missing), self.first.copy()
 
         def restore() -> None:
@@ -315,7 +315,7 @@ class Preparation:
         return restore
 
     def snapshot(self) -> Callable[[], None]:
-        """A function that takes back what the records read since have changed: one block, or one record."""
+        """A function that undoes what the records read since this call have changed: one block, or one record."""
         noted, first = self._noted, self.first.copy()
         self._undo = _nothing
 

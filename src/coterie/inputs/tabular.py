@@ -71,11 +71,11 @@ def is_records(X: Any) -> bool:
 
 
 def named(X: Any, by_name: bool, numbers_only: bool, gaps: bool = False) -> Any:
-    """Give a frame that is to be read as dictionaries are as a list of them; anything else as it is.
+    """Return a frame whose columns are read by name as a list of dictionaries; anything else as it is.
 
-    So are frames with strings, categories or dates, and all frames if the model reads ``by_name`` since it learned from
-    a file or from dictionaries. What is missing is left out, or with ``gaps`` is None. ``numbers_only`` says that the
-    model learned from frames of numbers, and strings and dates are refused.
+    Read by name are frames with strings, categories or dates, and all frames if the model reads ``by_name`` since it
+    learned from a file or from dictionaries. What is missing is left out, or with ``gaps`` is None. ``numbers_only``
+    says that the model learned from frames of numbers, and strings and dates are refused.
     """
     if by_name:
         return _frame_records(X, gaps)
@@ -472,7 +472,7 @@ def count(X: Any) -> int:
 
 
 def beside(X: Any, values: NDArray[Any], columns: Any = None) -> Any:
-    """What was found of each record: of a pandas frame a series, or a frame, with its index; else as it is."""
+    """Values found for each record: a pandas series or frame with X's index if X is a pandas frame, else as given."""
     if not hasattr(X, "iloc"):
         return values
     import pandas as pd
@@ -498,12 +498,12 @@ def encoded(encoder: Encoder, records: Sequence[Mapping[str, Any]], learning: bo
 
 
 def of_type(rows: Any, dtype: str) -> Any:
-    """Records with float64 values, with values of the type that arrays would be brought to."""
+    """Convert records with float64 values to the type to which arrays are converted."""
     return rows if dtype == "float64" else rows._replace(values=rows.values.astype(dtype))
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only array would make numba compile everything once more."""
+    """The array, or a writeable copy: for a read-only one numba would compile everything once more."""
     return array if array.flags.writeable else array.copy()
 
 
@@ -538,7 +538,7 @@ def only_task(known: Collection[Hashable]) -> int:
 
 
 def refuse_twins(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
-    """Refuse to take a task for a new one that is known by the same name as a number, or as text.
+    """Refuse a new task that is known already by the same name as another type: as a number, or as text.
 
     Raises
     ------

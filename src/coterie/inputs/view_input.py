@@ -169,7 +169,7 @@ class ViewInput:
         self._owner = ""
 
     def configure(self, options: InputOptions) -> None:
-        """Read as these parameters say from now on."""
+        """Set the parameters by which records are read from now on."""
         self._owner, self.given = options.owner, options.views
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
@@ -255,7 +255,7 @@ class ViewInput:
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """A function that takes back what was noted of records since, for records that are refused."""
+        """A function that undoes what was noted of records since this call, for records that are refused."""
         before = self.views if fitted else None
         sizes = [] if before is None else before.sizes()
 
@@ -303,7 +303,7 @@ class ViewInput:
         return data, {f"encoder.{name}": array for name, array in arrays.items()}
 
     def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The state that a learner has kept in a file."""
+        """The state of a learner, restored from the data and arrays of a file."""
         return learner.restore(data["state"], arrays, views_from_json(data["view"]).names)
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:

@@ -73,7 +73,7 @@ class _Counted(io.RawIOBase):
 
 
 class _Pipe:
-    """What is there of a stream that cannot be read again: taken as it comes, and all that was taken is given out.
+    """A stream that cannot be read again, read as its bytes come; whatever was taken from it is handed on.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class _Pipe:
         return b"".join(parts)
 
     def _take(self, parts: list[bytes], size: int) -> bool:
-        """Add what is there, False at the end."""
+        """Add the bytes that are there, up to ``size``; False at the end of the stream."""
         part: bytes = self._file.read1(size)
         self._raw.position += len(part)
         parts.extend([part] if part else [])
@@ -278,7 +278,7 @@ def format_suffix(path: str) -> str:
 
 
 class Fingerprint(NamedTuple):
-    """What a file that was changed differs in: its bytes, and when it was written, in nanoseconds since 1970."""
+    """The size of a file in bytes, and when it was written, in nanoseconds since 1970: a change alters one of them."""
 
     size: int
     modified: int

@@ -265,7 +265,7 @@ def _sizes_in_folder(urls: Sequence[str]) -> dict[str, int | None]:
 
 
 def _refuse_missing(url: str, found: Any) -> NoReturn:
-    """Say what is not there: the object, any that fits, or the bucket."""
+    """Refuse a URL that names nothing, saying which is missing: the object, a match of the pattern, or the bucket."""
     place = _located(url)
     if found.type.name == "Directory":
         raise InputError("is a folder; expected an object, or a pattern such as folder/*.parquet", url)
@@ -293,7 +293,7 @@ def _worded(url: str) -> Iterator[None]:
 
 
 def _sentence(told: str) -> str | None:
-    """What a store's library means, where that is known."""
+    """An error message of a store's library in plain words; None for one that is not known."""
     found = re.search(r"AWS Error \w+", told)
     briefly = found[0] if found else told[:_LONGEST_REASON].partition("\n")[0]
     if _DENIED.search(told):

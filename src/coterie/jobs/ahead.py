@@ -17,7 +17,7 @@ BLOCKS, PATIENCE = 3, 0.2
 
 
 class _Read(NamedTuple):
-    """A block, and how its reader was when it had been read."""
+    """A block, and the encoder and file of its reader after it was read."""
 
     block: Block
     encoder: Any
@@ -30,7 +30,7 @@ def blocks_of(reader: Reader, ahead: bool) -> Ahead | Straight:
 
 
 class _Blocks:
-    """What both ways of reading have."""
+    """The base of both ways of reading blocks."""
 
     _reader: Reader
 

@@ -144,7 +144,7 @@ def paths_in(given: Given) -> list[str]:
 
 
 def placed(path: str, make: Callable[[], T]) -> T:
-    """Make something of a file, which a refusal names."""
+    """Make something of a file; an error names the file."""
     try:
         return make()
     except ValueError as error:

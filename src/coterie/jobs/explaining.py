@@ -1,4 +1,4 @@
-"""What a saved model says of a task, or of one record."""
+"""The largest weights of a saved model, or of one of its tasks, and the explanation of one record."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _require_online(model: Any, path: str | PathLike[str]) -> None:
 
 
 def _task(model: Any, name: str, path: str) -> Hashable:
-    """The task of that name; the name itself where the model knows none, and so says what it says of new ones."""
+    """The task of that name; the name itself, as a new task, if the model knows none of it."""
     try:
         return task_called(model, name, path)
     except InputError:

@@ -64,7 +64,7 @@ def task_called(model: Any, name: str, path: str) -> Hashable:
 
 
 def _by_name(tasks: Sequence[Hashable]) -> dict[str, list[Hashable]]:
-    """The tasks of each name; where a name is printed otherwise than it is, of that, too, if it is nobody's own."""
+    """The tasks of each name, and of each printed form of a name that is not itself a task's name."""
     own: dict[str, list[Hashable]] = {}
     printed: dict[str, list[Hashable]] = {}
     for task in tasks:

@@ -113,7 +113,7 @@ def predict_records(
 
 
 def _decided(model: Any, made: Predictions, threshold: float) -> Predictions:
-    """The same with the larger of two labels predicted from this probability on."""
+    """The same predictions, but with the second of two labels predicted from this probability on."""
     from coterie.inputs.errors import FieldError
 
     if made.probability is None or model.many_classes or len(model.classes_) != 2:
@@ -138,7 +138,7 @@ def _predicted(
 def placed(
     decide: Callable[[Block], Any], block: Block, source: Reader | Ahead | Straight, error: ValueError
 ) -> ValueError:
-    """The same refusal with the place of the first record that meets it."""
+    """The same error with the place of the first record that raises it."""
     from coterie.inputs.errors import InputError
 
     for i in range(len(block)):

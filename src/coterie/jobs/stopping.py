@@ -96,7 +96,7 @@ class Stop:
             raise Stopped(number)
 
     def unless_asked(self, take: Callable[[], T | None]) -> T | None:
-        """What ``take`` gives, which a signal breaks off; None if one came before that, or meanwhile.
+        """The result of ``take``, which a signal interrupts; None if a signal came before it or meanwhile.
 
         While there is something ``holding``, signals break off nothing, and ``take`` is to give None in the end.
         """
@@ -156,7 +156,7 @@ class SaveEvery:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where a model goes that is saved while it learns.
+    """How often a model is saved while it learns, and the function that saves it.
 
     Attributes
     ----------

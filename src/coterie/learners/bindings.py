@@ -56,13 +56,13 @@ class PairBinding(Binding, Protocol):
         """Drop tasks of the state and of its ``sharing``; gives the groups that nobody is in any more."""
 
     def to_saved(self, state: State) -> Any:
-        """Give the ``sharing`` without what can be made again, and without room that holds nothing."""
+        """Return the ``sharing`` without unused room and without arrays that can be computed again."""
 
     def from_saved(self, relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
         """Undo :meth:`to_saved`: what the state keeps of the relation, and ``sharing``."""
 
     def blank(self, relation: Any) -> Any:
-        """Give the ``sharing`` of no task as it would be saved, of the kinds that one of these parameters is of."""
+        """Return the ``sharing`` of no task as it would be saved, of the named tuples that these parameters lead to."""
 
     def check_slots(self, model: Expansion, evicts: bool) -> None:
         """Refuse a ``sharing`` for other support vectors than the model has: ValueError."""
@@ -74,10 +74,10 @@ class PairBinding(Binding, Protocol):
         """Give the groups of each task, one column a level; None where there are none."""
 
     def skip(self, state: State, rounds: int) -> None:
-        """End rounds whose labels nobody saw."""
+        """End rounds that have no labels."""
 
     def inform(self, state: State, chance: Any) -> None:
-        """Bring what an asker's chance holds of a learned relation up to date."""
+        """Update what the chance of asking has stored of a learned relation."""
 
 
 class FixedPairBinding(PairBinding, Protocol):
@@ -100,7 +100,7 @@ class FixedPairBinding(PairBinding, Protocol):
 
 
 class _Fixed:
-    """A relation that is given, which needs no care."""
+    """The base of bindings of fixed relations: nothing about them changes with rounds or support vectors."""
 
     @staticmethod
     def check_slots(model: Expansion, evicts: bool) -> None:
@@ -112,11 +112,11 @@ class _Fixed:
 
     @staticmethod
     def skip(state: State, rounds: int) -> None:
-        """Do nothing: nothing goes by rounds."""
+        """Do nothing: nothing depends on the number of rounds."""
 
     @staticmethod
     def inform(state: State, chance: Any) -> None:
-        """Do nothing: there is nothing that an asker could want to know."""
+        """Do nothing: no chance of asking depends on a fixed relation."""
 
 
 class ByLevels(_Fixed, Nested):

@@ -74,7 +74,7 @@ class BlockLearner(Round):
     def _stops(
         self, state: State, rows: Any, codes: Codes, new: Sequence[Hashable], delay: int
     ) -> Iterator[tuple[int, Sequence[Hashable], int]]:
-        """Yield the rounds before which tasks are to be met, these, and how many features there are then."""
+        """Yield the rounds before which new tasks or features need room, these tasks, and the number of features."""
         known = met = len(state.tasks)
         stops: Sequence[Stop] = [Stop(0, known + len(new), state.features)][: len(new)]
         if (new and self._counts_tasks) or self.counts_features:
@@ -149,11 +149,11 @@ class BlockLearner(Round):
         return float(self.score(state, rows, np.array([i]))[0])
 
     def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: nothing changes but the number of rounds."""
+        """End rounds that have no labels: nothing changes but the number of rounds."""
         state.rounds += rounds
 
     def inform(self, state: State, chance: Any) -> None:
-        """Do nothing: there is no learned relation of which an asker's chance would have to hear."""
+        """Do nothing: there is no learned relation on which a chance of asking could depend."""
 
 
 class Span:
@@ -241,7 +241,7 @@ class BoundLearner(BlockLearner):
         return self.hypothesis.start(sharing, features, dense)
 
     def _meet(self, state: State, new: Sequence[Hashable]) -> None:
-        """Let the relation know tasks that are new."""
+        """Make room for new tasks in the relation's part of the state."""
         state.model = state.model._replace(sharing=self._bound.extend(self.relation, state, new))
         state.tasks.add(new)
 

@@ -96,7 +96,7 @@ class CrossedLogistic(StreamLearner):
         return CrossedState(self._inner.init(tasks, 1 << BITS), features)
 
     def check_tasks(self, state: CrossedState, tasks: Sequence[Hashable]) -> None:
-        """Any task will do."""
+        """Accept any task."""
 
     def fit_tasks(self, state: CrossedState, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features."""
@@ -104,10 +104,10 @@ class CrossedLogistic(StreamLearner):
         state.features = max(features, state.features)
 
     def check_dropping(self, state: CrossedState) -> None:
-        """Any task can be dropped."""
+        """Accept that any task is dropped."""
 
     def check_bounded(self) -> None:
-        """Some tasks at a time are as good as all."""
+        """Accept ``max_tasks``, a limit on the tasks known at a time."""
 
     @property
     def comes_unnoticed(self) -> bool:
@@ -176,7 +176,7 @@ class CrossedLogistic(StreamLearner):
         self.update_many(state, rows, np.array([i]), np.array([y]))
 
     def score_any(self, state: CrossedState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         margins = np.zeros(len(codes))
         if state.crossing is None or not len(state.tasks):
             return margins
@@ -193,7 +193,7 @@ class CrossedLogistic(StreamLearner):
         return float(self.score_any(state, rows, np.array([i]), ())[0])
 
     def skip_unlabelled(self, state: CrossedState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw."""
+        """End rounds that have no labels."""
         self._inner.skip_unlabelled(state.inner, rounds)
         state.rounds += rounds
 

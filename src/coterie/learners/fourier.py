@@ -1,4 +1,4 @@
-"""Any learner on random Fourier features of the records: a kernel in fixed memory, under whatever the learner has."""
+"""Any learner on random Fourier features of the records: a kernel in fixed memory, under the learner's relation."""
 
 from __future__ import annotations
 
@@ -192,16 +192,16 @@ class FourierLearner(StreamLearner):
         self.learner.check_dropping(state.inner)
 
     def check_bounded(self) -> None:
-        """Refuse to have some tasks at a time only, if the learner does: ValueError."""
+        """Refuse ``max_tasks``, a limit on the tasks known at a time, if the learner does: ValueError."""
         self.learner.check_bounded()
 
     def check_many(self) -> None:
-        """Refuse to be had once for each of many classes, if the learner does: ValueError."""
+        """Refuse to be copied for each of many classes, if the learner does: ValueError."""
         self.learner.check_many()
 
     @property
     def comes_unnoticed(self) -> bool:
-        """True if a task that comes or leaves changes nothing of the others."""
+        """True if adding or dropping a task changes nothing for all others."""
         return self.learner.comes_unnoticed
 
     def drop_tasks(self, state: FourierState, dropped: Dropped) -> None:
@@ -236,7 +236,7 @@ class FourierLearner(StreamLearner):
         self.learner.update_one(state.inner, self.features.of_one(rows), i, y)
 
     def score_any(self, state: FourierState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         each = [self.learner.score_any(state.inner, *piece) for piece in self._pieces(rows, codes, unseen)]
         return each[0] if len(each) == 1 else np.concatenate(each)
 
@@ -272,7 +272,7 @@ class FourierLearner(StreamLearner):
         return np.zeros_like(self.score_any(state, rows, codes, unseen))
 
     def skip_unlabelled(self, state: FourierState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: clocks go on, nothing else changes."""
+        """End rounds that have no labels: clocks advance, nothing else changes."""
         self.learner.skip_unlabelled(state.inner, rounds)
 
     def weights(self, state: FourierState) -> Any:
@@ -298,7 +298,7 @@ class FourierLearner(StreamLearner):
         self.learner.adopt(state.inner)
 
     def inform(self, state: FourierState, chance: Any) -> None:
-        """Bring what an asker's chance holds of a learned relation up to date."""
+        """Update what the chance of asking has stored of a learned relation."""
         self.learner.inform(state.inner, chance)
 
     def noted(self, state: FourierState, moves: Any) -> Noted:

@@ -148,7 +148,7 @@ class HeterogeneousLearner(BlockLearner):
 
 
 class AgreementMixture(Mixture):
-    """Learners that ask tasks to agree more or less, and weights by which they are mixed: b as the stream goes."""
+    """A mixture of learners with several values of b, the agreement asked of tasks, weighted by their losses so far."""
 
     def init_spaces(self, tasks: Sequence[Hashable], owner: Codes) -> MixtureState:
         """The state before the first round: all tasks, and which of them each feature belongs to."""

@@ -75,7 +75,7 @@ class KernelLearner(BoundLearner):
             state.features = features
 
     def check_dropping(self, state: State) -> None:
-        """Refuse to drop tasks whose support vectors have taught a relation, or what a queue knows of the others."""
+        """Refuse to drop tasks on whose support vectors a learned relation or the sums of a Forgetron depend."""
         super().check_dropping(state)
         if self.relation.form == "learned" or isinstance(state.model.memory, (Queue, PrintedQueue)):
             raise ValueError(
@@ -130,7 +130,7 @@ class KernelLearner(BoundLearner):
         return self._predict(state, state.model, rows, codes)
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: what the relation says of them."""
+        """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
         model = state.model._replace(sharing=self._bound.unseen_task_model(state, tasks))
         return self._predict(state, model, rows, np.arange(len(tasks)))
 
@@ -176,12 +176,12 @@ class KernelLearner(BoundLearner):
         return turns
 
     def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: clocks go on, nothing is learned."""
+        """End rounds that have no labels: clocks advance, nothing is learned."""
         self._bound.skip(state, rounds)
         state.rounds += rounds
 
     def inform(self, state: State, chance: Any) -> None:
-        """Bring what an asker's chance holds of the learned relation up to date."""
+        """Update what the chance of asking has stored of the learned relation."""
         self._bound.inform(state, chance)
 
     def noted(self, state: State, moves: Turns) -> Noted:

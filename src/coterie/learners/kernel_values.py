@@ -42,7 +42,7 @@ class Tiles:
         self.most = TILED_BLOCK if budget.size is None or budget.gram is not None else LONG_BLOCK
 
     def begin(self, model: Expansion, block: Points, pending: Points) -> tuple[Work, Callable[..., int]]:
-        """The notes to walk with through the records of a block, and the walk."""
+        """The working arrays for the records of a block, and the function that walks."""
         few = tiled_gaussian.FEW
         if self.slots != len(model.store.values):
             self.slots, self.table = len(model.store.values), tiled_gaussian.columns(model.store.values)
@@ -72,7 +72,7 @@ class Blocks:
         self.memory, self.beside = np.zeros(0), NONE
 
     def begin(self, model: Expansion, block: Points, pending: Points) -> tuple[Work, Callable[..., int]]:
-        """The notes to walk with through the records of a block, all kernel values made, and the walk."""
+        """The working arrays for the records of a block, with all kernel values, and the function that walks."""
         size, width, n = int(model.support.counts[SIZE]), len(model.support.tasks), len(block.squares)
         support, kernel = model.points(), self.hypothesis.kernel
         own, later = self._room(n, width), _pending(pending, n, width)
@@ -140,7 +140,7 @@ class KernelStrategy:
 
 
 def work_with(own: Sequence[Any], pending: Sequence[Any], rows: NDArray[np.float64], n: int) -> Work:
-    """The notes of a walk at its beginning, for n records at most."""
+    """The working arrays of a walk at its beginning, for n records at most."""
     (values, among), (later, later_among), (shares, weights, along) = own, pending, rows
     holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
     cursor = np.zeros(4, np.int64)

@@ -19,11 +19,11 @@ from .block import Codes, FixedLearner, copied
 
 
 class MirrorLearner(FixedLearner):
-    """Mirror descent by the hinge loss under several shares, mixed; the relation is what the mixture says."""
+    """Mirror descent by the hinge loss under several shares, mixed; the relation matrix is the mean of the experts'."""
 
     @property
     def counts_features(self) -> bool:
-        """True: a potential may follow their number."""
+        """True: a potential may depend on the number of features."""
         return True
 
     @property
@@ -36,7 +36,7 @@ class MirrorLearner(FixedLearner):
         return True
 
     def check_bounded(self) -> None:
-        """Allow some tasks at a time only: one that leaves takes the sum of its moves along."""
+        """Accept ``max_tasks``: a task that is dropped takes the sum of its moves along."""
 
     def _grown(self, state: State, changed: bool) -> Any:
         return state.model.grown(len(state.tasks), state.features)

@@ -36,7 +36,7 @@ class _MirrorLearner(FixedLearner):
 
     @property
     def counts_features(self) -> bool:
-        """True: potentials may follow their number."""
+        """True: potentials may depend on the number of features."""
         return True
 
     def _grown(self, state: State, changed: bool) -> Any:

@@ -48,7 +48,7 @@ RUNS = 64
 
 
 class Kept(NamedTuple):
-    """Records that trees will be fitted to: sorted entries, numbers of tasks, labels, and the log-odds told."""
+    """Records that trees will be fitted to: sorted entries, numbers of tasks, labels, and the learner's log-odds."""
 
     rows: Csr
     codes: Codes
@@ -57,7 +57,7 @@ class Kept(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Records that were predicted and whose labels come later: what learner and trees told, (2, m), and the tasks."""
+    """Records that were predicted and whose labels come later: log-odds of learner and trees, (2, m), and the tasks."""
 
     told: NDArray[np.float64]
     codes: Codes
@@ -116,7 +116,7 @@ class RefittedState:
 
 
 class RefittedTrees(StreamLearner):
-    """Mixes a learner with boosted trees that are fitted to the records of late, on top of what it told of them.
+    """Mixes a learner with boosted trees that are fitted to recent records, on top of the learner's log-odds of them.
 
     When 200, 400, 800, ... records have been learned, trees are fitted to the last 8000 of them, with the log-odds f
     that the learner told before their labels came: LightGBM's on top of f, so that together they say g = f + trees(x);
@@ -191,17 +191,17 @@ class RefittedTrees(StreamLearner):
         self._learner.check_dropping(state.inner)
 
     def check_bounded(self) -> None:
-        """Refuse to have some tasks at a time only, if the learner does: ValueError."""
+        """Refuse ``max_tasks``, a limit on the tasks known at a time, if the learner does: ValueError."""
         self._learner.check_bounded()
 
     def check_many(self) -> None:
-        """Refuse to be had once for each of many classes: ValueError."""
+        """Refuse to be copied for each of many classes: ValueError."""
         raise ValueError(
             "trees cannot be fitted beside a model of many classes or of sets of labels: leave out members='tabular'"
         )
 
     def drop_tasks(self, state: RefittedState, dropped: Dropped) -> None:
-        """Drop what is tasks' own, their records among those kept too; trees that learned from them stay."""
+        """Drop tasks, their own weights and their kept records; trees that learned from these stay."""
         self._learner.drop_tasks(state.inner, dropped)
         dropped.move(state.losses.tasks)
         dropped.move(state.categories)
@@ -290,7 +290,7 @@ class RefittedTrees(StreamLearner):
         self._keep(state, Kept(plain.cut(0, n).trimmed(), tasks[:n].copy(), y[first:end].copy(), judged[0].copy()))
 
     def _told(self, state: RefittedState, rows: Csr, codes: Codes, margins: Margins, delay: int) -> NDArray[np.float64]:
-        """What learner and trees tell of records, and told of the first ones: zeros where that is not known."""
+        """Log-odds of records by learner and trees; of the first ones as they were predicted, zeros where not known."""
         told = np.zeros((EXPERTS, len(codes)))
         told[:, delay:] = self._experts(state, rows.cut(delay, len(codes)), codes[delay:], margins[delay:])
         waiting = state.waiting.codes
@@ -322,7 +322,7 @@ class RefittedTrees(StreamLearner):
 
     @staticmethod
     def _fit(state: RefittedState, kept: Kept) -> None:
-        """Fit trees to records; where they say nothing, those fitted before stay."""
+        """Fit trees to records; where nothing can be learned from these, the trees fitted before stay."""
         categories = categories_of(kept.codes, len(state.tasks))
         forest = boosted(kept.rows, categories[kept.codes], kept.y, kept.told)
         if forest is not None:
@@ -340,7 +340,7 @@ class RefittedTrees(StreamLearner):
         asker: Any,
         new: Sequence[Hashable],
     ) -> None:
-        """Learn record by record, those only whose labels are asked for by the margin that is told."""
+        """Learn record by record, and only those whose labels are asked for by the margin predicted."""
         delay, known = len(codes) - last, len(state.tasks)
         for s in range(last):
             end = s + delay + 1
@@ -359,7 +359,7 @@ class RefittedTrees(StreamLearner):
     def _pass(
         self, state: RefittedState, rows: Rows, codes: Codes, y: NDArray[np.float64], delay: int, unasked: Any
     ) -> None:
-        """End a round whose label nobody saw; what is told of its latest record waits."""
+        """End a round without a label; the prediction of its latest record waits for the label."""
         made = self._learner.update_many(state.inner, rows, codes, y, 1, unasked)
         told = self._told(state, sorted_entries(rows), codes, self._factor * made.margins, delay)
         state.waiting = Waiting(told[:, 1:].copy(), codes[1:].copy())
@@ -369,14 +369,14 @@ class RefittedTrees(StreamLearner):
         self.update_many(state, rows, np.array([i]), np.array([y]))
 
     def score_any(self, state: RefittedState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         margins = self._factor * self._learner.score_any(state.inner, rows, codes, unseen)
         if state.forest is None:
             return margins
         return self._blended(state, codes, self._experts(state, sorted_entries(rows), codes, margins))
 
     def linear_part(self, state: RefittedState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """The part of :meth:`score_any` that is a weighted sum of features: that of the learner, which trees go on."""
+        """The part of :meth:`score_any` that is a weighted sum of features: that of the learner, without the trees."""
         margins = self._factor * self._learner.linear_part(state.inner, rows, codes, unseen)
         if state.forest is None:
             return margins
@@ -392,7 +392,7 @@ class RefittedTrees(StreamLearner):
         return float(self.score_any(state, rows, np.array([i]), ())[0])
 
     def skip_unlabelled(self, state: RefittedState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
+        """End rounds that have no labels; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
         self._learner.skip_unlabelled(state.inner, rounds)
         state.waiting = NOBODY
 
@@ -402,11 +402,11 @@ class RefittedTrees(StreamLearner):
         return np.asarray(mixture.expert_weights(state.inner))
 
     def weights(self, state: RefittedState) -> Weights:
-        """The learner's weights; what trees say is in none."""
+        """The learner's weights; the log-odds of trees are not part of them."""
         return np.asarray(self._learner.weights(state.inner))
 
     def relation_matrix(self, state: RefittedState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """That of the learner."""
+        """The relation matrix of the learner."""
         return self._learner.relation_matrix(state.inner, among)
 
     def share(self, state: RefittedState) -> NDArray[np.float64]:
@@ -464,7 +464,7 @@ class RefittedTrees(StreamLearner):
 
 
 def next_fit(learned: int) -> int:
-    """After how many records trees are fitted next.
+    """The number of records after which trees are fitted next.
 
     Examples
     --------
@@ -491,7 +491,7 @@ def categories_of(codes: Codes, tasks: int) -> Codes:
 
 
 def _one(runs: Sequence[Kept]) -> Kept:
-    """Runs of records as one."""
+    """Concatenate runs of records."""
     if len(runs) <= 1:
         return runs[0] if runs else NOTHING_KEPT
     lengths = np.concatenate([np.diff(run.rows.starts) for run in runs])

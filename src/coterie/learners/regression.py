@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 class Waiting(NamedTuple):
-    """Records that were predicted and whose labels come later: what was told of them, (S + 2, m), and their tasks."""
+    """Records that were predicted and whose labels come later: their predictions, (S + 2, m), and their tasks."""
 
     told: Floats
     codes: Codes
@@ -114,7 +114,7 @@ class _RecordCalls:
         return _RecordCalls, ()
 
     def forget(self) -> None:
-        """Hold no model any more."""
+        """Release the model."""
         self.predict.forget()
         self.learn.forget()
 
@@ -185,17 +185,17 @@ class RegressionLearner(StreamLearner):
             learner.check_dropping(member)
 
     def check_bounded(self) -> None:
-        """Refuse to have some tasks at a time only, if a learner does: ValueError."""
+        """Refuse ``max_tasks``, a limit on the tasks known at a time, if a learner does: ValueError."""
         for learner in self.learners:
             learner.check_bounded()
 
     @property
     def comes_unnoticed(self) -> bool:
-        """True if a task that comes or leaves changes nothing of the others, for any learner."""
+        """True if adding or dropping a task changes nothing for all others, whichever the learner."""
         return all(learner.comes_unnoticed for learner in self.learners)
 
     def drop_tasks(self, state: RegressionState, dropped: Dropped) -> None:
-        """Drop what is tasks' own, and what was told of their records and waits for labels."""
+        """Drop tasks, their own weights, and the predictions of theirs that wait for labels."""
         for learner, member in self._members(state):
             learner.drop_tasks(member, dropped)
         state.tasks.drop(dropped)
@@ -262,7 +262,7 @@ class RegressionLearner(StreamLearner):
         state.model = model.with_room(wide, int(codes[:own].max(initial=-1)) + 1, narrow)
 
     def _told_before(self, state: RegressionState, codes: Codes, delay: int) -> Floats:
-        """Room for what is told of each record, with what was of the first, if they are those that wait; else zeros.
+        """Room for the predictions of each record, with those made of the first if these wait for labels; else zeros.
 
         At the end of a stream they come alone and with all their labels.
         """
@@ -288,7 +288,7 @@ class RegressionLearner(StreamLearner):
         state.rounds += 1
 
     def skip_unlabelled(self, state: RegressionState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
+        """End rounds that have no labels; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
         for learner, member in self._members(state):
             learner.skip_unlabelled(member, rounds)
         state.rounds += rounds
@@ -307,14 +307,14 @@ class RegressionLearner(StreamLearner):
         return margins, spreads, ages
 
     def score_any(self, state: RegressionState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         return self.moments(state, rows, codes, unseen)[0]
 
     #: What of a margin is no weighted sum of features: no member says more, or less, than a label that came.
     beyond_features = "kept within the labels so far"
 
     def linear_part(self, state: RegressionState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins as :meth:`score_any` with members that may say anything."""
+        """Margins as :meth:`score_any`, with members' predictions not kept within the range of the labels."""
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         return self.score_any(replace(state, model=free), rows, codes, unseen)
 
@@ -375,7 +375,7 @@ class RegressionLearner(StreamLearner):
         return model.own.weights(1 + state.features)[: len(state.tasks) if model.has_own else 0]
 
     def intercepts(self, state: RegressionState) -> Floats:
-        """What a task's predictions have beside its weights, shape (n_tasks,)."""
+        """The constant part of each task's predictions, beside its weights, shape (n_tasks,)."""
         residuals = state.model.residuals[: len(state.tasks)]
         factors, own = self.member_weights(state), self._own_weights(state)
         made = factors[-2] * residuals[:, 0] / (residuals[:, 1] + least_squares.SHRINKAGE)
@@ -426,7 +426,7 @@ class RegressionLearner(StreamLearner):
         return RegressionState(members, index, model, held.features, held.rounds, self._waiting(arrays, len(index)))
 
     def _waiting(self, arrays: Arrays, tasks: int) -> Waiting:
-        """What waits for labels, as a file has it."""
+        """The predictions that wait for labels, read from the arrays of a file and checked."""
         kept = below(arrays, "waiting.")
         if not kept:
             return NOBODY

@@ -77,7 +77,7 @@ class SecondOrderLearner(FixedLearner):
         return True
 
     def deciding(self) -> Self:
-        """A learner whose margins have the right signs only: they need no covariance."""
+        """A learner whose margins have the right signs, though not the right size, computed without covariances."""
         made = type(self)(self.hypothesis, self.relation, self.rule, self.noise, self.relative)
         made.by_mean = True
         return made
@@ -120,7 +120,7 @@ class SecondOrderLearner(FixedLearner):
         return self._margins(*self.moments(state, rows, codes))
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen: what the relation says of them."""
+        """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
         return self._margins(*self.moments_unseen(state, rows, tasks))
 
     def moments(self, state: State, rows: Rows, codes: Codes) -> tuple[Margins, Margins]:

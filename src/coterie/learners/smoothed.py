@@ -32,7 +32,7 @@ class SmoothedLearner(FixedLearner):
         return True
 
     def check_bounded(self) -> None:
-        """Allow some tasks at a time only: one that leaves takes its weights and relations along."""
+        """Accept ``max_tasks``: a task that is dropped takes its weights and relations along."""
 
     def _grown(self, state: State, changed: bool) -> Any:
         return state.model.grown(len(state.tasks), state.features)

@@ -72,7 +72,7 @@ class TaskMeanLogistic(StreamLearner):
         return TaskMeansState(start(len(index)), index, features)
 
     def check_tasks(self, state: TaskMeansState, tasks: Sequence[Hashable]) -> None:
-        """Any task will do."""
+        """Accept any task."""
 
     def fit_tasks(self, state: TaskMeansState, tasks: Sequence[Hashable], features: int) -> None:
         """Make room for the labels that are new, and for so many features."""
@@ -81,10 +81,10 @@ class TaskMeanLogistic(StreamLearner):
         state.features = max(features, state.features)
 
     def check_dropping(self, state: TaskMeansState) -> None:
-        """Any task can be dropped."""
+        """Accept that any task is dropped."""
 
     def check_bounded(self) -> None:
-        """Some tasks at a time are as good as all."""
+        """Accept ``max_tasks``, a limit on the tasks known at a time."""
 
     @property
     def comes_unnoticed(self) -> bool:
@@ -136,11 +136,11 @@ class TaskMeanLogistic(StreamLearner):
         return float(self.score_any(state, rows, np.array([i]), ())[0])
 
     def skip_unlabelled(self, state: TaskMeansState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw."""
+        """End rounds that have no labels."""
         state.rounds += rounds
 
     def weights(self, state: TaskMeansState) -> NDArray[np.float64]:
-        """The factors of features, alike for all tasks; what a task's labels say is in none of them."""
+        """The factors of features, alike for all tasks; the factor of a task's log-odds is not among them."""
         made = np.zeros(state.features)
         used = places_used(state.model.features)
         made[state.model.features[:used]] = state.model.mean[1 : used + 1]
@@ -190,6 +190,6 @@ class TaskMeanLogistic(StreamLearner):
 
 
 def require_every(asker: Any, learner: StreamLearner) -> None:
-    """Refuse an asker where it is for whoever holds the learner to ask: TypeError."""
+    """Refuse an asker: TypeError. Not this learner can ask for labels, but the mixture that contains it."""
     if asker is not EVERY:
         raise TypeError(f"{type(learner).__name__} learns every record that it is given: a mixture of it can ask")

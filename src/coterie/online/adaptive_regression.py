@@ -145,7 +145,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """What the predictions for each task of ``tasks_`` have beside its weights."""
+        """The constant part of the predictions for each task of ``tasks_``, beside its weights."""
         model = self._fitted_model()
         learner: Any = model.learner
         with model.lock:
@@ -189,7 +189,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         return self._model.predict_interval_one(x, task, level)
 
     def with_relation(self, relation: Any) -> MultitaskRegressor:
-        """An unfitted gradient member under one relation: what learning the share is compared with."""
+        """An unfitted gradient member under one relation: a baseline for learning the share."""
         return MultitaskRegressor(relation, **self.get_params(deep=False))
 
     def _label_kind(self) -> Any:

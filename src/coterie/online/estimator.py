@@ -161,7 +161,7 @@ class OnlineEstimator(Parameters):
 
     @classmethod
     def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
-        """The parameters by which a file of an earlier format goes on: records were learned as they were."""
+        """The parameters for a model file of an earlier format, in which records were learned without preparation."""
         if version >= 3 or "fit_intercept" not in cls._parameter_names():
             return parameters
         return parameters | {"fit_intercept": False, "scale": "none"}
@@ -387,7 +387,7 @@ class OnlineEstimator(Parameters):
         return float(self._model.decide_one(x, task)) if self.fitted else 0.0
 
     def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
-        """The margin of one record as a sum of parts, one of each feature: why the model says what it says.
+        """The margin of one record as a sum of parts, one of each feature: why the model predicts what it predicts.
 
         ``margin = base + Σ part + rest``: a part is the weight that the task has for a feature, that of all members of
         a mixture together, times the feature's value. ``rest`` is what is no such sum: all of a model with a kernel,
@@ -430,7 +430,7 @@ class OnlineEstimator(Parameters):
         return self._model.explain(x, task)
 
     def largest_weights(self, task: Hashable = None, n: int = 10) -> list[Weight] | dict[Hashable, list[Weight]]:
-        """The features that say most: in what all tasks share, or in what a task has of its own.
+        """The features with the largest weights: of those that all tasks share, or of a task's own.
 
         Parameters
         ----------
@@ -469,7 +469,7 @@ class OnlineEstimator(Parameters):
         return self._model.largest_weights(task, n)
 
     def names_of(self, columns: Sequence[int]) -> list[Any]:
-        """What features are called, as far as the model knows; else the numbers of their columns."""
+        """The names of features, by their columns; the number of a column whose feature's name is not known."""
         return self._inner.input.entry_names(columns)
 
     def learn_many(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None) -> None:
@@ -563,7 +563,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def coef_(self) -> NDArray[Any]:
-        """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense.
+        """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense.
 
         Behind those of columns come those of indicators of missing values, where there are any.
         """
@@ -572,7 +572,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def intercept_(self) -> NDArray[Any]:
-        """What predictions have beside the features: the weights of the constant, of numbers with the labels' mean."""
+        """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added."""
         model, constant = self._fitted_model(), self._source.constant
         with model.lock:
             weights = model.weights()
@@ -641,7 +641,7 @@ class OnlineEstimator(Parameters):
         return {"independent": self.with_relation(Independent()), "pooled": self.with_relation(Pooled())}
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the models, of those with these errors, that a comparison judges by."""
+        """The names of the two baselines that a comparison judges by, given the errors of all models."""
         return "independent", "pooled"
 
     def learner(self) -> StreamLearner:

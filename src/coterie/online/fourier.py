@@ -22,7 +22,7 @@ _SEED = spec.Setting(kind="whole", at_least=0)
 
 
 def _of_linear(name: str) -> Any:
-    """A parameter that is that of the model."""
+    """A property that reads a parameter of the model."""
     return property(lambda self: getattr(self.linear, name, None), doc=f"``{name}`` of the model.")
 
 
@@ -63,7 +63,7 @@ class _OnRandomFeatures(OnlineEstimator):
         self.linear._check_parameters()
 
     def _check_model(self) -> None:
-        """Refuse a model that is not for what this is for; its own parameters it refuses itself."""
+        """Refuse a model that is no linear online model of this kind; the model checks its own parameters."""
         spec.require_instance("model", self.model)
         model = self.linear
         if not isinstance(model, OnlineEstimator) or model.kind != self.kind or not model._inner.input.has_tasks:

@@ -54,11 +54,11 @@ class Labels(Protocol):
 
     @property
     def shift(self) -> float:
-        """The margin of the outside where that of the inside is 0."""
+        """The margin on the scale of the labels where the learner's margin is 0."""
 
     @property
     def factor(self) -> float:
-        """The margin of the outside where that of the inside is 1, less ``shift``."""
+        """The margin on the scale of the labels where the learner's margin is 1, less ``shift``."""
 
     def array(self, y: Any) -> NDArray[Any]:
         """Labels in any form as an array of one entry a record."""
@@ -88,7 +88,7 @@ class Labels(Protocol):
         """
 
     def told(self, margins: Floats, inside: Any) -> Floats:
-        """Margins told in the rounds of these labels, as they are outside."""
+        """Learners' margins of these rounds on the scale of the labels."""
 
     def label(self, margin: Any) -> Any:
         """The prediction for one margin of the outside."""
@@ -112,17 +112,17 @@ class Labels(Protocol):
         """The value that scikit-learn's ``score`` gives to predictions."""
 
     def empty_trace(self, n: int) -> NDArray[Any]:
-        """Room for what is kept of n predictions until they are judged."""
+        """An empty array for what is kept of n predictions until their labels come."""
 
     def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
-        """Rows to keep of predictions until they are judged: labels may yet be found to stand the other way round."""
+        """The rows to keep of predictions until their labels come: the signs of two labels may change until then."""
 
     def make_trace(self, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
-        """The trace of rounds of which these rows were kept."""
+        """The trace of rounds, made of the rows kept of their predictions."""
 
 
 class Inside(NamedTuple):
-    """Labels as learners take them, and how margins told in the same rounds are brought outside: shift + factor · m."""
+    """Labels as learners take them, and how margins m of the same rounds get the labels' scale: shift + factor · m."""
 
     y: NDArray[np.float64]
     shift: NDArray[np.float64] | float
@@ -227,7 +227,7 @@ class TwoLabels:
         return Inside(values, self.shift, self.factor)
 
     def told(self, margins: NDArray[np.float64], inside: Inside) -> NDArray[np.float64]:
-        """Margins told in the rounds of these labels, as they are outside."""
+        """Learners' margins of these rounds on the scale of the labels."""
         return inside.shift + inside.factor * margins
 
     def values(self, y: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.float64]:
@@ -295,7 +295,7 @@ class TwoLabels:
         return _accuracy(predicted == np.asarray(y), weight)
 
     def empty_trace(self, n: int) -> Floats:
-        """A margin each."""
+        """Room for a margin a prediction."""
         return np.zeros(n)
 
     def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> Floats:
@@ -437,7 +437,7 @@ class ManyLabels:
         return Membership(values[:, None] == np.arange(upto[-1]), _when_predicted(upto, len(values), last))
 
     def told(self, margins: Floats, inside: Membership) -> Floats:
-        """The margins, of classes that had not been seen when they were told minus infinity."""
+        """The margins, with minus infinity for classes that had not been seen when these were predicted."""
         return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
 
     def labels(self, margins: Floats) -> NDArray[Any]:
@@ -505,7 +505,7 @@ class ManyLabels:
     def make_trace(
         self, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]
     ) -> ManyClassTrace:
-        """The trace of rounds of which this was kept."""
+        """The trace of rounds, made of the rows kept of their predictions."""
         numbers, lead, probability = rows.T if len(rows) else np.zeros((3, 0))
         known = [*self.seen, None]
         prediction = np.empty(len(y), object)
@@ -643,7 +643,7 @@ class LabelSets:
         return Membership(values[:, : upto[-1]], _when_predicted(upto, len(values), last))
 
     def told(self, margins: Floats, inside: Membership) -> Floats:
-        """The margins, of classes that had not been seen when they were told minus infinity."""
+        """The margins, with minus infinity for classes that had not been seen when these were predicted."""
         return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
 
     def labels(self, margins: Floats) -> NDArray[Any]:
@@ -686,7 +686,7 @@ class LabelSets:
         return np.exp(_log_probabilities(margins, log_odds)[:, self.columns])
 
     def probability(self, margins: Floats, log_odds: float | None) -> None:
-        """There is none of a whole set."""
+        """None: there is no probability of a whole set."""
 
     def score(self, predicted: Any, y: Any, weight: Any) -> float:
         """The share of records whose whole set was predicted right."""
@@ -708,7 +708,7 @@ class LabelSets:
     def make_trace(
         self, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]
     ) -> SetTrace:
-        """The trace of rounds of which this was kept."""
+        """The trace of rounds, made of the rows kept of their predictions."""
         wrong = [told != true for told, true in zip(rows[:, 0], y, strict=True)]
         return SetTrace(
             margin=rows[:, 1].astype(np.float64),
@@ -730,7 +730,7 @@ def as_labels(labels: Sequence[Hashable]) -> NDArray[Any]:
 
 
 def _when_predicted(upto: NDArray[np.int64], n: int, last: int) -> NDArray[np.int64]:
-    """Of counts before and after each label that came, that when each of n records was predicted."""
+    """The count when each of n records was predicted, of the counts before the first label and after each one."""
     return np.asarray(upto[np.maximum(np.arange(n) - (n - last), 0)])
 
 
@@ -848,7 +848,7 @@ class Targets:
         self.values(y)
 
     def require_whole(self) -> None:
-        """Any number of different labels will do."""
+        """Accept any number of different labels."""
 
     def require_sound(self, models: int) -> None:
         """Refuse moments from a file that no numbers have: ValueError."""
@@ -914,7 +914,7 @@ class Targets:
         return inside.shift + inside.factor * margins
 
     def labels(self, margins: Floats) -> Floats:
-        """The prediction for each margin of the outside, which it is."""
+        """The prediction for each margin of the outside: that margin."""
         return margins
 
     def strength(self, margins: Floats) -> None:
@@ -942,7 +942,7 @@ class Targets:
         return float(r2_score(y, predicted, sample_weight=weight))
 
     def empty_trace(self, n: int) -> Floats:
-        """A prediction each."""
+        """Room for a number a prediction."""
         return np.zeros(n)
 
     def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> Floats:

@@ -28,7 +28,7 @@ def _nested_model(self: Any, name: str, given: Any) -> Any:
 
 
 def _of_binary(name: str) -> Any:
-    """A parameter that is that of the model of two classes."""
+    """A property that reads a parameter of the model of two classes."""
     return property(lambda self: getattr(self.binary, name, None), doc=f"``{name}`` of the model of two classes.")
 
 

@@ -627,7 +627,7 @@ class OnlineModel:
 
     @exclusive
     def inform(self, chance: Any) -> None:
-        """Bring what an asker's chance holds of a learned relation up to date."""
+        """Update what the chance of asking has stored of a learned relation."""
         self.learner.inform(self.state, chance)
 
     # -- forgetting ------------------------------------------------------------------------------------------------
@@ -758,15 +758,15 @@ class OnlineModel:
         return told._replace(probabilities=self._probabilities(records)) if all_labels else told
 
     def empty_trace(self, n: int) -> NDArray[Any]:
-        """Room for what is kept of n predictions until they are judged."""
+        """An empty array for what is kept of n predictions until their labels come."""
         return self.label_kind.empty_trace(n)
 
     def trace_rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        """Rows to keep of predictions until they are judged, see :meth:`make_trace`."""
+        """The rows to keep of predictions until their labels come, see :meth:`make_trace`."""
         return self.label_kind.trace_rows(margin, label, self.log_odds)
 
     def make_trace(self, rows: NDArray[Any], label: NDArray[Any], rounds: Mapping[str, Any]) -> Trace:
-        """The trace of rounds of which these rows were kept."""
+        """The trace of rounds, made of the rows kept of their predictions."""
         return self.label_kind.make_trace(rows, label, self.log_odds, dict(rounds))
 
     # -- one record at a time -------------------------------------------------------------------------------------

@@ -333,7 +333,7 @@ class _ManyOutputs(Parameters):
         return {"independent": self.with_relation(Independent()), "pooled": self.with_relation(Pooled())}
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the models, of those with these errors, that a comparison judges by."""
+        """The names of the two baselines that a comparison judges by, given the errors of all models."""
         return "independent", "pooled"
 
     def __stream_model__(self) -> _AtOnce:

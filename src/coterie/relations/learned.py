@@ -83,7 +83,7 @@ class LearnedRelation(ABC):
         return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))
 
     def blank(self) -> compiled.Relation:
-        """The state of no task, of the kinds that every state of these parameters is of."""
+        """The state of no task, of the same named tuples as every state under these parameters."""
         return self.begin_at((), 1, compiled.FromRound.begin(1.0))
 
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:

@@ -97,7 +97,7 @@ class Primed:
         return state
 
     def blank(self) -> compiled.Relation:
-        """The state of no task, of the kinds that every state of these parameters is of."""
+        """The state of no task, of the same named tuples as every state under these parameters."""
         return LearnedRelation.begin_at(self._inner, (), 1, self._start(0, 1.0))
 
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:

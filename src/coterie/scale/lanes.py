@@ -74,7 +74,7 @@ class Work:
         return self.learner.score_any(self.state, mine, codes, unseen)
 
     def skip_unlabelled(self, rounds: int) -> None:
-        """End rounds whose labels nobody saw."""
+        """End rounds that have no labels."""
         self.learner.skip_unlabelled(self.state, rounds)
 
     def nbytes(self) -> int:

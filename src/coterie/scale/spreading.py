@@ -170,7 +170,7 @@ class SpreadLearner(StreamLearner):
         return _put_together([moves for moves, _ in made], list(places.values()), len(codes))
 
     def score_any(self, state: SpreadState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, whose labels are ``unseen`` in their order."""
+        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         if self.parts == 1:
             return np.asarray(state.lanes[0].start("score", rows, None, codes, unseen).result())
         known = codes >= 0
@@ -198,7 +198,7 @@ class SpreadLearner(StreamLearner):
         self.update_many(state, rows, np.array([i]), np.asarray(y)[None])
 
     def skip_unlabelled(self, state: SpreadState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw."""
+        """End rounds that have no labels."""
         for call in [lane.start("skip_unlabelled", rounds) for lane in state.lanes]:
             call.result()
         state.rounds += rounds

@@ -147,7 +147,7 @@ class CueLearner(ViewRound):
         return [KernelLearner(Dual(kernel, self.budget), Independent()) for kernel in by_view(self.kernels, names)]
 
     def skip_unlabelled(self, state: CueState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw."""
+        """End rounds that have no labels."""
         for learner, member in zip(state.learners, state.members, strict=True):
             learner.skip_unlabelled(member, rounds)
         state.rounds += rounds

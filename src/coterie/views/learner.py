@@ -210,7 +210,7 @@ class _NormLearner(ViewRound):
             )
 
     def skip_unlabelled(self, state: ViewState, rounds: int = 1) -> None:
-        """End rounds whose labels nobody saw: the mean goes on."""
+        """End rounds that have no labels: they count for the mean of the weights."""
         state.model.potential.clock[0] += rounds
         state.rounds += rounds
 
