@@ -118,7 +118,7 @@ class Index:
                 known.append(label)
 
     def drop(self, dropped: Dropped) -> None:
-        """Forget labels, the last ones taking their numbers."""
+        """Forget labels; the last ones take their numbers."""
         if self._table is None or self._labels or self._numbers:  # else nobody has asked for lists of them
             labels, numbers = self.labels, self.numbers
             for number in dropped.rows.tolist():

@@ -201,7 +201,7 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in held.items())})"
 
     def _take_over(self, fresh: Self) -> Self:
-        """Be what a copy has learned, and forget all else: what was refused has left nothing behind."""
+        """Take over the fitted attributes of a copy that has learned; refused records have changed the copy only."""
         for name in [name for name in self.__dict__ if name.endswith("_")]:
             del self.__dict__[name]
         for name, held in fresh.__dict__.items():
@@ -209,11 +209,11 @@ class Parameters:
         return self
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted copy with the same parameters, which asks for the same to be passed on."""
+        """An unfitted copy with the same parameters and the same requests for metadata."""
         return self._asking_as(type(self)(**self.get_params(deep=False)))
 
     def _asking_as(self, made: Self) -> Self:
-        """A copy that is to have the same passed on."""
+        """Give a copy the same requests for metadata, and return it."""
         if self._passed_on:
             made._passed_on = self._passed_on
         return made

@@ -1,4 +1,4 @@
-"""A model and one file: safetensors, the parameters as JSON in its metadata, no code.
+"""Models saved as one file: safetensors, with the parameters as JSON in its metadata, and no code.
 
 The file holds the model's named arrays, its labels and shapes as a JSON document in an array of bytes, and as metadata
 the format's version, the class and its parameters (long ones in an array too), and a checksum of everything else.
@@ -296,13 +296,13 @@ def begins_as_model(path: str | PathLike[str]) -> bool:
 
 
 class _Header(msgspec.Struct):
-    """Of the header of a safetensors file, what is beside the arrays."""
+    """The metadata in the header of a safetensors file; its entries for arrays are skipped."""
 
     metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
 
 
 def _thinned(arrays: Arrays) -> Arrays:
-    """The arrays, large ones that are mostly zero by their other entries: not all 2^18 hashed features occur.
+    """The arrays, large ones that are mostly zero as their non-zero entries: not all 2^18 hashed features occur.
 
     ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
     An array that is stored as it is is not copied.
@@ -498,7 +498,7 @@ def _locked(handle: int, wait: bool) -> bool:
 
 
 def hold_folder(folder: Path) -> IO[bytes]:
-    """Keep a folder from other processes that ask for it, until the file that this gives is closed.
+    """Lock a folder against other processes that call this, until the file that is returned is closed.
 
     Where files cannot be locked, on Windows and on some shares, it is kept from nobody.
 

@@ -1,4 +1,4 @@
-"""Potentials: what makes weights of sums of moves, w = ∇Φ*(v), and what mistake bounds need to know of it.
+"""Potentials: the functions that turn sums of moves into weights, w = ∇Φ*(v), and their constants in mistake bounds.
 
 A quasi-additive learner adds its moves up to v and predicts with w = ∇Φ*(v), Φ* being the convex conjugate of the
 potential Φ (FOR09 2.1.14, CCG08 §5 and §7). A potential is a part with a method ``gradient``; for the bound it has
@@ -43,7 +43,7 @@ class Potential(Protocol):
         """Return ‖z‖, the norm in which Φ* is smooth."""
 
     def smoothness(self, size: int) -> float:
-        """Return how smooth Φ* is for so many weights."""
+        """Return the smoothness constant of Φ* for so many weights."""
 
 
 @spec.part

@@ -138,7 +138,7 @@ class ManyLearners(StreamLearner):
         return self.learner.comes_unnoticed
 
     def drop_tasks(self, state: ManyState, dropped: Dropped) -> None:
-        """Drop what is tasks' own, of all classes."""
+        """Drop tasks and their own weights in the learners of all classes."""
         self._beside.clear()
         for each in state.all:
             self.learner.drop_tasks(each, dropped)
@@ -181,7 +181,7 @@ class ManyLearners(StreamLearner):
 
     @staticmethod
     def _meet(state: ManyState, classes: int) -> None:
-        """Begin with classes that are new where the spare learner stands."""
+        """Begin the learners of new classes as copies of the spare learner."""
         while len(state.members) < classes:
             state.members.append(copy.deepcopy(state.spare))
 

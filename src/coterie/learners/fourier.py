@@ -205,7 +205,7 @@ class FourierLearner(StreamLearner):
         return self.learner.comes_unnoticed
 
     def drop_tasks(self, state: FourierState, dropped: Dropped) -> None:
-        """Drop what is tasks' own."""
+        """Drop tasks and their own weights."""
         self.learner.drop_tasks(state.inner, dropped)
 
     def update_many(

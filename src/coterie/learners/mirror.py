@@ -66,7 +66,7 @@ class MirrorLearner(FixedLearner):
         return self._predicted(state.model, rows, codes)
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        """Margins of records of tasks that nobody has seen, each as if it had been known: what is shared."""
+        """Margins of records of tasks that nobody has seen: those of a known task that never moved."""
         K = len(state.tasks)
         return self._predicted(state.model.grown(K + 1, state.features), rows, np.full(len(tasks), K))
 

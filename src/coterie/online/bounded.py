@@ -95,11 +95,11 @@ class Recency:
             self._stack.pop()
 
     def leave(self, number: int) -> None:
-        """Let a task be about to leave: it is not the oldest any more."""
+        """Mark a task as leaving, so that :meth:`oldest` does not return it any more."""
         self._seen[number] = _LEAVING
 
     def drop(self, dropped: Dropped) -> None:
-        """Forget tasks, the last ones taking their numbers."""
+        """Forget tasks; the last ones take their numbers."""
         dropped.move(self._seen)
         self._known = dropped.left
         if self._known < self._sorted:  # else those that were moved are newcomers, later than any on the stack

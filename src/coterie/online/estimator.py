@@ -180,7 +180,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def _model(self) -> OnlineModel:
-        """The inner model under the parameters of now."""
+        """The inner model under the current parameters."""
         inner, given = self._inner, self._parameter_getter()(self)
         if inner.parameters is None or inner.parameters != given:
             with inner.lock:

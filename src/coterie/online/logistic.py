@@ -1,4 +1,4 @@
-"""Multitask logistic regression by adaptive gradients, and its confidence-weighted sister."""
+"""Multitask logistic regression by adaptive gradients, and multitask AROW, whose weights have variances."""
 
 from __future__ import annotations
 

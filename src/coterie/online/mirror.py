@@ -100,7 +100,7 @@ class MultitaskMirrorDescent(OnlineEstimator):
         return MirrorLearner(MirrorDescent(self.potential, self.radius, variances), Independent())
 
     def with_relation(self, relation: Any) -> Self:
-        """An unfitted model like this one for tasks that have nothing in common, or are one: no others can be had."""
+        """An unfitted model like this one for independent or for pooled tasks, the only fixed relations it can have."""
         known = {Independent: 1.0, Pooled: 0.0}
         if type(relation) not in known:
             raise TypeError(f"{type(self).__name__} finds its relation out: it cannot learn under {relation!r}")

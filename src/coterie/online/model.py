@@ -186,7 +186,7 @@ class OnlineModel:
         return self.state is not None
 
     def with_state(self, learner: StreamLearner, state: Any) -> OnlineModel:
-        """Another model that holds what a learner has learned, to be saved; all else it has in common with this one."""
+        """Another model with this learner and state, to be saved; all else it shares with this one."""
         made = OnlineModel(self.input)
         made.parameters, made.settings = self.parameters, replace(self.settings, learner=learner, decider=learner)
         made.labels, made.weighing, made.state = self.labels, self.weighing, state
@@ -194,7 +194,7 @@ class OnlineModel:
 
     @contextmanager
     def learning_by(self, learner: StreamLearner) -> Iterator[None]:
-        """Let another learner, which learns the same to the last bit, hold what was learned in the meantime.
+        """Learn by another learner, which learns the same to the last bit, for as long as the context lasts.
 
         What was learned comes back also after an error; where it cannot, the model is as it was.
         """
@@ -260,7 +260,7 @@ class OnlineModel:
 
     @exclusive
     def weights(self) -> NDArray[Any]:
-        """The weights that predictions use, as they are outside: shape (n_tasks, n_features), dense."""
+        """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense."""
         if not self.learner.has_tasks:
             raise AttributeError("a model of several views has weights for each view, and no coef_")
         return np.asarray(self.label_kind.factor * self.learner.weights(self.state))
@@ -397,7 +397,7 @@ class OnlineModel:
         whole: bool = False,
         passes: int = 1,
     ) -> tuple[Margins, NDArray[np.bool_]]:
-        """Let tasks predict each record, and then learn their labels, each by what it had told; margins, and moves.
+        """Let tasks predict each record and then learn its labels, each by its own prediction; margins, and who moved.
 
         Parameters
         ----------
@@ -634,7 +634,7 @@ class OnlineModel:
 
     @exclusive
     def forget_tasks(self, tasks: Sequence[Hashable]) -> None:
-        """Drop what is tasks' own, and the tasks; nothing is changed where one is not known, or cannot be dropped."""
+        """Drop tasks and their own weights; nothing is changed where one is not known, or cannot be dropped."""
         if not self.learner.has_tasks:
             self.learner.check_dropping(self.state)
         numbers = self.state.tasks.numbers
@@ -870,7 +870,7 @@ class OnlineModel:
 
     @exclusive
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
-        """Predict and then learn one record, a dictionary; the margin told, as an array of one entry or row.
+        """Predict and then learn one record, a dictionary; the margin predicted, as an array of one entry or row.
 
         The same bits as by a block of the record, in a tenth of the time.
         """

@@ -140,7 +140,7 @@ class MultiviewPerceptron(OnlineEstimator):
         return _beside(seen, self.views, kernels, average=self.average, rule=self.rule)
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The view that alone did best, of models with these errors, and all of them side by side."""
+        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
         return _best_alone(errors)
 
     @property
@@ -257,7 +257,7 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
         return _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The view that alone did best, of models with these errors, and all of them side by side."""
+        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
         return _best_alone(errors)
 
     @property
@@ -278,7 +278,7 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
 
 @persistence.register
 class MultiCueClassifier(OnlineEstimator):
-    """A kernel learner for every view, and above them one that weighs what they say (OMCL; FOR09 §4.2.3).
+    """A kernel learner for every view, and a linear learner that weighs their margins (OMCL; FOR09 §4.2.3).
 
     Below, a Projectron++ a view, f_k, learns by its own margin. Above, margin = ω · h with h = (f_1(x_1), …, f_K(x_K));
     after the lower ones have learned the record, h is made anew and ω moves by a passive-aggressive step on it, so that
@@ -350,7 +350,7 @@ class MultiCueClassifier(OnlineEstimator):
         return _beside(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The view that alone did best, of models with these errors, and all of them side by side."""
+        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
         return _best_alone(errors)
 
     @property
@@ -389,7 +389,7 @@ def _weights_by_view(model: OnlineModel) -> dict[Hashable, NDArray[np.float64]]:
 
 
 def _beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
-    """Make the models that those of several views are compared with: ``"NAME alone"`` each, and ``"side by side"``.
+    """Make the baselines of models of several views: ``"NAME alone"`` each, and ``"side by side"``.
 
     A view that is absent from all of the records ``seen`` is not looked at alone.
     """

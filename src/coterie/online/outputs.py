@@ -189,7 +189,7 @@ class _ManyOutputs(Parameters):
 
     @property
     def _taught(self) -> OnlineModel:
-        """The inner model of what has learned, under the parameters of now."""
+        """The inner model of the fitted linear model, under the current parameters."""
         self._check()
         if "model_" not in self.__dict__:
             self.model_ = self.linear.__sklearn_clone__()

@@ -79,6 +79,6 @@ class PNormMultitaskPerceptron(OnlineEstimator):
 
     @property
     def p_(self) -> float:
-        """The p of the moment."""
+        """The current p: with ``"auto"`` it grows with tasks and features."""
         self._check_fitted(AttributeError)
         return float(self.state_.model.scalars[3])

@@ -1,4 +1,4 @@
-"""The multitask Perceptron and its passive-aggressive sisters."""
+"""The multitask Perceptron, and its passive-aggressive variants."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Budget(NamedTuple):
     per_task: int | float | None
 
     def check(self) -> None:
-        """Refuse limits that are none.
+        """Refuse limits that are out of range, or that limit nothing.
 
         Raises
         ------
@@ -152,7 +152,7 @@ def _make_room(limits: Any, tasks: int, rounds: int) -> Any:
 
 
 def _without_room(limits: Any, tasks: int) -> Any:
-    """The limits with as much as there is of tasks and of labels in the window, the oldest first."""
+    """The limits without unused room: so many tasks, and the labels in the window, the oldest first."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=limits.held[:tasks])

@@ -20,7 +20,7 @@ from .estimator import OnlineEstimator
 
 @persistence.register
 class SecondOrderMultitaskPerceptron(OnlineEstimator):
-    """The Perceptron that knows how much it has seen of each direction, for many tasks (CCG08 Fig. 2, §4.1).
+    """The Perceptron with the covariance of all weights, for many tasks (CCG08 Fig. 2, §4.1).
 
     With φ the record x in the block of its task i, and sums over the mistakes so far, the margin of a record is
 

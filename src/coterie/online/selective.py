@@ -173,7 +173,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(asker.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
-        """The answers; rounds without a question are over, those with one will be when the label is learned."""
+        """End the rounds whose labels are not asked for, and return ``asked``; others end when their labels come."""
         self._model.skip_unlabelled(int(len(asked) - asked.sum()))
         return asked
 
@@ -418,5 +418,5 @@ def is_askable(model: Any) -> bool:
 
 
 def base_model(model: Any) -> Any:
-    """The model that learns every label there is: the one that a selective sampler teaches, any other itself."""
+    """The model that learns every label it is given: the wrapped one of a selective sampler, else the model itself."""
     return model.model if isinstance(model, SelectiveSampling) else model

@@ -254,7 +254,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
 
 def _learner_described(member: Any) -> Any:
-    """What decides what a member learns, as data that can be compared: not how its records would be read."""
+    """The parameters that decide what a member learns, as comparable data; not those by which records are read."""
     if isinstance(member, Member):
         return spec.to_json(member)
     given = {name: held for name, held in member.get_params(deep=False).items() if name not in _OF_READING}

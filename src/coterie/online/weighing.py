@@ -52,7 +52,7 @@ def sample_weights(given: Any, n: int) -> Floats | None:
 
 
 def check_class_weight(given: Any) -> None:
-    """Refuse weights of labels that are none: ValueError."""
+    """Refuse a ``class_weight`` that is not "balanced", None or a dictionary of weights in range: ValueError."""
     if given is None or (isinstance(given, str) and given == BALANCED):
         return
     if not isinstance(given, Mapping):
@@ -86,7 +86,7 @@ class Weighing:
         self.class_weight, self.counts = class_weight, dict(counts or {})
 
     def under(self, class_weight: Any) -> Weighing:
-        """A copy that goes on by these weights of labels."""
+        """A copy with these weights of labels, which keeps the counts of labels if they are "balanced"."""
         return Weighing(class_weight, self.counts if class_weight == BALANCED else None)
 
     def of(self, y: Any, given: Floats | None, last: int) -> Floats | None:

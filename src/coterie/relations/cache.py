@@ -28,7 +28,7 @@ class DenseCache:
         self._next = 0
 
     def fetch(self, i: int) -> None:
-        """Bring column i to hand."""
+        """Make column i available to compiled code, asking its source if it is not there."""
         rows, values = self.source.column(i)
         slot, self._next = self._next, (self._next + 1) % len(self._holder)
         if self._holder[slot] >= 0:
@@ -51,7 +51,7 @@ class SparseCache:
         self._taken = 0
 
     def fetch(self, i: int) -> None:
-        """Bring column i to hand."""
+        """Make column i available to compiled code, asking its source if it is not there."""
         rows, values = self.source.column(i)
         if 16 * (self._used + len(rows)) > CACHE_BYTES and self._taken:
             self._clear(self.columns.rows, self.columns.values)

@@ -69,7 +69,7 @@ class GroupIndex:
         return levels
 
     def expect(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> tuple[Levels, Arrivals]:
-        """As :meth:`extend`, but no task counts before it comes: what compiled code counts it by."""
+        """As :meth:`extend`, but each new task counts from its first record on, by the ``Arrivals`` returned."""
         if not self.relation.counts_tasks:
             return self.extend(levels, known, new, rounds), NO_ARRIVALS
         levels, _ = self._entered(levels, known, new)
@@ -82,7 +82,7 @@ class GroupIndex:
         return levels, Arrivals(levels, np.array([known]), known, weights, rounds)
 
     def _entered(self, levels: Levels, known: int, new: Sequence[Hashable]) -> tuple[Levels, NDArray[np.int64]]:
-        """Levels with the groups and own weights of new tasks, and the groups of those that have to be asked for."""
+        """Levels with the groups and own weights of new tasks, and the groups of the tasks :meth:`_unlike` names."""
         routes = [self.relation.path(task) for task in self._unlike(new)]
         numbers = np.fromiter(chain.from_iterable(map(self._number, routes)), np.int64)
         paths = numbers.reshape(len(routes), self.relation.depth)
@@ -121,7 +121,7 @@ class GroupIndex:
         return levels._replace(paths=paths, own=np.zeros(len(tasks)))
 
     def _unlike(self, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
-        """The tasks that have to be asked for: of those alike the first."""
+        """The tasks whose groups the relation is asked for: only the first if it treats all alike."""
         return tasks[:1] if self.relation.alike else tasks
 
     def _number(self, route: tuple[Group, ...]) -> list[int]:

@@ -68,7 +68,7 @@ class LearnedRelation(ABC):
         """The law as compiled code takes it, for so many tasks and features."""
 
     def first(self, n_tasks: int) -> float:
-        """What A_0⁻¹ has on its diagonal for so many tasks."""
+        """The diagonal entry of A_0⁻¹ for so many tasks."""
         return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
     def check_size(self, n_tasks: int) -> None:
@@ -87,7 +87,7 @@ class LearnedRelation(ABC):
         return self.begin_at((), 1, compiled.FromRound.begin(1.0))
 
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
-        """The state before the first round, with what decides when A is revised."""
+        """The state before the first round, ``start`` deciding when A is revised."""
         order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)
         pace = laws.MeanStep(int(self.start != "identity")) if self.step_norm else laws.AsLearned(0)
         law, first = self.law(len(tasks), features), self.first(len(tasks))

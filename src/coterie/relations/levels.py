@@ -82,7 +82,7 @@ class LevelRelation(ABC):
 
     @property
     def counts_tasks(self) -> bool:
-        """True if M follows the number of tasks, as it does where relations are given by ``b``."""
+        """True if M depends on the number of tasks, as it does where relations are given by ``b``."""
         return any(
             self.shared(level, 1) != self.shared(level, members) for level in range(self.depth) for members in (2, 3)
         )

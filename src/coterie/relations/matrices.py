@@ -49,7 +49,7 @@ def rows_of(labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
 
 
 def check_label(label: Hashable) -> None:
-    """Refuse what no dictionary can find again, and no file could give back."""
+    """Refuse a label that a dictionary cannot find again or a file could not give back: ValueError."""
     try:
         hash(label)
     except TypeError:
@@ -167,7 +167,7 @@ def task_vectors(U: Any, n_tasks: int) -> Matrix:
 
 
 def pseudo_quadratic(M: Matrix, V: Matrix) -> float:
-    """tr(V' M† V) for a positive semidefinite M, infinite if V has a part that M cannot make."""
+    """tr(V' M† V) for a positive semidefinite M, infinite if V is not in the range of M."""
     values, vectors = np.linalg.eigh(M)
     squares = ((vectors.T @ V) ** 2).sum(axis=1)
     made = values > len(M) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)

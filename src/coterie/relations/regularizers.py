@@ -21,7 +21,7 @@ from .sources import ColumnSource, DenseColumns
 
 
 def _inverse(value: float) -> float:
-    """1 / value, and 0 where the penalty has nothing to say and the functions are excluded."""
+    """1 / value, and 0 where the penalty is zero and the functions are therefore excluded."""
     return 1.0 / value if value > 0 else 0.0
 
 

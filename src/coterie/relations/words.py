@@ -36,7 +36,7 @@ def relation_of(given: Any) -> Any:
 
 
 def _by_itself(choice: spec.Choice) -> Any:
-    """The relation of a choice of which nothing else is told; None where more is needed."""
+    """The relation of a choice without further options; None where it needs some."""
     try:
         return choice.part(**choice.preset)
     except (TypeError, ValueError):

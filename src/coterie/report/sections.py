@@ -237,7 +237,7 @@ far do not show it.</p></details>"""
 
 
 def decisions(content: Content) -> Part:
-    """What was predicted of what, how far probabilities hold, and what other thresholds would do."""
+    """The confusion table, the calibration of probabilities, and errors at other thresholds."""
     trace = content.comparison.traces[content.learner]
     table = _confusion(trace)
     curves = {name: calibration_curve(each) for name, each in content.comparison.traces.items() if name != CONSTANT}
@@ -259,7 +259,7 @@ def decisions(content: Content) -> Part:
 
 
 def _confusion(trace: Trace) -> str:
-    """The table of labels by what was predicted of them, where there are few classes."""
+    """The confusion table, of labels by predicted labels, where there are few classes."""
     classes = trace.classes.tolist()
     if not 2 <= len(classes) <= _CLASSES or not trace.n:
         return ""
@@ -326,7 +326,7 @@ def weights(content: Content) -> Part:
 
 
 def _differing(content: Content, model: Any) -> str:
-    """The table of what some tasks do otherwise: of those most surely helped and hurt, or else with most examples."""
+    """The table of some tasks' own weights: of those most surely helped and hurt, or else with most examples."""
     result, known = content.verdict, set(model.tasks_)
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
     others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)

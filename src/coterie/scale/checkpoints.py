@@ -23,7 +23,7 @@ class CheckpointError(ValueError):
 
 
 class Resumed(NamedTuple):
-    """Where learning goes on.
+    """A checkpoint's model, and the records that are left for it to learn.
 
     Attributes
     ----------

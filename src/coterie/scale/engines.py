@@ -1,4 +1,4 @@
-"""Which engine has the lanes: threads of this process, or Ray."""
+"""The choice of the engine that runs lanes: threads of this process, or Ray."""
 
 from __future__ import annotations
 

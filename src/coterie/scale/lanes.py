@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Work:
-    """What a lane does: a learner with its state.
+    """The work of a lane: a learner with its state.
 
     Parameters
     ----------
@@ -112,11 +112,11 @@ class Lane(Protocol):
         """Another lane with the same state."""
 
     def close(self) -> None:
-        """Do nothing any more, and forget the state."""
+        """Accept no more calls, and forget the state."""
 
 
 def check_workers(workers: Any) -> None:
-    """Refuse a number of workers that is none: ValueError."""
+    """Refuse a number of workers that is not a whole number from 1 on: ValueError."""
     if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
         raise ValueError(f"workers must be a whole number, at least 1, got {workers!r}")
 
@@ -127,7 +127,7 @@ def parts_for(workers: int) -> int:
 
 
 class Engine(ABC):
-    """Has lanes; used as a context, at whose end they are gone.
+    """Makes lanes and runs them; a context manager, at whose end all lanes are closed.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class Engine(ABC):
         return self.add(self._lane(name, learner, features, dense, length))
 
     def add(self, lane: Lane) -> Lane:
-        """Have one lane more."""
+        """Make one more lane."""
         self.lanes.append(lane)
         return lane
 
@@ -186,7 +186,7 @@ class Engine(ABC):
 
 
 def at_once(jobs: Sequence[Callable[[], T]], most: int | None = None) -> list[T]:
-    """Do things at a time, as those that wait for lanes, or so many at most; gives what each gave."""
+    """Call functions concurrently, ``most`` at a time or all, and return their results in order."""
     if len(jobs) < 2 or most == 1:
         return [job() for job in jobs]
     with ThreadPoolExecutor(most or len(jobs)) as threads:
@@ -210,7 +210,7 @@ class Threads(Engine):
         return ThreadLane(name, Work(learner, features, dense, length), self)
 
     def submit(self, work: Callable[..., T], *given: Any) -> Future[T]:
-        """Have a thread do something."""
+        """Call a function on one of the threads."""
         return self._pool.submit(work, *given)
 
     def close(self) -> None:

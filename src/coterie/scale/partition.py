@@ -47,7 +47,7 @@ def places_of(part: Codes) -> dict[int, Codes]:
 
 
 def _alike(label: Any) -> Any:
-    """One of all labels that equal this one."""
+    """The label that stands for all labels that are equal to this one."""
     if isinstance(label, (bool, np.bool_, int, np.integer)):
         return int(label)
     if isinstance(label, (float, np.floating)):
@@ -58,7 +58,7 @@ def _alike(label: Any) -> Any:
 
 
 def component_of(relation: LevelRelation, task: Hashable) -> Hashable:
-    """What a task has in common with those that it learns from: its widest group; the task where it is alone.
+    """A key that a task has in common with all tasks that it learns from: its widest group, or the task itself.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def has_parts(hypothesis: Any) -> bool:
 
 
 def joined(learner: Learner, parts: Sequence[State], labels: Sequence[Hashable], part: Codes, number: Codes) -> State:
-    """The state of all tasks, labelled so, of which each is in that part and has that number there."""
+    """Join the states of parts: the task ``labels[i]`` is number ``number[i]`` of the part ``part[i]``."""
     features, dense = max(each.features for each in parts), parts[0].dense
     whole = learner.init((), features, dense)
     learner.fit_tasks(whole, labels, features)

@@ -1,4 +1,4 @@
-"""What learning by several workers will take, before it begins."""
+"""Estimates of the memory and time that learning by several workers takes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HASHES = 2**20
 
 @dataclass(frozen=True)
 class LanePlan:
-    """What one lane learns, and what that takes.
+    """The part of a model that one lane learns, and the memory and time that this takes.
 
     Attributes
     ----------

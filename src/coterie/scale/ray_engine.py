@@ -198,7 +198,7 @@ class RayLane:
         )
 
     def _once(self, actor: Any, method: str, given: tuple[Any, ...]) -> Any:
-        """One call of an actor; of records those that are wanted, all of them where every lane finds them."""
+        """Call an actor once, with the records at the places asked for, or a shared copy of all of them."""
         if method in ("learn", "score"):
             rows, places, *others = given
             given = (self._engine.shared(rows) if places is None else take(rows, places), None, *others)
@@ -272,7 +272,7 @@ class _Actor:
 
 
 def _own(given: Any) -> Any:
-    """What came with its arrays copied: those of Ray cannot be written, and compiled code is of those that can."""
+    """Arguments with their arrays copied: Ray's are read-only, and code is compiled for writeable ones."""
     if isinstance(given, np.ndarray):
         return given.copy()
     if isinstance(given, dict):
@@ -294,7 +294,7 @@ def _nbytes(given: Any) -> int:
 
 
 def _connect(ray: Any, workers: int, address: str) -> None:
-    """Start Ray, or find it, without its words, and without its taking the signals."""
+    """Start Ray, or connect to it, without its log output and without its handlers of signals."""
     found = re.fullmatch(r"(?:ray://)?([^:/]+):(\d+)", address)
     if found is not None:  # Ray itself would try for minutes
         try:

@@ -186,7 +186,7 @@ def is_sharded(path: str | PathLike[str]) -> bool:
 
 
 def read_manifest(folder: str | PathLike[str]) -> Manifest:
-    """Read what a folder says of itself.
+    """Read the manifest of a folder.
 
     Raises
     ------
@@ -289,7 +289,7 @@ class ShardedModel:
         return np.where(known[of], of, np.argmax(known))[codes]
 
     def _by_part(self, tasks: Any, ask: Callable[[Any, Codes], Any]) -> tuple[list[Any], Codes]:
-        """What each part says of the records at its places, and the order that brings these back into theirs."""
+        """The result of each part for its records, and the order that puts these results in the records' order."""
         places = places_of(self._parts_of(tasks)) or {0: np.zeros(0, np.int64)}
         jobs = [partial(ask, self.part(v), at) for v, at in places.items()]
         return at_once(jobs, self._workers), np.argsort(np.concatenate(list(places.values())), kind="stable")

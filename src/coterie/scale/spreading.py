@@ -222,7 +222,7 @@ class SpreadLearner(StreamLearner):
         return whole
 
     def dump(self, state: SpreadState) -> tuple[dict[str, Any], Arrays]:
-        """What the learner of all tasks would save."""
+        """The state as the learner of all tasks would save it."""
         made: tuple[dict[str, Any], Arrays] = self.learner.dump(self.whole(state))
         return made
 
@@ -349,7 +349,7 @@ def online_model(model: Any, name: str = "the model") -> OnlineModel:
 
 
 def check_lanes(model: Any, workers: int, late: bool = False) -> None:
-    """Refuse several workers for a model that learns in one lane: ValueError saying why, and what would not."""
+    """Refuse several workers for a model that learns in one lane: ValueError saying why, and which model to take."""
     learner = online_model(model).learner
     members = members_of(learner)
     if workers == 1 or len(members) > 1 or isinstance(learner, ManyLearners):

@@ -67,7 +67,7 @@ def json(value: Any, status: int = 200) -> Response:
 
 
 class Metrics:
-    """What Prometheus reads; nothing has a label a task."""
+    """The metrics that Prometheus reads; none has one value for each task."""
 
     def __init__(self, service: Service) -> None:
         self.registry = CollectorRegistry()
@@ -148,7 +148,7 @@ class App:
     # -- requests
 
     def guarded(self, handler: Handler, open_to_all: bool = False) -> Handler:
-        """A handler whose refusals are answers, and which only those who bear the token reach."""
+        """A handler that answers refusals with their status, and accepts only requests with the token."""
 
         async def answer(request: Request) -> Response:
             given, origin = request.headers.get("authorization", "").encode(), request.headers.get("origin")
@@ -270,7 +270,7 @@ class App:
         return json(await asyncio.to_thread(self.service.engine.about, self._named(request)))
 
     def _named(self, request: Request) -> Any:
-        """The task that a path names, by its label or by what that looks like."""
+        """The task that a path names, by its label or by the label's text."""
         said = request.path_params["task"]
         engine = self.service.engine
         known = engine.tasks
@@ -298,7 +298,7 @@ class App:
             raise Refusal(422, _line(error)) from None
 
     def _verdict(self, against: str | None) -> dict[str, Any]:
-        """What is said of learning together; what takes long to say is said again for a while."""
+        """The verdict on learning together; one that takes long to compute is repeated for a while."""
         said = self._said.get(against)
         if said is not None and time.monotonic() < said[0]:
             return said[1]
@@ -553,7 +553,7 @@ def make_app(service: Service, **given: Any) -> Starlette:
 
 
 def _unrouted(request: Request, error: Any) -> Response:
-    """An answer to a path or a method that there is not."""
+    """The answer to a request for a path or a method that does not exist."""
     made = json(Refused(f"{request.method} {request.url.path}: {error.detail}"), error.status_code)
     made.headers.update(error.headers or {})
     return made

@@ -35,7 +35,7 @@ APART = 8
 
 
 class Waiting(msgspec.Struct, array_like=True):
-    """A record that was predicted: whose it is, its features, and when."""
+    """A record that was predicted: its task, its features, and the time."""
 
     task: Any
     x: dict[str, Any]
@@ -54,7 +54,7 @@ class _Kept(msgspec.Struct, array_like=True):
 
 
 class _Change(msgspec.Struct):
-    """What some events will change: records to learn, ids that wait and that were learned, tasks to forget."""
+    """The changes that some events make: records to learn, ids that wait and that were learned, tasks to forget."""
 
     outcomes: list[Observed]
     records: list[tuple[dict[str, Any], Any, Any]]
@@ -152,7 +152,7 @@ class Engine(Parameters):
             return done
 
     def _outcomes(self, events: Sequence[Event]) -> list[Observed | Refused]:
-        """What becomes of events that are one block, or each by itself if the model refuses that."""
+        """The outcomes of events applied as one block, or one by one if the model refuses the block."""
         try:
             return [*self._apply(events)]
         except (ValueError, TypeError) as error:
@@ -186,7 +186,7 @@ class Engine(Parameters):
         return change.outcomes
 
     def _learn(self, records: Sequence[tuple[Any, Any, Any]]) -> tuple[NDArray[Any], Any]:
-        """Learn records as one block; the margins told of them, and their labels."""
+        """Learn records as one block; returns the margins predicted before, and the labels."""
         if len(records) == 1:
             x, y, task = records[0]
             return self._stream.learn_told(x, y, task), as_labels([y])
@@ -251,7 +251,7 @@ class Engine(Parameters):
         return self._stream.known_tasks
 
     def about(self, task: Any) -> dict[str, Any]:
-        """What is known of a task: its records and errors, what it does otherwise than all, and whom it is like."""
+        """A summary of a task: its records and errors, the weights in which it differs, and the nearest tasks."""
         with self.lock:
             found: dict[str, Any] = {"task": task, "waiting": sum(held.task == task for held in self.waiting.values())}
             if self.live is not None:

@@ -12,7 +12,7 @@ LONGEST_ID = 200
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A record: features by name (or by view and name), whose it is, its label, and an id to find it by again."""
+    """A record: features by name (or by view and name), its task, its label, and an id by which to find it again."""
 
     id: str | None = None
     task: Scalar | None = None
@@ -38,7 +38,7 @@ class Event(msgspec.Struct, array_like=True):
 
 
 class Prediction(msgspec.Struct):
-    """What was told of a record: a label or number, the probability of that label, and whether the task was known."""
+    """The prediction for a record: a label or number, the probability of that label, and whether the task was known."""
 
     id: str | None
     task: Scalar | None

@@ -54,7 +54,7 @@ class Last(NamedTuple):
 
     @classmethod
     def of(cls, whole: bytes) -> Last:
-        """That of a frame as it is in the journal."""
+        """The place and the checksum of a frame as it is in the journal."""
         _, checksum, offset = HEAD.unpack_from(whole)
         return cls(offset, checksum)
 

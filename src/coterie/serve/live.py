@@ -1,4 +1,4 @@
-"""Whether learning together helps, said while it goes on: models that learn beside it, and sums over all rounds.
+"""A running verdict on whether learning together helps: baselines that learn beside the model, and sums over rounds.
 
 Beside the model go those that every comparison has, one model per task and one for all, and the constant. They learn
 the same records a little later, many at once: when 256 wait, or a second after the last time, by the times that events
@@ -72,7 +72,7 @@ class Recent(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """From when on there is an alarm.
+    """The limits beyond which there is an alarm.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Live:
     # -- going on
 
     def add(self, records: Sequence[tuple[Any, Any, Any]], rows: NDArray[Any], at: float) -> None:
-        """Take note of records (features, label, task) that the model has learned, and of what it had told of them.
+        """Note records (features, label, task) that the model has learned, and its predictions of them.
 
         ``rows`` are as ``StreamModel.trace_rows`` gives them.
         """
@@ -137,7 +137,7 @@ class Live:
             self.catch_up(at)
 
     def catch_up(self, at: float) -> None:
-        """Go through what waits."""
+        """Let the baselines learn the records that wait, and add them to all sums."""
         self._since = at
         if not self._waiting:
             return
@@ -222,7 +222,7 @@ class Live:
 
     @property
     def words(self) -> Words:
-        """How errors are called and written."""
+        """The name and the format of errors."""
         return self._sums[CONSTANT].words if self._sums else RATES
 
     @property
@@ -259,7 +259,7 @@ class Live:
 
     @property
     def base_rate(self) -> BaseRate:
-        """The label to know the stream by, and its share; of numbers their mean."""
+        """The positive label, or of many the most frequent one, and its share; of numbers their mean."""
         seen = self._constant.seen
         if "sum" in seen and self._stream.label_kind.numeric:
             return BaseRate(seen["sum"] / max(seen["number"], 1), float("nan"))
@@ -270,7 +270,7 @@ class Live:
 
     @property
     def recent(self) -> Recent:
-        """What the last records were like."""
+        """The error of the last records, and how far their labels have drifted from those before."""
         if not self._recent:
             return Recent(0, *[float("nan")] * 4)
         cost = np.array([each for each, _ in self._recent])

@@ -226,7 +226,7 @@ class Replica(Service):
         self._answer_snapshots()  # what was asked before the end
 
     def _told(self) -> list[Frame]:
-        """The frames that the source has now: none while it is away, which a replica waits for."""
+        """The frames that the source has now; none while it cannot be reached, for a replica waits until it can."""
         with suppress(OSError, HTTPException):  # of the source alone: an error of writing here ends the replica
             frames = list(self._source.frames(self.identity, self.journal.end, self.journal.last))
             self._heard = time.monotonic()

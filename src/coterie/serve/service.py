@@ -47,11 +47,11 @@ class BusyError(Exception):
 
 
 class ClosedError(Exception):
-    """The service takes nothing any more."""
+    """The service is closed and accepts nothing any more."""
 
 
 class ReadOnlyError(Exception):
-    """A replica learns from the service that it follows alone."""
+    """A replica learns only from the service that it follows, not from requests."""
 
 
 class _Asked(NamedTuple):
@@ -333,7 +333,7 @@ class Service:
                     done.set_result(saving)
 
     def _next_group(self) -> tuple[list[_Asked], bool]:
-        """Wait for what is asked, and take with it what waits as well."""
+        """Wait for a request, and take with it those that wait behind it."""
         group: list[_Asked] = []
         asked = self._queue.get()
         records = 0
@@ -442,7 +442,7 @@ class Service:
 
 
 class _Copied:
-    """The engine's lock for as long as it is copied, and a way to wait until it was."""
+    """A context that holds the engine's lock while it is copied, and lets others wait for the end of that."""
 
     def __init__(self, engine: Engine) -> None:
         self._lock, self._done = engine.lock, threading.Event()

@@ -1,4 +1,4 @@
-"""Views: the vectors that a record is, one or several of one thing, and learners of several."""
+"""Views: records as one vector or as several vectors of one thing, and learners of several."""
 
 import lazy_loader
 

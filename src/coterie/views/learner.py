@@ -483,7 +483,7 @@ def by_pair(kernels: Mapping[Any, Any], names: Sequence[Hashable]) -> list[Any]:
 
 
 def _require_lengths(own: NDArray[np.float64], block: Seen) -> None:
-    """Refuse kernels of pairs that are none together: ValueError; ``own`` has each record's products with itself."""
+    """Refuse kernels of pairs that together are not positive semidefinite on ``own``, each record's own products."""
     K = block.present.shape[1]
     values = np.linalg.eigvalsh(own.reshape(-1, K, K))
     wrong = values[:, 0] < -SLACK * np.maximum(values[:, -1], 0.0) - SLACK**2
@@ -524,7 +524,7 @@ def _require_same_norm(norm: Norm, potential: Potential, K: int) -> None:
 
 
 def _is_shaped_by(norm: Any, potential: Any, K: int) -> bool:
-    """Tell whether the factor is what this norm makes of what was learned."""
+    """Tell whether the factor is the one that this norm computes from the products learned."""
     return np.allclose(potential.shaped(norm.gradient, K), potential.factor)
 
 
