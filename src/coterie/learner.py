@@ -180,7 +180,7 @@ class StreamLearner(Protocol):
     def score_any(self, state: Any, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:
         """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
 
-    #: What of a margin is no weighted sum of features, in a few words for people; empty where all of it is.
+    #: The part of a margin that is no weighted sum of features, in a few words for people; empty if there is none.
     beyond_features: str = ""
 
     def linear_part(self, state: Any, rows: Any, codes: NDArray[np.int64], unseen: Sequence[Hashable]) -> Margins:

@@ -281,7 +281,7 @@ class Mixture(StreamLearner):
             coming = new[met : int(codes[: end + delay].max(initial=-1)) + 1 - known] if met < len(new) else ()
             some = slice(first, end + delay)
             self._piece(state, rows.cut(first, end + delay), codes[some], y[first:end], moves, first, coming)
-        if last == 0:  # no label has come yet, and no learner has met anybody
+        if last == 0:  # no label has come yet, and no learner knows a task
             self.fit_tasks(state, new, state.features)
         state.features = max(state.features, *(member.features for member in state.members))
         state.rounds += last
@@ -737,7 +737,7 @@ class CompiledMixture(Mixture):
 
     def _score_unseen(self, state: MixtureState, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
         margins, S = np.zeros(len(tasks)), len(self.experts)
-        if len(state.tasks):  # else nothing is known of all, either
+        if len(state.tasks):  # without tasks there is nothing shared either
             none = state.losses._replace(tasks=np.zeros((1, S)))
             model = self._lent(state, has_own=False, losses=none)
             predict(model, rows, np.zeros(len(tasks), np.int64), 0, len(tasks), margins)
@@ -764,7 +764,7 @@ class CompiledMixture(Mixture):
         made._one = RecordCalls()
         return made
 
-    #: Learners such as these go on by no single relation.
+    #: A mixture has no single relation.
     relation: ClassVar[None] = None
 
     @staticmethod

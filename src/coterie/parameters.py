@@ -65,7 +65,7 @@ class Parameters:
     And whether anything has been learned, which is an attribute that was not there before.
     """
 
-    _supervised = True  # River asks
+    _supervised = True  # River reads this attribute
 
     #: What scikit-learn and River take it for, and whether there may be more than two classes.
     kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"

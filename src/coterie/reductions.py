@@ -166,10 +166,10 @@ class ManyLearners(StreamLearner):
             raise TypeError(
                 "labels of many classes cannot be asked for by the margin: the model must be of two classes"
             )
-        self._beside.clear()  # what was prepared holds models that may be outgrown
+        self._beside.clear()  # prepared calls may hold models that are replaced below
         self._meet(state, y.shape[1])
         signs = np.where(y, 1.0, -1.0).T
-        every = [*signs, np.full(len(y), -1.0)]  # of the spare one none is positive
+        every = [*signs, np.full(len(y), -1.0)]  # all labels of the spare learner are negative
         made = self.gather(
             [
                 partial(self._one, each, rows, codes, sign, last, new)

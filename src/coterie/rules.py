@@ -176,7 +176,7 @@ class AROW:
     move: ClassVar[str] = "confidence"
     log_odds: ClassVar[float | None] = 2.0
 
-    #: For models with all covariances: which y·margin calls for a move, and whether margins are told shrunk.
+    #: For models with all covariances: which y·margin calls for a move, and whether the margins reported are shrunk.
     threshold: ClassVar[float] = 1.0
     strict: ClassVar[int] = 1
     shrunk: ClassVar[int] = 0

@@ -243,7 +243,7 @@ class MultitaskLinearSVC(BatchEstimator):
         """Learn one machine: its weights and the passes that it took."""
         from sklearn.svm import LinearSVC
 
-        if (signs == signs[0]).all():  # a label that all rows have, or none: the intercept says it
+        if (signs == signs[0]).all():  # all rows have the label, or none has: the intercept alone predicts it
             return np.zeros(made.features.shape[1]), 1
         machine = LinearSVC(**_options(self, made)).fit(made.features, signs)
         return np.asarray(machine.coef_[0]), int(machine.n_iter_)

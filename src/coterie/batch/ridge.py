@@ -65,7 +65,7 @@ class MultitaskKernelRidge(BatchEstimator):
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}
-        A task that was not fitted is predicted by what the relation says of it ("grow"), or refused ("raise").
+        A task that was not fitted is predicted by what it shares with the others ("grow"), or refused ("raise").
     manifold : RecordGraph, optional
         Functions that change little between neighbouring records cost less, too: + gamma f'L f, L the Laplacian of a
         graph of the records of each task. Rows without an output, y being NaN, then say where records are. O(n³).

@@ -106,7 +106,7 @@ def mirror_bound(model: Any, trace: Trace, X: RowMatrix, U: ArrayLike) -> Mirror
 
     lengths = np.array([hypothesis.length(weights[t] * _row(X, t)) for t in range(trace.n)])
     longest = np.maximum.accumulate(lengths)
-    before = np.append(0.0, longest)[moved]  # each rate knows the records before
+    before = np.append(0.0, longest)[moved]  # a round's rate depends on the longest record before it
     before[before == 0.0] = lengths[moved][before == 0.0]
     slack = np.sqrt(np.arange(len(moved)) + N)
     smoothness = 1.0 if potential is None else potential.smoothness(d)

@@ -9,12 +9,12 @@ import signal
 import sys
 from types import FrameType
 
-#: Objects made between two searches for garbage. What imports make is never garbage, and Python's 700 have it looked
-#: through so often that a command of three seconds spends half of one on it; so many are more than any start makes.
+#: Objects made between two garbage collections. What imports make is never garbage, and with Python's threshold of 700
+#: it is searched so often that a command of three seconds spends half a second on it. No start makes so many objects.
 GARBAGE = 500_000
 
-#: OpenBLAS's threads look for work 2^n cycles long before they sleep: as it is, a tenth of a second each at the start.
-#: A command that multiplies matrices one after the other still finds them awake.
+#: OpenBLAS's threads look for work for 2^n cycles before they sleep; by default that takes a tenth of a second each at
+#: the start. With this n they are still awake for a command that multiplies matrices one after the other.
 AWAKE = "20"
 
 
@@ -32,7 +32,7 @@ def main() -> None:
         from .app import app
 
         app(prog_name="coterie")
-    except KeyboardInterrupt as stopped:  # before the command has begun, which would say so
+    except KeyboardInterrupt as stopped:  # before the command began; once it runs, it reports this itself
         sys.exit(128 + getattr(stopped, "number", signal.SIGINT))
 
 

@@ -88,7 +88,7 @@ class Run:
     def _save(self, model: Any, records: int) -> None:
         """Save a checkpoint; a disk that is full now may not be at the next one.
 
-        It is told also where nothing else is: without the number of records nobody could go on after a crash.
+        It is reported even where nothing else is printed: to go on after a crash, one needs the number of records.
         """
         folder, learned = self.folder, self.skip + records
         path = Path(str(self._model)) if folder is None else folder.folder

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 Margins = NDArray[np.float64]
-#: Makes the asker of a run of records, for so many tasks as there will be at its end.
+#: A function that makes the asker of a run of records, given the number of tasks at the run's end.
 Asking = Callable[[int], Any]
 
 

@@ -485,7 +485,7 @@ def _tasks(verdict: Verdict) -> str:
         return ""
     alike = "All tasks are alike in this, as far as can be told." if verdict.spread == 0 else ""
     if alike and not (verdict.average.low > 0 or verdict.average.high < 0):
-        return alike  # what is said of the mean holds of each of them
+        return alike  # the sentence about the mean holds for each task
     if not helped and not hurt:
         return alike or f"No single one of the {total:,} tasks can be told apart yet."
     unclear = 0 if alike else total - len(helped) - len(hurt)

@@ -157,7 +157,7 @@ def number_columns(
     """
     chosen = batch.select(list(names))
     if isinstance(chosen, pa.RecordBatch) and names:
-        with suppress(pa.ArrowTypeError, pa.ArrowNotImplementedError):  # of what is no number
+        with suppress(pa.ArrowTypeError, pa.ArrowNotImplementedError):  # raised for columns that are not numbers
             tensor = chosen.to_tensor(null_to_nan=True, row_major=False)
             values = tensor.to_numpy().T
             if tensor.type == _FLOAT and not np.isnan(values).any():

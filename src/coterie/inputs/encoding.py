@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .faults import Fault
 
 KINDS = ("numeric", "categorical", "date", "text", "items")
-#: Those of which it is told where a value is missing.
+#: The kinds whose columns get an indicator of missing values.
 _MARKED = ("numeric", "categorical", "date")
 SOURCES = ("columns", "svmlight", "vw")
 _MOST_BITS = 30

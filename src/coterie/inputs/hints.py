@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: So many records are looked at, of so many columns; fewer than so many tell nothing.
+#: The most records and columns that hints are drawn from, and the fewest records.
 LOOKED, COLUMNS, FEWEST = 10_000, 200, 100
-#: The share of records with a value of their own from which on a column is one of ids; words of a text.
+#: A column of text holds ids if this share of its values are new, and texts if values have so many words on average.
 NEW, WORDS = 0.9, 3.0
-#: Names that are numbers have at least so many values; pieces of a line; how sure it is that no line fits.
+#: Numbers that are names: their fewest values, the pieces they are cut into, and the chance below which no line fits.
 MANY, PIECES, SURE = 20, 8, 1e-4
 
 

@@ -201,7 +201,7 @@ class Input:
         self.vocabulary: View | None = None
         self.encoder: Encoder | None = None
         self.preparation: Preparation | None = None
-        self._indicators = 0  # of the columns that blocks of files have had
+        self._indicators = 0  # columns of indicators in the blocks of files so far
 
     def configure(self, options: InputOptions) -> None:
         """Set the parameters by which records are read from now on."""
@@ -498,7 +498,7 @@ class Input:
         """
         known: Sequence[Hashable] | None = self.feature_names
         prepared = self.preparation
-        if known is None and prepared is not None and prepared.width is not None:  # of arrays
+        if known is None and prepared is not None and prepared.width is not None:  # records come as arrays
             known = [*range(prepared.width), *prepared.names_behind(range(prepared.width))]
         if known is not None:
             return [known[column] for column in columns]

@@ -174,7 +174,7 @@ def encoder_of(table: Any, constant: bool, scale: str) -> Encoder:
     return Encoder(columns, constant=constant, scale=scale)
 
 
-#: Of so many records the sizes of columns tell something, and so many times one is larger where that is said.
+#: The fewest records, and the least ratio of the columns' sizes, for a warning.
 ENOUGH, MANY_TIMES = 10, 100.0
 
 

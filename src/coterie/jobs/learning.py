@@ -54,7 +54,7 @@ class NothingLeftError(InputError):
 
 
 OnRound = Callable[[Mapping[str, Trace]], None]
-#: Lets models learn in several places as long as a context lasts; told as well is whether labels come late.
+#: A function of models, and of whether labels come late, that makes a context in which they learn in several lanes.
 Spread = Callable[[Mapping[str, Any], bool], AbstractContextManager[None]]
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from coterie.io.readers import Reader
 
-#: What limits and chance are called there, and here.
+#: The options of the limits and of the seed, by the names of the parameters of :class:`coterie.SelectiveSampling`.
 _OF_LABELS = {"budget": "label_budget", "window": "label_window", "per_task": "label_per_task", "seed": "ask_seed"}
 _KEY = "place"
 

@@ -106,8 +106,8 @@ def _matrix(path: str, field: str, naming: Naming) -> dict[str, Any]:
     return {field: matrix, "tasks": tasks}
 
 
-#: What a field can be read from, by the name that its setting gives the file: from the path, the field's name and what
-#: makes a task of its text to the values of fields.
+#: Readers of the forms of files that a field's setting may name: each takes a path, the field's name and the function
+#: that makes a task of its text, and returns the values of fields.
 FORMATS: dict[str, Callable[[str, str, Naming], dict[str, Any]]] = {
     "groups": _groups,
     "parents": _parents,

@@ -118,7 +118,7 @@ def relation_name(model: Any) -> str:
     """The relation of a model in a few words, without what it holds of single tasks."""
     model = base_model(model)
     while inner := getattr(model, "binary", None) or getattr(model, "linear", None):
-        model = inner  # of many classes that of each, and what learns from random features
+        model = inner  # the model of each class, or the one that learns from random features
     if "relation" not in model.get_params(deep=False):
         return f"{type(model).__name__}({', '.join(getattr(model, 'members_', ()))})"
     return _named(model.relation_used)

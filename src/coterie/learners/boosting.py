@@ -19,7 +19,7 @@ TREES, LEAVES, RATE = 60, 31, 0.1
 #: A leaf has so many records at least, and so does a column in which there may be a split.
 LEAST = 20
 
-#: Log-odds told are taken for no more than this: beyond it nobody is unsure, and sums of slopes stay finite.
+#: Log-odds are clipped to this: beyond it a prediction is as good as certain, and sums of slopes stay finite.
 SURE = 50.0
 
 #: The constant feature is looked for among so many records.
@@ -36,7 +36,7 @@ def has_lightgbm() -> bool:
 
 
 def boosted(rows: Csr, categories: Categories, y: Floats, told: Floats) -> Forest | None:
-    """Fit trees to records, with the log-odds told of them; None where there is nothing to learn from.
+    """Fit trees to records, on top of log-odds predicted for them; None where there is nothing to learn from.
 
     LightGBM's are fitted on top of the log-odds told. scikit-learn's cannot be and stand for themselves.
 
@@ -49,7 +49,7 @@ def boosted(rows: Csr, categories: Categories, y: Floats, told: Floats) -> Fores
     y : ndarray of float64, shape (n,)
         Labels, -1 and +1.
     told : ndarray of float64, shape (n,)
-        Log-odds told before the labels came.
+        Log-odds predicted before the labels came.
     """
     if len(y) < 2 * LEAST or (y > 0.0).all() or (y < 0.0).all():
         return None

@@ -28,7 +28,7 @@ DENSE_BLOCK, SPARSE_BLOCK = 120, 512
 #: Tiled, the longer the better, but for budgets that leave room for every record of a block, or whose inverse must be
 #: looked after at the end of each.
 TILED_BLOCK, LONG_BLOCK = 512, 4096
-#: Numbers that are worth laying out for each record to come.
+#: Support vectors are laid out if this takes no more than so many numbers for each record to come.
 LAID_OUT_PER_RECORD = 2**9
 NONE = np.zeros((0, 0))
 

@@ -46,7 +46,7 @@ class MirrorLearner(FixedLearner):
         return state.model._replace(raw=raw, total=raw.sum(axis=0))
 
     def _backup(self, state: State) -> Any:
-        return copied(state.model)  # a gradient that is not ours may refuse
+        return copied(state.model)  # a user's gradient may raise an error
 
     def _shares(self, model: Any) -> Any:
         return self.hypothesis.shares(*model.raw.shape)

@@ -37,13 +37,13 @@ Codes = NDArray[np.int64]
 #: Trees are fitted when so many records have been learned, and at each doubling, on this many of the last ones.
 FIRST, WINDOW = 200, 8000
 
-#: Who is mixed: the learner, and the trees.
+#: The experts that are mixed: the learner, and the trees.
 EXPERTS = 2
 
 #: Records that are learned together at most: their entries are copied.
 PIECE = 65_536
 
-#: So many runs of records kept are joined to one, that there may not be thousands.
+#: After so many runs of kept records these are joined to one, so that there are never thousands.
 RUNS = 64
 
 
@@ -122,7 +122,7 @@ class RefittedTrees(StreamLearner):
     that the learner told before their labels came: LightGBM's on top of f, so that together they say g = f + trees(x);
     where it is not installed scikit-learn's, which stand for themselves, g = trees(x). The task is a category among
     the 254 of most records. Until the next fit f and g are mixed as the members of :class:`coterie.mixture.Mixture`
-    are, so that trees that say too much, or nothing, are not believed for long. Before the first fit, and after one to
+    are, so that trees that predict badly soon have little weight. Before the first fit, and after one to
     too few records or to labels that were all alike, everything stays as it was.
 
     Parameters
@@ -130,7 +130,7 @@ class RefittedTrees(StreamLearner):
     learner : StreamLearner
         Its margins are log-odds.
     local : float >= 0
-        How fast a task's own losses speak against the learner or against the trees.
+        How much a task's own losses count in the weights of the learner and the trees.
 
     Raises
     ------

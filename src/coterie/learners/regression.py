@@ -310,7 +310,7 @@ class RegressionLearner(StreamLearner):
         """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
         return self.moments(state, rows, codes, unseen)[0]
 
-    #: What of a margin is no weighted sum of features: no member says more, or less, than a label that came.
+    #: The part of a margin that is no weighted sum of features: members' predictions are kept within the labels' range.
     beyond_features = "kept within the labels so far"
 
     def linear_part(self, state: RegressionState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:

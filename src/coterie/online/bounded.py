@@ -18,7 +18,7 @@ from coterie.numeric.core.arrays import Dropped, grown
 
 Codes = NDArray[np.int64]
 
-#: Later than any record: of a task that is about to leave.
+#: The time, later than any record, at which a task counts as seen that is about to leave.
 _LEAVING = np.iinfo(np.int64).max
 
 

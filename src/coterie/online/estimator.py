@@ -322,8 +322,8 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by what the relation says
-            of a task nobody has seen.
+            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by the weights
+            that the relation gives to new tasks.
         """
         self._check_fitted()
         return self._model.predict(X, task)
@@ -337,8 +337,8 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by what the relation says
-            of a task nobody has seen.
+            For a task never seen, if ``new_task="raise"``; otherwise such a task is predicted by the weights
+            that the relation gives to new tasks.
         """
         self._check_fitted()
         return self._model.decision_function(X, task)

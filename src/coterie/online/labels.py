@@ -165,7 +165,7 @@ class TwoLabels:
     most: ClassVar[int | None] = 2
     unlearned: ClassVar[None] = None
 
-    #: Margins are 0 outside where they are inside.
+    #: Learners' margins of 0 are 0 on the scale of the labels, too.
     shift: ClassVar[float] = 0.0
 
     def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
@@ -178,7 +178,7 @@ class TwoLabels:
         self.ordered = _in_order(list(inside))
         #: +1 if the positive label, which is the only one while there is one, is +1 inside, else -1.
         self.orientation = inside[self.ordered[-1]] if inside else 1.0
-        #: What brings margins of the inside outside.
+        #: The factor that brings learners' margins to the scale of the labels.
         self.factor = self.orientation
 
     @property
@@ -910,7 +910,7 @@ class Targets:
         return Inside(inside, shift[known], factor[known]) if last else Inside(inside, self.shift, self.factor)
 
     def told(self, margins: Floats, inside: Inside) -> Floats:
-        """Predictions told in the rounds of these labels."""
+        """Learners' margins of these rounds as predictions, on the scale of the labels."""
         return inside.shift + inside.factor * margins
 
     def labels(self, margins: Floats) -> Floats:

@@ -41,19 +41,19 @@ from .weighing import BALANCED, Weighing, sample_weights
 Arrays = dict[str, NDArray[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What learns records without weights, and is asked to weigh them.
+#: The refusal of weights for a learner that cannot weigh records.
 _UNWEIGHED = "a learner such as {} weighs no records: leave out {}"
 
 #: The array of a file that has the order in which tasks were last seen.
 RECENCY = "recency"
 
-#: The label of a task that nobody has, and how many weights of tasks are averaged at most.
+#: A label for a task that no record has, and the most weights of tasks that are averaged.
 _NOBODY, MOST_WEIGHTS = "", 20_000_000
 
 #: The number of one task that nobody has seen.
 _UNSEEN = np.array([-1])
 
-#: The variance that labels have by themselves, in the probability of one. Of AROW with r from 3 to 30 it is measured.
+#: The labels' own variance in the probability of a label, measured for AROW with r from 3 to 30.
 LABELS_VARIANCE = 0.25
 
 
@@ -880,7 +880,7 @@ class OnlineModel:
             return self.learn_block(self.as_block([x], [y], None if task is None else [task])).margin
         self.fast = None
         inside = labels.value(y)
-        row, number = self._row_of_one(x, task)  # of which the scales know before it is predicted, as in a block
+        row, number = self._row_of_one(x, task)  # the scales learn of the record before it is predicted, as in a block
         told = before.shift + before.factor * self.learner.score_one(self.state, row, number)
         self._update_one(row, number, labels, inside)
         return np.asarray(told)[None]
@@ -889,12 +889,12 @@ class OnlineModel:
     def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
         """The margin of one record as a sum of its features' parts; of several classes, that of each.
 
-        The parts are what is told of records of one feature each, less what is told of one without any.
+        The parts are the margins of records of one feature each, less that of a record without features.
         """
         rows, width, task, names = self._row_of(x, task)
         tasks = np.empty(len(names) + 1, object)
         tasks.fill(task)
-        alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # nothing first, then each feature
+        alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
         codes, unseen = self._codes(Records(alone, width, tasks))
         labels, learner = self.label_kind, self.learner
         whole = learner.score_any(self.state, rows, codes[:1], unseen[:1])

@@ -51,8 +51,8 @@ class MultitaskPerceptron(OnlineEstimator):
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}
-        Whether a task that was not known at first may come: it is predicted by what the relation says of a task nobody
-        has seen (the shared part, its group), and learning on it adds it.
+        Whether a task that was not known at first may come: it is predicted by the weights that the relation gives to
+        new tasks (those shared by all, those of its group), and learning on it adds it.
     max_tasks : int >= 1, optional
         The most tasks to know: when another one comes, that which has not been learned from for longest is forgotten,
         as by :meth:`forget_task`. Not with relations that name all their tasks, hashed storage, or late labels. A task

@@ -97,7 +97,7 @@ class TaskGraph:
         object.__setattr__(self, "tasks", tasks)
         if not self.known_tasks:
             raise ValueError("TaskGraph has no tasks: give edges, or tasks, or both")
-        _ = self._ends  # the edges are refused now or never
+        _ = self._ends  # refuse bad edges now, when the relation is made
 
     @cached_property
     def known_tasks(self) -> tuple[Hashable, ...]:

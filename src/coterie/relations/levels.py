@@ -54,7 +54,7 @@ SHARE = spec.Setting(
 class LevelRelation(ABC):
     """A relation of nested groups; a subclass says which groups a task has and what they weigh."""
 
-    #: Whether all tasks are in the same groups, so that nobody need ask for each.
+    #: True if all tasks are in the same groups, which then need not be asked for task by task.
     alike: ClassVar[bool] = False
 
     @property

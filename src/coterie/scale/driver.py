@@ -101,5 +101,5 @@ def learn(
         return go_on(reader, model, on_round=on_round, stop=stop, checkpoints=points, spread=spreading_by(engine))
 
 
-#: What is said of files again where a model that has read such goes on.
+#: The options about files that are given again where a model that has read such files goes on.
 _NAMED = ("label", "task", "weight", "time", "format", "on_error")

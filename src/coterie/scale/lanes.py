@@ -172,7 +172,7 @@ class Engine(ABC):
     def end(self, first: int) -> None:
         """End the lanes from the first of these on, whose model is whole again; their seconds are kept."""
         for lane in self.lanes[first:]:
-            with suppress(Exception):  # of one that is lost nobody knows
+            with suppress(Exception):  # the seconds of a lost lane are not known
                 self._ended[lane.name] = self._ended.get(lane.name, 0.0) + float(lane.start("spent").result())
             lane.close()
         del self.lanes[first:]
