@@ -2,7 +2,7 @@
 
 A budget keeps a memory of its own beside the support vectors: a queue's sums, an inverse Gram matrix, coefficients for
 every task. It is a named tuple of arrays in :mod:`coterie.numeric.dual`, so it is saved and copied with everything else
-that is learned. The protocol ``Budget`` has what a budget must say of itself.
+that is learned. The protocol ``Budget`` lists what a budget must declare.
 """
 
 from __future__ import annotations
@@ -200,8 +200,8 @@ class Projection:
     """A support vector that leaves is projected on those that stay (mtbprj; CC12 Algorithm 1).
 
     A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them. Else it
-    is added; in a full budget the vector goes of which the others hold most, argmin_j |beta_j| · ‖what is left of j‖,
-    and they take over its projection. The budget is strict, ties go to the oldest. O(B²) a mistake, B² numbers more.
+    is added; in a full budget the vector j leaves with the least |beta_j| · ‖x_j less its projection on the others‖,
+    and these take over its projection. The budget is strict, ties go to the oldest. O(B²) a mistake, B² numbers more.
 
     Parameters
     ----------

@@ -43,9 +43,9 @@ class Part(NamedTuple):
 
 
 class Weight(NamedTuple):
-    """A feature's weight in the margins of a task: what is shared, and what the task has instead or besides.
+    """A feature's weight in the margins of a task: the shared weight, and the task's difference from it.
 
-    ``shared`` is the weight for a task that nobody has seen, under relations by which others say something of it; else
+    ``shared`` is the weight for a task that nobody has seen, under relations that have such a weight; else
     the mean over the tasks. ``own`` is the task's weight less that; 0.0 where no task is asked for.
     """
 
@@ -65,9 +65,9 @@ class Explanation:
     parts : list of Part
         Each feature's part, that of all members of a mixture together, the largest first; zeros are left out.
     base : float
-        The margin of a record without features: of numbers their mean and what a task has beside its weights.
+        The margin of a record without features; for numbers their mean and the constant part of the task.
     rest : float
-        What is no weighted sum of features, such as the margin of a kernel or of trees; 0.0 elsewhere.
+        The part that is no weighted sum of features, such as the margin of a kernel or of trees; 0.0 elsewhere.
     rest_of : str
         In words what that is; empty where it is nothing.
     """

@@ -81,7 +81,7 @@ class StreamLearner(Protocol):
     """Everything that learns records in turn: :class:`Learner`, those in other geometries, mixtures, reductions.
 
     A learner holds hyperparameters only; what it learns is a state that it is handed. Records enter as rows of compiled
-    code, tasks by their numbers in the state. Margins are of the inside: labels are -1 and +1, or memberships of
+    code, tasks by their numbers in the state. Margins are learners' own: labels are -1 and +1, or memberships of
     classes of shape (n, classes), margins then being of that shape too.
 
     Attributes
@@ -100,7 +100,7 @@ class StreamLearner(Protocol):
         True where the number of features is part of what is computed, so that records that come with more are met one
         by one.
     gather : callable
-        Does what members have to do that know nothing of each other: in turn, or some at a time.
+        Calls functions of members that do not depend on each other: in turn, or several at a time.
     """
 
     log_odds: float | None = None
@@ -378,7 +378,7 @@ class Learner(Round):
         dense : bool
             Whether records come as dense arrays, so that storing every weight wastes nothing.
         length : int, optional
-            How many rounds there will be, where somebody knows.
+            How many rounds there will be, if that is known.
         """
         state: State = self._bound.start(self, tasks, features, dense, length)
         return state

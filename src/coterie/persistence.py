@@ -129,8 +129,8 @@ def _write(file: IO[bytes], metadata: Mapping[str, str], tensors: Arrays) -> Non
 def load(path: str | PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote; going on equals never having stopped, bit for bit.
 
-    Whoever can write a file can give it a checksum that fits, so nothing in it is trusted: what is no state that a
-    model of its parameters could be in is refused before anything is computed with it (docs/model-file.md). O(its
+    Whoever can write a file can give it a checksum that fits, so nothing in it is trusted: a state that no model
+    of its parameters could be in is refused before anything is computed with it (docs/model-file.md). O(its
     bytes).
 
     Raises

@@ -1,8 +1,8 @@
 """Many classes by reduction: one learner of two classes for each of them, that class against all others.
 
-A class may appear while the stream goes. Until then it has been no record's label, and that is how it is treated: a
-*spare* learner goes along whose every label is negative, and a new class begins as its copy. So the learners are the
-same, bit for bit, as if all classes had been known from the start.
+A class may appear while the stream goes. Until then no record had it as its label. So a *spare* learner is learned,
+too, all of whose labels are negative, and a new class begins as its copy. The learners are thus the same, bit for bit,
+as if all classes had been known from the start.
 """
 
 from __future__ import annotations

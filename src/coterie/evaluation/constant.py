@@ -1,10 +1,10 @@
-"""The constant: a guess that looks at no record, which every comparison has among its references.
+"""The constant: a prediction that ignores the records, which every comparison has among its references.
 
-Before each label it predicts the label that was most frequent until then, of numbers their mean. What does no better
-has learned nothing that pays. Where a learner's margin is exactly zero, as it is for a task of which nothing was
-learned, nothing speaks for either label: who runs it would go by what is usual, so in a comparison such rounds are
-predicted as the constant predicts them. To count them as the positive label, as ``predict`` has it, would charge a
-model for each task with the first record of every task, and flatter whatever stands beside it.
+Before each label it predicts the label that was most frequent until then, or the mean of numbers. A learner that is no
+better has learned nothing useful. Where a learner's margin is exactly zero, as it is for a task of which nothing was
+learned, it prefers neither label: its user would then expect the usual one, so in a comparison such rounds are
+predicted as the constant predicts them. To count them as the positive label, as ``predict`` does, would charge one
+model per task with the first record of every task, and favour all models that it is compared with.
 """
 
 from __future__ import annotations

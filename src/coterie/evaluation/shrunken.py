@@ -10,13 +10,13 @@ task's value g_i the posterior
 
     N(B_i d_i + (1 - B_i) m,  B_i s_i² + (1 - B_i)² v),        B_i = tau² / (tau² + s_i²).
 
-The tau of the greatest likelihood (that of the data given tau, mu integrated out) is what is told. Of few tasks it is
+The tau of the greatest likelihood (that of the data given tau, mu integrated out) is reported. With few tasks it is
 often far too small, and posteriors with it are too sure: on drawn gains of 4 tasks intervals of 90 % hold 75 %. So the
 posterior is the mean of these over tau, weighted with the likelihood, tau being as likely beforehand anywhere from 0 to
 twice the range of the d_i (A. Gelman, "Prior distributions for variance parameters in hierarchical models", Bayesian
 Analysis 1, 2006, 515-534).
 
-Because every posterior has in it what all tasks say, many may be looked at: of those whose sign is 0.95 sure, one in
+Because every posterior takes all tasks into account, many may be looked at: of those whose sign is 0.95 sure, one in
 twenty at most has the other sign on average, however many they are.
 """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: The most records and columns that hints are drawn from, and the fewest records.
 LOOKED, COLUMNS, FEWEST = 10_000, 200, 100
-#: A column of text holds ids if this share of its values are new, and texts if values have so many words on average.
+#: A column of text holds ids if this share of its values are distinct, and texts if these have so many words.
 NEW, WORDS = 0.9, 3.0
 #: Numbers that are names: their fewest values, the pieces they are cut into, and the chance below which no line fits.
 MANY, PIECES, SURE = 20, 8, 1e-4

@@ -38,7 +38,7 @@ def has_lightgbm() -> bool:
 def boosted(rows: Csr, categories: Categories, y: Floats, told: Floats) -> Forest | None:
     """Fit trees to records, on top of log-odds predicted for them; None where there is nothing to learn from.
 
-    LightGBM's are fitted on top of the log-odds told. scikit-learn's cannot be and stand for themselves.
+    LightGBM's trees are fitted on top of these log-odds; scikit-learn's cannot be, and predict log-odds by themselves.
 
     Parameters
     ----------

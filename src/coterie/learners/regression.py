@@ -220,7 +220,7 @@ class RegressionLearner(StreamLearner):
     ) -> Moves:
         """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
 
-        The last step and the residuals go by what members told when they were asked, where that is known.
+        The last step and the residuals use the members' predictions from when they were asked, where these are known.
 
         Raises
         ------

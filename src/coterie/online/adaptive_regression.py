@@ -46,7 +46,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
 
         f = Σ_a v_a f_a,    v = argmin Σ_a (v_a - 1/S)² + Σ_t (z_t - Σ_a v_a f_a)²,
 
-    the sums being of what members told before the label, from the 31st label on; until then v_a = 1/S. All three
+    the sums being of members' predictions before the label, from the 31st label on; until then v_a = 1/S. All three
     least squares are exact after each record. Parts that cost the square of the number of features are left out where
     these are many: beyond 32 features seen, least squares of each task; beyond 128, w · x is the pooled gradient
     learner's margin, with the intercepts as before.
@@ -56,7 +56,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     step : float > 0
         Of the gradient members, as in :class:`MultitaskRegressor`.
     fit_intercept, scale
-        A constant feature, and what is done to numbers: as in :class:`AdaptiveSharingClassifier`.
+        A constant feature, and the scaling of numbers: as in :class:`AdaptiveSharingClassifier`.
     storage, bits, dtype
         Of the gradient members, as in :class:`MultitaskPerceptron`; least squares are kept in float64.
     task_column, new_task, max_tasks
@@ -71,7 +71,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     coef_ : ndarray, shape (n_tasks, n_features)
         The weights of the features: of all members together, as far as none is kept within the range of the labels.
     intercept_ : ndarray, shape (n_tasks,)
-        What predictions have beside them: ``predict`` is ``X · coef_[i] + intercept_[i]`` where no member is kept back.
+        The constant part: ``predict`` is ``X · coef_[i] + intercept_[i]`` where no member is limited to that range.
 
     Raises
     ------
@@ -155,7 +155,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     def predict_interval(self, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
         """Intervals in which labels lie with probability ``level``, by the residuals so far, shape (n, 2).
 
-        The spread s of a prediction is s² = e · m_i, by the residuals r of predictions told before their labels, from
+        The spread s of a prediction is s² = e · m_i, by the residuals r of predictions made before their labels, from
         the 31st label on: e is the mean of r² among those for tasks of which as many labels were known (in powers of
         two; none, for a task never seen), m_i that of r² / e of task i. They begin with ten and with three residuals of
         what is known before. The interval goes from f + s · q_low to f + s · q_high, by the quantiles of r / s among

@@ -67,7 +67,7 @@ _classifiers = available_if(lambda estimator: estimator.kind == "classifier", "p
 class OnlineEstimator(Parameters):
     """Base of the online estimators: a subclass has a constructor and says which learner its parameters describe.
 
-    It may be shared by threads: whoever learns, predicts or saves has it alone.
+    It may be shared by threads: a call that learns, predicts or saves excludes all others meanwhile.
 
     Attributes
     ----------
@@ -262,8 +262,8 @@ class OnlineEstimator(Parameters):
         task : array, shape (n,), optional
             Their tasks, any hashable labels; without it, and without ``task_column``, there is one task.
         sample_weight : array, shape (n,), optional
-            How much each record counts, from 0 (it is predicted and not learned) to a million; 1 without. What the
-            learner does with it, :mod:`coterie.online.weighing` says.
+            How much each record counts, from 0 (it is predicted and not learned) to a million; 1 without. How
+            learners use it is said in :mod:`coterie.online.weighing`.
         n_passes : int
             How many times to go through the records.
 
@@ -390,8 +390,8 @@ class OnlineEstimator(Parameters):
         """The margin of one record as a sum of parts, one of each feature: why the model predicts what it predicts.
 
         ``margin = base + Σ part + rest``: a part is the weight that the task has for a feature, that of all members of
-        a mixture together, times the feature's value. ``rest`` is what is no such sum: all of a model with a kernel,
-        what trees and crossed columns say in ``members="tabular"``. Nothing is learned.
+        a mixture together, times the feature's value. ``rest`` is the part that is no such sum: all of it under a
+        kernel, that of trees and crossed columns in ``members="tabular"``. Nothing is learned.
 
         Parameters
         ----------
@@ -435,7 +435,7 @@ class OnlineEstimator(Parameters):
         Parameters
         ----------
         task : label, optional
-            One of ``tasks_``: what it does otherwise than is shared. Without, the largest weights shared.
+            One of ``tasks_``: its weights less the shared ones are listed. Without, the shared weights are.
         n : int
             How many.
 
@@ -452,8 +452,8 @@ class OnlineEstimator(Parameters):
 
         Notes
         -----
-        A method, and no attribute ``explain_``, since it is of a task. O(d) margins. What is shared are the weights for
-        a task that nobody has seen; where the relation says nothing of such, as a graph does, the mean over the tasks
+        A method, and no attribute ``explain_``, since it is of a task. O(d) margins. The shared weights are those for
+        a task that nobody has seen; where the relation has none, as under a graph, the mean over the tasks
         (over the first ones, if they have more than 20 million weights together).
 
         Examples
@@ -509,7 +509,7 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task that is not known; for a model that cannot tell what is the task's own, such as one with
+            For a task that is not known; for a model that cannot separate the task's own part, such as one with
             ``storage="hashed"``. Nothing is changed then.
 
         Examples

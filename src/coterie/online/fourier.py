@@ -105,16 +105,16 @@ class RandomFourierClassifier(_OnRandomFeatures):
 
     with w_1, ..., w_m drawn from the kernel's spectrum, for ``Gaussian(sigma)`` normal with variance 1 / sigma²
     (Rahimi and Recht 2007; pairs of cosine and sine as Sutherland and Schneider 2015 advise, so that ‖z(x)‖ = 1). From
-    these the model learns. No record is kept: memory and time stay the same however long the stream, and whatever
-    relation, rule, averaging or forgetting the model has goes with it. On a budget of records instead:
+    these the model learns. No record is kept: memory and time stay the same however long the stream, and any
+    relation, rule, averaging or forgetting of the model can be used. On a budget of records instead:
     :class:`coterie.MultitaskKernelPerceptron`.
 
     Parameters
     ----------
     model : online classifier, optional
-        What learns, unfitted: :class:`coterie.MultitaskLogistic` (without), :class:`coterie.MultitaskPerceptron`,
+        The model, unfitted: :class:`coterie.MultitaskLogistic` (without), :class:`coterie.MultitaskPerceptron`,
         :class:`coterie.AdaptiveSharingClassifier`, :class:`coterie.OneVsRest`, ... Relation, ``task_column``,
-        ``new_task``, ``max_tasks``, ``class_weight``, and what is done to records before, are its.
+        ``new_task``, ``max_tasks``, ``class_weight``, and the preparation of records are the model's.
     kernel : kernel, optional
         ``Gaussian(sigma)``; sigma is 1 without. Or ``Pairwise("laplacian", {"gamma": g})``, of scikit-learn.
     n_components : even int from 2 to 65536

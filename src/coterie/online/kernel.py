@@ -24,9 +24,9 @@ class MultitaskKernelPerceptron(OnlineEstimator):
     """A kernel Perceptron for many tasks, its support vectors shared by all and as many as a budget allows (CC12).
 
     The margin of a record (x, i) is f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x) over the support vectors j, with M = A⁻¹. A
-    mistake, y·margin <= 0, adds the record with beta = y, times its weight; what then happens to a full budget is the
-    budget's to say. So memory is fixed however many records and tasks come, and goes by itself to the tasks that need
-    it.
+    mistake, y·margin <= 0, adds the record with beta = y, times its weight; what then leaves a full budget is
+    decided by the budget. So memory is fixed however many records and tasks come, and tasks with more mistakes get more
+    of it.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Labels: what users give, what learners see of it, and what predictions and traces are made of margins.
+"""Labels: from those that users give to those that learners take, and from margins to predictions and traces.
 
-Inside, two classes are -1 and +1, many classes and sets of labels are memberships, and numbers are how far they lie
-from their mean so far. Each kind brings margins back outside: to labels, to probabilities, to the rows of a trace.
+Inside of learners, two classes are -1 and +1, many classes and sets of labels are memberships, and numbers are their
+differences from the mean so far. Each kind of labels turns margins of the inside into what users see on the outside:
+labels, probabilities, the rows of a trace.
 """
 
 from __future__ import annotations
@@ -771,7 +772,7 @@ class Targets:
 
     With the mean m and the standard deviation s of the labels that have been learned, a margin f of the inside is the
     prediction m + s f, and a label y is (y - m) / s inside, m and s being taken with y itself then. All tasks have the
-    same m and s: they make labels of any unit alike to the rules; how tasks differ is for the weights to say.
+    same m and s: so rules need not know the unit of labels, and the weights learn how tasks differ.
 
     Parameters
     ----------

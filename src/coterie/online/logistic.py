@@ -39,7 +39,7 @@ class MultitaskLogistic(OnlineEstimator):
     step : float > 0
         The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes.
     fit_intercept, scale
-        A constant feature, which is there unless it is False, and what is done to numbers: see
+        A constant feature, which is there unless it is False, and the scaling of numbers: see
         :class:`MultitaskPerceptron`.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
@@ -127,7 +127,7 @@ class MultitaskAROW(OnlineEstimator):
         :class:`AROW` without; :class:`SecondOrder` moves on mistakes only, and makes it the diagonal second-order
         Perceptron, without probabilities.
     fit_intercept, scale
-        A constant feature, which is there unless it is False, and what is done to numbers: see
+        A constant feature, which is there unless it is False, and the scaling of numbers: see
         :class:`MultitaskPerceptron`.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.

@@ -62,7 +62,7 @@ class OneVsRest(OnlineEstimator):
     """Any number of classes: a model of two classes for each, that class against all others; the largest margin wins.
 
     A class may appear while the stream goes. Its model then is what it would be had the class been known from the
-    start, all labels so far having been others: a spare model, whose every label is negative, goes along and is copied.
+    start, all labels so far having been others: a spare model, all of whose labels are negative, is copied.
     A class that was not seen yet is never predicted. Of equal margins that of the class seen first wins.
 
     Parameters

@@ -386,7 +386,7 @@ class MultiOutputClassifier(_ManyOutputs):
     r"""All tasks at once: each record has a label for every task, all are predicted before any is learned (CCG08 §8).
 
     y has shape (n, K), a column a task, of two labels. In a round every task predicts the record x, m = W x with a row
-    of W for each; then those that are to move do so by what they had told,
+    of W for each; then the tasks move by the margins that were predicted,
 
         W <- W + M (τ * y) x',        τ_k = the rule's step at y_k m_k,
 
@@ -400,7 +400,7 @@ class MultiOutputClassifier(_ManyOutputs):
     ----------
     model : online classifier, optional
         The linear model whose tasks are the columns, unfitted: :class:`MultitaskPerceptron` (without) under any fixed
-        relation, or :class:`MultitaskLogistic`. What is done to records, storage and rule are its.
+        relation, or :class:`MultitaskLogistic`. It sets the preparation, storage and rule.
     tasks : sequence of labels, optional
         The tasks, in the order of the columns. Without, the names of y's columns, else the tasks that the relation
         names, else 0, ..., K - 1.
@@ -415,7 +415,7 @@ class MultiOutputClassifier(_ManyOutputs):
     Raises
     ------
     TypeError
-        For a model that is none of two labels, has a learned relation, or averages or forgets.
+        For a model that is not of two labels, has a learned relation, or averages or forgets.
     ValueError
         For a model with ``task_column``, ``max_tasks`` or ``class_weight``.
 
@@ -424,7 +424,7 @@ class MultiOutputClassifier(_ManyOutputs):
     O(K nnz levels) a record under relations of nested groups, O(K nnz) and O(K nnz) a mistake under others. A label
     that is missing (None, NaN) is that of a task that does not learn the record. In a trace of
     :func:`progressive_validation` every label is a round. Steps with rates of their own (:class:`MultitaskLogistic`)
-    follow each other in the order of the tasks, each with the slope at what was told.
+    follow each other in the order of the tasks, each with the slope at the margin predicted.
 
     Examples
     --------

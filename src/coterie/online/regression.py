@@ -48,7 +48,7 @@ class MultitaskRegressor(OnlineEstimator):
         Whether labels are brought to their mean and standard deviation so far, or learned as they are; then ``epsilon``
         and ``step`` are in their unit.
     fit_intercept, scale
-        A constant feature, which is there unless it is False, and what is done to numbers: see
+        A constant feature, which is there unless it is False, and the scaling of numbers: see
         :class:`MultitaskPerceptron`.
     storage, bits, dtype, task_column, new_task, max_tasks, half_life
         As in :class:`MultitaskPerceptron`.

@@ -42,7 +42,7 @@ class SelectiveSampling(Parameters):
     In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
     is uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no move, no
     revision of a learned relation; only clocks go on (the mean of averaged weights is over all rounds, EPOCH counts
-    them). Mistakes are counted in all rounds, wherever labels are known to whoever evaluates (SRDV11 §4).
+    them). Mistakes are counted in all rounds, whether or not their labels were asked for (SRDV11 §4).
 
     Everything else is the model's: predictions, their types, its attributes. Labels that are given, by ``fit``,
     ``partial_fit`` or ``learn_one``, are learned, asked for or not. Questions arise in three places:

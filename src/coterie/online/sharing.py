@@ -56,14 +56,14 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    mixed = Σ_a p_a f_a.
 
     The margin is c · mixed + Σ_a u_a f_a, with c = 1 and u = 0 in the beginning: a logistic regression, learned online
-    over all tasks, that makes log-odds of what members of different scales say together. It is about as good as the
+    over all tasks, that makes log-odds of members' margins, whose scales differ. It is about as good as the
     best of its members in hindsight, falls back to independent models or to a single one where these are best, and may
     choose differently for each task.
 
     Parameters
     ----------
     members : {"default", "cheap", "ensemble", "separable", "signed", "tabular", "shares"} or sequence, optional
-        What is mixed; ``"default"`` without.
+        The members of the mixture; ``"default"`` without.
 
         =============  ===============================================================================================
         ``default``    logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting on what is shared and own
@@ -79,13 +79,13 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         log-odds, such as a Perceptron's, all are mixed by margins as they are, c and u stay, and there are no
         probabilities.
     local : float >= 0
-        lambda: how fast a task's own losses speak against a member, 0 for one mixture for all tasks.
+        lambda: how much a task's own losses count against a member, 0 for one mixture for all tasks.
     step : float > 0
         Of the logistic members of the named sets.
     fit_intercept : bool
         Give every record a constant feature, as ``coterie learn`` does.
     scale : {"none", "standard", "unit", "auto"}, optional
-        What is done to numbers: ``"auto"`` makes z-scores of them, by what was seen so far, and brings records to unit
+        The scaling of numbers: ``"auto"`` makes z-scores of them, by the records so far, and brings records to unit
         length, as ``coterie learn`` does; see :class:`MultitaskPerceptron`. A frame or Arrow table with more than
         numbers is then read as the same table in a file: strings and truth values are categories. Members that are
         estimators get records so prepared, whatever their own parameters say.
@@ -111,8 +111,8 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     -----
     O(nnz) a record and member, and O(S²) a record, whatever the number of tasks; of ``tabular`` members docs/sharing.md
     says what they cost. The default keeps eight numbers a feature and task, one line of cache: 1.4 kB a task of twenty
-    dense features, half of it in float32 (``memory_``). Where a stream's labels come late, members are charged for what
-    they told when asked, not for what they would say when the label comes.
+    dense features, half of it in float32 (``memory_``). Where a stream's labels come late, members are charged for
+    their predictions when asked, not for those that they would make when the label comes.
 
     ``tabular`` has 60 boosted trees, fitted to the last 8000 records when 200, 400, 800, ... have been learned
     (:class:`coterie.learners.refitted_trees.RefittedTrees`). It is refused for many classes and sets of labels.

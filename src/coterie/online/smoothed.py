@@ -28,8 +28,8 @@ class SmoothedMultitaskPerceptron(OnlineEstimator):
         w_k <- w_k + step share η_ki [ℓ_k > 0] y x,        η_ki <- η_ki exp(-rate ℓ_k) / (the sum of row k),    k ≠ i.
 
     So each row of η is Hedge over the other tasks by how well the task's own weights do on theirs, and need not be
-    symmetric. A task that nobody has seen predicts by weights that go along and learn from all others' records; a new
-    task begins with them.
+    symmetric. A task that nobody has seen is predicted by weights that learn from all tasks' records; a new task
+    begins with them.
 
     Parameters
     ----------

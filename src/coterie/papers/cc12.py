@@ -7,7 +7,7 @@ The theorems' bounds are set against the mistakes on streams with labels that ar
 comparators nearly as long as it allows and shorter ones; proposition 3.1 is computed on graphs, with resistances
 by the pseudo-inverse of the Laplacian.
 
-Not the paper's settings, which it does not tell: School with a Gaussian kernel of sigma = 1 on features scaled to
+Settings that the paper does not state: School with a Gaussian kernel of sigma = 1 on features scaled to
 [0, 1]; Sentiment with a normalised polynomial kernel of degree 2 on ``acl4``, words and pairs of words that occur twice
 at least. Shuffles are by ``numpy.random.default_rng(0)`` onwards.
 """

@@ -5,7 +5,7 @@ and exponent p; for the photographs those of the held-out part too, by the mean 
 the exponent above 1 that is best in the other shuffles: at p = 1 those of views are the Perceptron.
 MMP is :class:`coterie.MultiviewPerceptron`, OMMP :class:`coterie.OrthogonalMultiviewPerceptron`.
 
-Not the thesis's settings, which it does not tell or which are not to be had: sigma is the median distance of the
+Settings and data that the thesis does not state or that cannot be had: sigma is the median distance of the
 records of a view; 20 Newsgroups as two classes stands in for news20; the photographs of ETH-80 have other
 descriptors, a colour histogram and gradients (chi² kernels, gamma the inverse of the mean distance), a mask and a
 small picture (Gaussian ones). Shuffles are by ``numpy.random.default_rng(0)`` onwards.

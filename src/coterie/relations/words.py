@@ -14,7 +14,7 @@ def relation_of(given: Any) -> Any:
     Raises
     ------
     ValueError
-        For a word that is none, or whose relation has to be told about tasks.
+        For an unknown word, or one whose relation needs facts about tasks.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Lanes: places where parts of a model learn side by side, each by itself, on threads or on other machines.
 
-Members of a mixture know nothing of each other, and tasks that are independent know nothing of each other. So each may
-learn in a lane of its own: what a lane does depends on the records it is given and on nothing else, whenever and
-wherever it is done. The lanes' margins are then mixed as ever, and the bits are those of one process.
+Members of a mixture do not depend on each other, nor do independent tasks. So each may learn in a lane of its own: its
+results depend on the records that it is given and on nothing else, whenever and wherever it learns. The lanes' margins
+are then mixed as usual, and the bits are those of one process.
 """
 
 from __future__ import annotations

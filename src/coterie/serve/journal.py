@@ -91,7 +91,7 @@ class Journal:
     first : int
         The offset to begin at where there is no file yet.
     fsync : bool
-        False takes for flushed what was written.
+        Whether :meth:`flush` waits for the disk; else written frames count as flushed at once.
 
     Attributes
     ----------
