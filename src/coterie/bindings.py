@@ -70,7 +70,7 @@ class Binding(Protocol):
         """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
 
     def bounds(self, state: State) -> Bounds:
-        """Tell what the arrays of a model must have room for."""
+        """Return the numbers of tasks, groups, features and rounds that a model's arrays must fit."""
 
 
 class Joined(Protocol):

@@ -398,7 +398,7 @@ class Exponential(_Algebra):
 
 
 def _require_computed(part: Any, *names: str) -> None:
-    """Make kernels of what stands for them in these fields; refuse one that is precomputed: ValueError."""
+    """Convert the names or functions in these fields to kernels; refuse a precomputed one: ValueError."""
     for name in names:
         kernel = as_kernel(getattr(part, name))
         if isinstance(kernel, Precomputed):

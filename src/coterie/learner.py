@@ -116,7 +116,7 @@ class StreamLearner(Protocol):
 
     @property
     def counts_features(self) -> bool:
-        """True where the number of features is part of what is computed."""
+        """True where computations depend on the number of features."""
         return False
 
     @abstractmethod
@@ -561,7 +561,7 @@ class Learner(Round):
         return self._one.predict(state.model, rows, i)  # type: ignore[no-any-return]
 
     def update_one(self, state: State, rows: Csr, i: int, y: float) -> None:
-        """Learn one record, as :meth:`update_many` would, without telling what it did."""
+        """Learn one record, as :meth:`update_many` would, without returning its moves."""
         while self._one.learn(state.model, self._rule, rows, i, y) == UNPROVIDED:
             self._bound.ensure_capacity(state, i, len(rows.values))
         self._end_round(state)

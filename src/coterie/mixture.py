@@ -424,7 +424,7 @@ class Mixture(StreamLearner):
         return self._blended(state, codes, self._predicted(state, rows, codes, unseen))
 
     def linear_part(self, state: MixtureState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """The part of :meth:`score_any` that is a weighted sum of features: the weights of members are none of them."""
+        """The part of :meth:`score_any` that is a weighted sum of features: the mixture of the members' such parts."""
         if not self.beyond_features:
             return self.score_any(state, rows, codes, unseen)
         members = self._members(state)
@@ -748,7 +748,7 @@ class CompiledMixture(Mixture):
         return self._one.predict(state.model, rows, i)  # type: ignore[no-any-return]
 
     def update_one(self, state: MixtureState, rows: Csr, i: int, y: float) -> None:  # type: ignore[override]
-        """Learn one record, as :meth:`update_many` would, without telling what it did."""
+        """Learn one record, as :meth:`update_many` would, without returning its moves."""
         while self._one.learn(state.model, self._rule, rows, i, y) == UNPROVIDED:
             self._ensure_capacity(state, i, len(rows.values))
         state.rounds += 1

@@ -78,7 +78,7 @@ class Parameters:
     _learning: ClassVar[str] = "fit, partial_fit or learn_one"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make an instance; where River is loaded, its type checks are told what it is."""
+        """Make an instance; where River is loaded, register the class with River's types."""
         river = sys.modules.get("river.base")
         if river is not None and cls.learns_streams:
             getattr(river, cls.kind.capitalize()).register(cls)

@@ -467,7 +467,7 @@ def remove_leftovers(path: str | PathLike[str]) -> None:
 
 
 def _temporary_prefix(target: Path) -> str:
-    """How names of temporary files begin: as no other program's do, since what is left of them is removed."""
+    """The beginning of temporary files' names, which no other program uses: leftovers with it are removed."""
     return f".{os.fsdecode(os.fsencode(target.name)[:MOST_OF_NAME])}.coterie-"
 
 

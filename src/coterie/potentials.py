@@ -162,7 +162,7 @@ class ExponentiatedGradient:
 
 
 def require_potential(given: Any, role: str = "potential") -> None:
-    """Refuse what is no potential.
+    """Refuse an object that is not a potential.
 
     Raises
     ------

@@ -186,7 +186,7 @@ class ManyLearners(StreamLearner):
             state.members.append(copy.deepcopy(state.spare))
 
     def _each(self, classes: int) -> list[StreamLearner]:
-        """The learner once for each class and for the spare: what is prepared for one model is so for each."""
+        """The learner once for each class and for the spare: each with prepared calls of its own."""
         while len(self._beside) < classes + 1:
             self._beside.append(self.learner.beside())
         return self._beside[: classes + 1]

@@ -264,17 +264,17 @@ _CHECKS: dict[type, list[tuple[str, str, bool, Setting]]] = {}
 
 
 def check_positive(name: str, value: object) -> None:
-    """Refuse what is not a finite number above 0: ValueError naming it."""
+    """Refuse a value that is not a finite number above 0: ValueError naming it."""
     Setting(above=0).check(name, value)
 
 
 def check_not_negative(name: str, value: object) -> None:
-    """Refuse what is not a finite number from 0 on: ValueError naming it."""
+    """Refuse a value that is not a finite number from 0 on: ValueError naming it."""
     Setting(at_least=0).check(name, value)
 
 
 def check_count(name: str, value: object) -> None:
-    """Refuse what is not a whole number from 1 on: ValueError naming it."""
+    """Refuse a value that is not a whole number from 1 on: ValueError naming it."""
     Setting(kind="whole", at_least=1).check(name, value)
 
 

@@ -519,7 +519,7 @@ def _hash(self: object) -> int:
 
 
 def _hashable(data: Any) -> Any:
-    """JSON data as nested tuples: what is equal hashes alike, 10 and 10.0 among them."""
+    """JSON data as nested tuples: equal data have equal hashes, also 10 and 10.0."""
     if isinstance(data, dict):
         return tuple((key, _hashable(held)) for key, held in data.items())
     return tuple(map(_hashable, data)) if isinstance(data, list) else data

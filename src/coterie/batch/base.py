@@ -51,7 +51,7 @@ class TrainingRows(NamedTuple):
 
 
 class BatchEstimator(Parameters):
-    """Base of the batch estimators; what is learned is ``expansion_`` and what a subclass adds to it.
+    """Base of the batch estimators; learning sets ``expansion_`` and the attributes that a subclass adds.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ class BatchEstimator(Parameters):
         return None
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what was learned as data with a JSON form and named arrays."""
+        """Return the learned functions and attributes as data with a JSON form and named arrays."""
         if not self.fitted:
             return {}, {}
         data, arrays = self.expansion_.dump()

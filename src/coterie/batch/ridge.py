@@ -158,7 +158,7 @@ class MultitaskKernelRidge(BatchEstimator):
 
     @property
     def penalty_(self) -> float:
-        """Σ_st A_st ⟨f_s, f_t⟩ of what was learned: O(n²) kernel values."""
+        """Σ_st A_st ⟨f_s, f_t⟩ of the functions learned: O(n²) kernel values."""
         self._check_fitted(AttributeError)
         return self.expansion_.penalty()
 

@@ -70,7 +70,7 @@ def tell(message: str) -> None:
 
 
 def remark(line: str) -> None:
-    """Print a line on standard error as it is; a run does not end because nobody can read how it goes."""
+    """Print a line on standard error as it is; a run does not end because standard error cannot be written."""
     print(line, file=Remarks(sys.stderr), flush=True)
 
 

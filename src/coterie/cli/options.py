@@ -180,7 +180,7 @@ class Columns(OptionSet):
         return read(files, encoder=encoder, skip=skip, **self._said() | {"label": self.label or encoder.label})
 
     def require_named(self, files: list[str], tasks: bool = True) -> None:
-        """Refuse tables of which nobody says where the label is, and the task if there are to be any."""
+        """Refuse tables whose column of labels is not named, or that of tasks if the learner needs tasks."""
         from coterie.io.readers import detect_format
         from coterie.io.sources import find_paths
 

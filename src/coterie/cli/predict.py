@@ -165,7 +165,7 @@ def _columns(block: Predictions) -> dict[str, Any]:
 
 
 def _kept(block: Predictions, columns: Iterable[str]) -> Mapping[str, list[Any]]:
-    """Return the columns of the records, whose names are to be none of those of the predictions."""
+    """Return the columns of the records; refuse names that columns of predictions have."""
     for name in columns:
         if name in block.kept:
             raise UsageError(f"--keep {name}: the predictions have a column of this name")

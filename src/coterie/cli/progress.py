@@ -95,7 +95,7 @@ def _rich_bar() -> Any:
 
 
 def _progress(*columns: Any) -> Any:
-    """Return a bar on a standard error that may go away; one that is drawn in a thread could tell nobody."""
+    """Return a bar that drops errors of writing to standard error: the thread that draws it could not report them."""
     from rich.console import Console
     from rich.progress import Progress
 

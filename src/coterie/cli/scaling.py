@@ -107,7 +107,7 @@ class Scaling(OptionSet):
 
     @contextmanager
     def spread(self, run: Run | None = None) -> Iterator[Spread | None]:
-        """Provide workers, None where nobody asked for any; what their lanes took is noted for the run's summary."""
+        """Provide workers, None if none were asked for; the CPU seconds of lanes are noted for the run's summary."""
         if self.workers is None and self.address is None:
             yield self._checked(None)
             return

@@ -130,7 +130,7 @@ class Run:
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
-        """Heed signals; a pass that could not be ended in order tells what is left of it."""
+        """Handle signals; if the pass breaks off, print what was saved and how to go on."""
         from coterie.jobs.stopping import Stop, Stopped
 
         with Stop(self._note) as self.stop:

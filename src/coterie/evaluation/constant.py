@@ -107,7 +107,7 @@ def with_constant(traces: Mapping[str, Trace], constant: Constant) -> dict[str, 
 
 @singledispatch
 def guesses(trace: Trace, seen: Seen, arrivals: Arrivals) -> tuple[dict[str, Any], Seen]:
-    """The margins, predictions, mistakes and probabilities of the constant, and what it has seen afterwards.
+    """The margins, predictions, mistakes and probabilities of the constant, and the labels counted afterwards.
 
     For many classes and sets see :mod:`coterie.evaluation.many`, for numbers :mod:`coterie.evaluation.amounts`.
     """

@@ -1,8 +1,8 @@
 """The cost of a round, and words for such costs: one for a wrong label, or the distance of a number.
 
-A zero margin is a mistake of the learner, which moves by it, whatever was predicted. As a cost it would punish whoever
-has seen least: a model of its own has margin zero at the first record of every task, and would lose against a pooled
-model on labels drawn by lot. So costs look at predictions only.
+A zero margin is a mistake of the learner, which moves by it, whatever was predicted. As a cost it would punish the
+model that has seen least: one model per task has margin zero at the first record of every task, and would lose against
+a pooled model on labels drawn at random. So costs depend on predictions only.
 """
 
 from __future__ import annotations

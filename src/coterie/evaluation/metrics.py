@@ -223,7 +223,7 @@ def metrics_of(trace: Trace, words: Words, measures: Callable[[Ints, int], dict[
 
 
 def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: int | None = None) -> ErrorCurve:
-    """The error since the start and of late, at chosen rounds, the last round always among them.
+    """The error since the start and over the latest rounds, at chosen rounds, the last round always among them.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: 
 
 
 def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> LabelCurve:
-    """The error since the start and of late, at chosen numbers of labels asked for.
+    """The error since the start and over the latest rounds, at chosen numbers of labels asked for.
 
     Parameters
     ----------

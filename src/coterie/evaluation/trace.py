@@ -67,7 +67,7 @@ class Trace:
     weight: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
-        """The numbers of rounds and tasks, and the error; see the attributes for what there is of each round."""
+        """The numbers of rounds and tasks, and the error; the attributes have the arrays of single rounds."""
         words = words_of(self)
         told = f"{words.value(self.error)} {words.error}, {counted(self.mistakes, 'mistake')}"
         return f"<{type(self).__name__}: {counted(self.n, 'round')} of {counted(len(self.tasks), 'task')}, {told}>"

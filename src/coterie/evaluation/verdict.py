@@ -497,7 +497,7 @@ def _tasks(verdict: Verdict) -> str:
 
 
 def _reserve(verdict: Verdict) -> str:
-    """The sentence about the constant, or about single records, where they limit what was said."""
+    """The sentence about the constant, or about single records, where they limit the verdict."""
     if not verdict.beats_constant:
         better = "better" if verdict.constant.high < 0 else "as well"
         ours, theirs = (verdict.loss.value(each) for each in (verdict.constant.error, verdict.constant.error_against))

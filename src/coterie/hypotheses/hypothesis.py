@@ -14,7 +14,7 @@ from .storage import Storage
 
 @runtime_checkable
 class Hypothesis(Protocol):
-    """A part that says what is stored of the weights, and makes a model of it for each form of relation it knows.
+    """A part that decides how weights are stored, and makes such a model for each form of relation it supports.
 
     One with the form ``"columns"`` is a :class:`ColumnHypothesis`, too, one with ``"learned"`` a
     :class:`LearningHypothesis`.

@@ -190,7 +190,7 @@ class Encoder:
 
     @property
     def indicator_columns(self) -> int:
-        """How many columns at the end of a named encoder's rows say what is missing."""
+        """How many columns at the end of a named encoder's rows indicate missing values."""
         return len(self.missing) if self.kind == "named" else 0
 
     @property
@@ -482,7 +482,7 @@ class Encoder:
         return columns, values / norm if norm > 0.0 else values
 
     def keys_of(self, record: Mapping[str, Any]) -> list[str]:
-        """The keys of a record's features, that of the constant behind them and before those of what is missing."""
+        """The keys of a record's features, then that of the constant, then those of missing values."""
         gaps = [name for name, _ in self.columns if is_missing(record.get(name))]
         there = [(name, kind) for name, kind in self.columns if name not in gaps]
         first = self.first.copy()

@@ -246,7 +246,7 @@ class Input:
         return records._replace(task=tabular.task_labels(records.task, tabular.length(records.rows), known))
 
     def _by_name(self, X: Any, first: bool, learning: bool) -> tuple[Any, int, None] | None:
-        """Rows and width of what is read by the names of columns; None of arrays and frames of numbers alone."""
+        """Rows and width of records that are read by names; None for arrays and frames of numbers alone."""
         if hasattr(X, "columns") and len(X):
             if self._encodes(X, first):
                 return self._encoded(tabular.arrow_table(X), learning)
@@ -596,7 +596,7 @@ class all_or_nothing:  # noqa: N801 - used as a statement
         self._undo = source.snapshot(fitted)
 
     def __enter__(self) -> None:
-        """Nothing to do: what there was has been noted."""
+        """Do nothing: the state to go back to has been noted."""
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is not None:

@@ -142,7 +142,7 @@ class Preparation:
             self.missing += sorted(new, key=lambda j: int(gaps[:, j].argmax()))
 
     def sparse(self, rows: Csr) -> Csr:
-        """Prepare sparse rows, of which what is not there is 0: they get the constant, and come to unit length."""
+        """Prepare sparse rows, whose absent entries are 0: they get the constant, and are scaled to unit length."""
         values, features, starts = rows.values, rows.features, rows.starts
         if self.constant:
             ends = starts[1:]
@@ -221,7 +221,7 @@ class Preparation:
     def _read(
         self, record: Mapping[Any, Any], vocabulary: Vocabulary, grow: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], int, int]:
-        """Values and features of anything, with room for the constant before indicators of what is missing."""
+        """Values and features of anything, with room for the constant before indicators of missing values."""
         keys, held, scaled, gaps = self._entries(record, vocabulary if grow else None)
         if grow:
             self._add([*keys, *gaps], scaled, vocabulary)
@@ -237,7 +237,7 @@ class Preparation:
     def _entries(
         self, record: Mapping[Any, Any], growing: Vocabulary | None
     ) -> tuple[list[Any], list[float], set[Any], list[str]]:
-        """Keys, values, which of the keys are of numbers to scale, and keys of what is missing.
+        """Keys, values, which of the keys are of numbers to scale, and keys of missing values.
 
         Where names may be added, what was a number must not be text now.
         """
@@ -271,7 +271,7 @@ class Preparation:
         return Csr(values, features, starts)
 
     def keys_of(self, record: Mapping[Any, Any]) -> list[str]:
-        """The keys of a record's features where no name is kept: those there, the constant, what is missing."""
+        """The keys of a record's features where no name is kept: features, the constant, missing values."""
         return self._keys(spread(record, self.first, False))
 
     def _keys(self, record: Mapping[Any, Any]) -> list[str]:

@@ -111,7 +111,7 @@ def _is_category(column: Any) -> bool:
 
 
 def _frame_records(X: Any, gaps: bool) -> list[dict[Hashable, Any]]:
-    """The rows of a pandas or Polars frame, or of an Arrow table, as dictionaries of what is not missing, or of all."""
+    """The rows of a pandas or Polars frame, or of an Arrow table, as dictionaries of all or of the present values."""
     if hasattr(X, "iloc"):
         found = X.astype(object).where(X.notna(), None).to_dict("records")
     else:
@@ -148,7 +148,7 @@ def arrow_table(X: Any) -> Any:
 
 
 def encoder_of(table: Any, constant: bool, scale: str) -> Encoder:
-    """The encoder of an Arrow table, as reading it from a file decides; columns that are none are warned of.
+    """The encoder of an Arrow table, decided as for a file; columns that cannot be features are warned of.
 
     Raises
     ------

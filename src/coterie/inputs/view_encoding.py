@@ -94,7 +94,7 @@ class ViewEncoder:
 
     @property
     def source(self) -> str:
-        """What is encoded, as `Encoder` has it."""
+        """The kind of source that is encoded, as in `Encoder`."""
         return self.parts[0].encoder.source
 
     @property
@@ -214,7 +214,7 @@ class ViewEncoder:
 
 
 def require_one_space(one_space: bool, names: Sequence[Hashable], widths: Sequence[int]) -> None:
-    """Refuse views of different widths where all are to lie in one space; 0 is a width that nobody knows.
+    """Refuse views of different widths where all are to lie in one space; a width of 0 is not known yet.
 
     Raises
     ------

@@ -173,7 +173,7 @@ class ViewInput:
         self._owner, self.given = options.owner, options.views
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
-        """Records to predict; features of dictionaries that nobody has seen are left out."""
+        """Records to predict; features of dictionaries that were never learned are left out."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         self._refuse_tasks(task)

@@ -103,7 +103,7 @@ class Questioning:
         return make_part(chosen_by("ask")[self.ask], {} if self.ask_c is None else {"ask_c": self.ask_c})
 
     def around(self, model: Any) -> SelectiveSampling:
-        """The model, made to ask; one that asks already is asked anew, what it has learned being kept.
+        """The model wrapped to ask for labels; one that asks already is wrapped anew, and keeps what it has learned.
 
         Raises
         ------

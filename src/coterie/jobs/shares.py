@@ -115,7 +115,7 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
 
 
 def relation_name(model: Any) -> str:
-    """The relation of a model in a few words, without what it holds of single tasks."""
+    """The relation of a model in a few words, without what it stores for single tasks."""
     model = base_model(model)
     while inner := getattr(model, "binary", None) or getattr(model, "linear", None):
         model = inner  # the model of each class, or the one that learns from random features

@@ -50,10 +50,10 @@ class PairBinding(Binding, Protocol):
         """Give the ``sharing`` with room for new tasks."""
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Any:
-        """Give the ``sharing`` of tasks that nobody has seen; ValueError where there can be none."""
+        """Return the ``sharing`` of tasks that nobody has seen; ValueError if the relation allows no new tasks."""
 
     def drop_tasks(self, state: State, dropped: Dropped) -> Codes:
-        """Drop tasks of the state and of its ``sharing``; gives the groups that nobody is in any more."""
+        """Drop tasks of the state and of its ``sharing``; returns the groups that have no task any more."""
 
     def to_saved(self, state: State) -> Any:
         """Return the ``sharing`` without unused room and without arrays that can be computed again."""

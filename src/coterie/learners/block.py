@@ -86,7 +86,7 @@ class BlockLearner(Round):
 
     @property
     def _counts_tasks(self) -> bool:
-        """True if a new task changes what is computed for those known."""
+        """True if a new task changes the predictions for known tasks."""
         return True
 
     def _stretch(
@@ -103,7 +103,7 @@ class BlockLearner(Round):
         state.rounds += stop - first
 
     def _moves(self, n: int) -> Any:
-        """Room for the outcome of n rounds: the margins predicted first, then what was done."""
+        """Room for the outcome of n rounds: the margins predicted, and the moves made."""
         return no_moves(n)
 
     def _backup(self, state: State) -> Any:
@@ -223,7 +223,7 @@ class BoundLearner(BlockLearner):
 
     @abstractmethod
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
-        """The model without what is of dropped tasks and of groups that nobody is in any more."""
+        """The model without the rows of dropped tasks and of groups that have no task any more."""
 
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
         return (self._first_model(self._bound.blank(self.relation), 1, dense),)

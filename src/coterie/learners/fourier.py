@@ -55,7 +55,7 @@ class FourierState:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays; what can be drawn again, the directions, is none of them."""
+        """Bytes of the arrays, without those of the directions, which can be drawn again."""
         return self.inner.nbytes  # type: ignore[no-any-return]
 
 

@@ -71,7 +71,7 @@ class HeterogeneousLearner(BlockLearner):
         return True
 
     def check_dropping(self, state: State) -> None:
-        """Refuse: what was learned of a round is of the instances of all tasks together."""
+        """Refuse: what a round has taught depends on the instances of all tasks together."""
         raise ValueError(
             "tasks with feature spaces of their own cannot be forgotten: every round has an instance of each, and what "
             "was learned is of them together; learn anew without the task"

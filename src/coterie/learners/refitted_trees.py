@@ -119,11 +119,11 @@ class RefittedTrees(StreamLearner):
     """Mixes a learner with boosted trees that are fitted to recent records, on top of the learner's log-odds of them.
 
     When 200, 400, 800, ... records have been learned, trees are fitted to the last 8000 of them, with the log-odds f
-    that the learner told before their labels came: LightGBM's on top of f, so that together they say g = f + trees(x);
-    where it is not installed scikit-learn's, which stand for themselves, g = trees(x). The task is a category among
-    the 254 of most records. Until the next fit f and g are mixed as the members of :class:`coterie.mixture.Mixture`
-    are, so that trees that predict badly soon have little weight. Before the first fit, and after one to
-    too few records or to labels that were all alike, everything stays as it was.
+    that the learner predicted before their labels came. LightGBM's trees are fitted on top of f, so g = f + trees(x);
+    where it is not installed, scikit-learn's are fitted by themselves, g = trees(x). The task is a category among the
+    254 of most records. Until the next fit f and g are mixed as the members of :class:`coterie.mixture.Mixture` are, so
+    that trees that predict badly soon have little weight. Before the first fit, and after one to too few records or to
+    labels that were all alike, everything stays as it was.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class RefittedTrees(StreamLearner):
 
     @staticmethod
     def _note_tasks(state: RefittedState) -> None:
-        """Make room for the losses and the categories of tasks that the learner knows by now."""
+        """Make room for the losses and the categories of the tasks that the learner knows."""
         known = len(state.tasks)
         state.losses = state.losses._replace(tasks=grown(state.losses.tasks, known))
         state.categories = grown(state.categories, known)

@@ -274,7 +274,7 @@ class RegressionLearner(StreamLearner):
         return told
 
     def update_one(self, state: RegressionState, rows: Csr, i: int, y: float) -> None:
-        """Learn one record of the known task i, as :meth:`update_many` would, without telling what it did."""
+        """Learn one record of the known task i, as :meth:`update_many` would, without returning its moves."""
         now = self._margins_of_one(state, rows, i)
         for learner, member in self._members(state):
             learner.update_one(member, rows, i, y)

@@ -123,7 +123,7 @@ class OnlineEstimator(Parameters):
         """The learner that the parameters describe."""
 
     def _label_kind(self) -> Callable[[Any], Labels]:
-        """The kind of labels, to be called with what is kept of them, or with None: two classes."""
+        """A function that makes the labels' kind from its saved data, or from None: two classes."""
         return TwoLabels
 
     def _make_input(self) -> AnyInput:
@@ -172,7 +172,7 @@ class OnlineEstimator(Parameters):
         return HalfUpdate() if self.relation is None else relation_of(self.relation)
 
     def _nested(self, name: str, given: Any) -> Any:
-        """The model or part that a parameter stands for; of a relation's word the relation."""
+        """The model or part given by a parameter; for the word of a relation, the relation."""
         held = super()._nested(name, given)
         return relation_of(held) if name == "relation" and isinstance(held, str) else held
 
@@ -586,7 +586,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def memory_(self) -> int:
-        """Bytes of the arrays that hold what was learned; not what sparse tables have room for and do not use yet."""
+        """Bytes of the arrays of the state, without the unused room of sparse tables."""
         return int(self._fitted_model().state.nbytes)
 
     @property
@@ -628,7 +628,7 @@ class OnlineEstimator(Parameters):
     # -- beside other models --------------------------------------------------------------------------------------
 
     def with_relation(self, relation: Any) -> Any:
-        """An unfitted model like this one, whose tasks share as the relation says: what it is compared with.
+        """An unfitted model like this one, whose tasks share by this relation: a baseline to compare with.
 
         It has no ``max_tasks``: a model that forgets its tasks is no measure of what they learn by themselves.
         """

@@ -74,7 +74,7 @@ class Labels(Protocol):
         """Refuse labels from a file that no stream leads to, of so many models of two classes: ValueError."""
 
     def values(self, y: Any) -> NDArray[Any]:
-        """The labels as learners take them, new ones noted; ValueError, nothing noted, for what can be none."""
+        """The labels as learners take them, new ones noted; ValueError, with nothing noted, for invalid ones."""
 
     def with_one(self, y: Any) -> Labels:
         """These labels and one more, as a copy; themselves where it is known."""
@@ -83,7 +83,7 @@ class Labels(Protocol):
         """One label that is known, as learners take it."""
 
     def learn(self, values: NDArray[Any], last: int, weights: Floats | None = None) -> Any:
-        """Take in the first ``last`` labels; gives labels as learners take them (``.y``), for :meth:`told`.
+        """Learn the first ``last`` labels; returns labels as learners take them (``.y``), for :meth:`told`.
 
         Of numbers the ``weights`` of their records say how much each counts.
         """
@@ -530,7 +530,7 @@ def _chosen(logs: Floats, numbers: NDArray[np.int64]) -> Floats:
 
 
 class LabelSets:
-    """Sets of labels, the labels numbered as they come; what was not seen yet cannot be predicted.
+    """Sets of labels, the labels numbered as they come; a label that was not seen yet cannot be predicted.
 
     Given as sets, lists or tuples of labels, or as a matrix of 0 and 1 whose columns are the labels 0, 1, ...;
     predicted in the form that came.

@@ -137,7 +137,7 @@ class OnlineModel:
         self.weighing = Weighing()
 
     def configure(self, parameters: tuple[Any, ...], settings: Settings) -> None:
-        """Go on under these parameters; a learner that cannot go on with what was learned refuses."""
+        """Go on under these parameters; refuse them if their learner cannot go on with the state."""
         if self.state is not None:
             settings.learner.adopt(self.state)
         if settings.max_tasks is None:

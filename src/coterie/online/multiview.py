@@ -371,7 +371,7 @@ class MultiCueClassifier(OnlineEstimator):
 
 
 def kernels_of(kernels: Any) -> Any:
-    """Kernel parts for whatever stands for kernels: one, a list, or a dictionary by view."""
+    """Kernel parts for kernels given as parts, names or functions: one, a list, or a dictionary by view."""
     if hasattr(kernels, "items"):
         return {name: as_kernel(kernel) for name, kernel in kernels.items()}
     return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)

@@ -306,7 +306,7 @@ class _ManyOutputs(Parameters):
         return self.model_.largest_weights(task, n)
 
     def forget_task(self, task: Hashable) -> Self:
-        """Forget what is a task's own, as ``model_`` does; it is a column of y still, and begins anew."""
+        """Forget a task's own weights, as ``model_`` does; it remains a column of y, and begins anew."""
         return self.forget_tasks([task])
 
     def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:

@@ -9,8 +9,8 @@ length (``newsgroups_pairs``, ``amazon4``), and the 200 most frequent words as 0
 ``amazon4_200``), on which the printed accuracies come out. Nor is it said what spreads the moves of OMTLLOG and
 OMTLVON: A⁻¹, as (3.3) prints it, grows with W'W; "by A" are the two with A itself in its place, which shrinks.
 
-Rates and ridges are not told either: each is chosen on the last fifth of the training part, for each real data set. Not
-the paper's data: Sentiment is four of its eight domains, and the pairs of 20 Newsgroups are others.
+Nor are rates and ridges: each is chosen on the last fifth of the training part, for each real data set. Not the paper's
+data: Sentiment is four of its eight domains, and the pairs of 20 Newsgroups are others.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class LearnedRelation(ABC):
             raise TooManyTasksError(self, n_tasks)
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
-        """The state for these tasks before the first round; ``length`` rounds are expected, None if nobody knows."""
+        """The state for these tasks before the first round; ``length`` rounds are expected, None if unknown."""
         self.check_size(len(tasks))
         tell_many(self, 0, len(tasks))
         return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))

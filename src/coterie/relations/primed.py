@@ -89,7 +89,7 @@ class Primed:
         self._inner.check_size(n_tasks)
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
-        """The state before the first round; ``length`` rounds are expected, None if nobody knows."""
+        """The state before the first round; ``length`` rounds are expected, None if unknown."""
         self.check_size(len(tasks))
         tell_many(self._inner, 0, len(tasks))
         first = 1.0 if isinstance(self.epoch, str) else rounds_of(self.epoch, length)
@@ -127,7 +127,7 @@ class Primed:
 
 
 def check_epoch(epoch: object) -> None:
-    """Refuse what is neither a fraction, nor a number of rounds, nor "auto"."""
+    """Refuse an ``epoch`` that is neither a fraction, nor a number of rounds, nor "auto"."""
     whole = type(epoch) is not bool and isinstance(epoch, (int, np.integer)) and epoch >= 0
     part = isinstance(epoch, float) and 0 <= epoch <= 1
     if not (whole or part or (isinstance(epoch, str) and epoch == "auto")):

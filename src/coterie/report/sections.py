@@ -303,7 +303,7 @@ def tasks(content: Content) -> Part:
 
 
 def weights(content: Content) -> Part:
-    """The largest weights by name: what all tasks share, and in what some of them differ most from that."""
+    """The largest weights by name: those shared by all tasks, and those in which some tasks differ most."""
     model: Any = content.comparison.models.get(content.learner)
     if content.weights is not None or not getattr(model, "fitted", False):
         return Part("", {})

@@ -98,7 +98,7 @@ def why_whole(learner: Any) -> str:
 
 
 def has_parts(hypothesis: Any) -> bool:
-    """True where what is learned can be cut by tasks; what all tasks share is in every part."""
+    """True where the state can be cut by tasks; what all tasks share is copied to every part."""
     return type(hypothesis.hypothesis if isinstance(hypothesis, Signed) else hypothesis) in OF_ROWS
 
 

@@ -45,7 +45,7 @@ class LanePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The lanes of a model that several workers learn. What they learn is always what one would, to the last bit.
+    """The lanes of a model that several workers learn. Their result is that of one worker, to the last bit.
 
     Attributes
     ----------

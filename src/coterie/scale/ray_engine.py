@@ -77,7 +77,7 @@ class Ray(Engine):
         return self.next_lane(name, learner, (features, dense, length))
 
     def next_lane(self, name: str, learner: StreamLearner, shape: tuple[Any, ...]) -> RayLane:
-        """A lane on the worker whose turn it is, with a file for what is saved of it."""
+        """A lane on the worker whose turn it is, with a file to which it is saved."""
         n = next(self._numbers)
         return RayLane(n, name, learner, shape, self, self._workers[n % self.workers], Path(self._place.name) / f"{n}")
 
@@ -219,7 +219,7 @@ class RayLane:
         self._saved, self._since, self._bytes = True, [], 0
 
     def _begin(self, actor: Any) -> None:
-        """Have an actor do what this lane has done so far, if anything: from what was last saved of it."""
+        """Begin this lane in an actor: restore the state last saved, and repeat the calls since."""
         self._once(actor, "begin", (pickle.dumps(self._learner), *self._shape))
         if self._saved:
             with self._place.open("rb") as file:

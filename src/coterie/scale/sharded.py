@@ -272,7 +272,7 @@ class ShardedModel:
         return self.loaded[v]
 
     def __getattr__(self, name: str) -> Any:
-        """What all parts have in common; ``predict`` and its like ask the part of each record."""
+        """An attribute that all parts have in common; ``predict`` and similar methods ask the part of each record."""
         if name in _ASKED:
             getattr(self.part(0), name)  # which has no probabilities, if the model has none
             return partial(self._asked, name)

@@ -104,7 +104,7 @@ class Metrics:
 
 
 class _Judged(Collector):
-    """The errors of the model and of what it is compared with, and the alarms, as they are when Prometheus asks."""
+    """The errors of the model and of its baselines, and the alarms, as they are when Prometheus asks."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -422,7 +422,7 @@ class App:
 
 @cache
 def assets() -> dict[str, str]:
-    """The page and what it fetches, by name."""
+    """The page and the files that it fetches, by name."""
     from plotly.offline import get_plotlyjs
 
     own = {
@@ -450,7 +450,7 @@ def _whole(request: Request, name: str, default: int | None = None) -> int | Non
 
 
 class Endpoint(NamedTuple):
-    """A path and a method, what answers, and what it may tell beside 401, 403 and 503."""
+    """A path and a method, the handler that answers, and its statuses besides 401, 403 and 503."""
 
     verb: str
     path: str
@@ -506,7 +506,7 @@ ENDPOINTS = (
 
 
 def describe() -> dict[str, Any]:
-    """The OpenAPI description, its schemas those of what is decoded and encoded."""
+    """The OpenAPI description, with the schemas of the types that are decoded and encoded."""
     structs = (events.Request, Predictions, Observed, Refused)
     references, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     schema_of: dict[Any, Any] = {dict: {"type": "object"}, **dict(zip(structs, references, strict=True))}

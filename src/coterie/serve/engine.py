@@ -43,7 +43,7 @@ class Waiting(msgspec.Struct, array_like=True):
 
 
 class _Kept(msgspec.Struct, array_like=True):
-    """What is saved beside the model."""
+    """The data of an engine that are saved beside the model."""
 
     offset: int
     at: float
@@ -65,7 +65,7 @@ class _Change(msgspec.Struct):
 
 @persistence.register
 class Engine(Parameters):
-    """A model that learns what was predicted once its label is known, each id once.
+    """A model that learns the records it predicted once their labels are known, each id once.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class Engine(Parameters):
     # -- what is told
 
     def alarms(self, limits: Limits, now: float) -> dict[str, str]:
-        """What is wrong, in a sentence each by the name of the alarm; ``now`` is the time in seconds since 1970."""
+        """The current alarms, a sentence each by the alarm's name; ``now`` is the time in seconds since 1970."""
         with self.lock:
             told = {} if self.live is None else self.live.alarms(limits)
             quiet = now - max(self.observed_at, self.began_at)

@@ -91,7 +91,7 @@ class Limits(NamedTuple):
 
 
 class Live:
-    """Sums over all rounds of a model and of what it is compared with.
+    """Sums over all rounds of a model and of its baselines.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class Live:
             del self._curve[:-1:2]
 
     def forget(self, tasks: Sequence[Hashable], at: float) -> None:
-        """Forget tasks: what was theirs alone goes, totals stay."""
+        """Forget tasks: their own sums are dropped, totals stay."""
         self.catch_up(at)
         gone = [task for task in tasks if task in self._number]
         if not gone:
@@ -300,7 +300,7 @@ class Live:
         return np.array([label == positive for label in labels], np.float64), (int(sum(seen.values())), share, share)
 
     def alarms(self, limits: Limits) -> dict[str, str]:
-        """What is wrong with the last records, in a sentence each by the name of the alarm."""
+        """The alarms raised by the last records, a sentence each by the alarm's name."""
         recent, words = self.recent, self.words
         told: dict[str, str] = {}
         if limits.error is not None and recent.n and recent.error >= limits.error:
@@ -374,7 +374,7 @@ class Live:
         return saved, arrays
 
     def restore(self, saved: Mapping[str, Any], arrays: Arrays) -> None:
-        """Undo :meth:`to_saved`; ValueError for what it never gave."""
+        """Undo :meth:`to_saved`; ValueError for data that it cannot have returned."""
         for name, model, data in saved["models"]:
             spec.require_instance(name, model)
             model.__restore__(data, below(arrays, f"{name}.model."))

@@ -195,11 +195,11 @@ class Replica(Service):
 
     @property
     def silence(self) -> float:
-        """Seconds since the source was heard, or since the start; what it said is heard until it is learned."""
+        """Seconds since the source last answered, since its frames were last learned, or since the start."""
         return time.monotonic() - self._heard
 
     def alarms(self) -> dict[str, str]:
-        """What is wrong now, the silence of the source with it."""
+        """The current alarms, that of the source's silence among them."""
         told, silence = super().alarms(), self.silence
         if silence > SILENCE:
             told["source"] = f"Nothing has been heard from {self.follows} for {silence:,.0f} seconds."

@@ -60,7 +60,7 @@ class _Asked(NamedTuple):
 
 
 class Service:
-    """A model in a folder: predicts, learns what is known, and after a crash goes on as if nothing had happened.
+    """A model in a folder: predicts, learns when labels come, and after a crash goes on as if nothing had happened.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ class Service:
             self._queue.put(asked)
 
     def alarms(self) -> dict[str, str]:
-        """What is wrong now, in a sentence each by the name of the alarm."""
+        """The current alarms, a sentence each by the alarm's name."""
         told = self.engine.alarms(self.limits, self.clock())
         if self.snapshot_error is not None:
             told["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
@@ -382,7 +382,7 @@ class Service:
         return self._saving
 
     def _save(self, offset: int, copied: _Copied) -> int:
-        """Write a snapshot, and delete what it makes needless."""
+        """Write a snapshot, and delete the snapshots and journal files that it replaces."""
         try:
             persistence.save(self.engine, self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", copied)
         except OSError as error:  # nothing is lost: the journal has all, and the next snapshot may succeed
@@ -457,7 +457,7 @@ class _Copied:
 
 
 def identity_in(folder: Path) -> str | None:
-    """The identity of a service's folder; None if it has none yet, ValueError for what is none."""
+    """The identity of a service's folder; None if it has none yet, ValueError for a damaged one."""
     path = folder / IDENTITY
     if not path.exists():
         return None
@@ -476,7 +476,7 @@ def require_same(identity: str, asked: str) -> None:
 
 
 def _steady_clock() -> Callable[[], float]:
-    """The time since 1970, by a clock that nobody sets."""
+    """The time since 1970, by a clock that does not follow changes of the system's time."""
     started = time.time() - time.monotonic()
     return lambda: started + time.monotonic()
 

@@ -26,7 +26,7 @@ _HALF_LIFE = spec.Setting(
 
 @spec.part
 class Forgetting(HypothesisWrapper):
-    """Weights that fade: after every round what is shared shrinks by 2^(-1/``shared``), a task's own by 2^(-1/``own``).
+    """Weights that fade: after every round shared ones shrink by 2^(-1/``shared``), those of a task by 2^(-1/``own``).
 
     A move counts half when so many rounds of the stream have passed, whatever their tasks and whether they moved
     anything. For ``AdaptiveGradient`` the sums of squared gradients fade with the weights, so that rates
@@ -90,7 +90,7 @@ class Forgetting(HypothesisWrapper):
 
 
 def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:
-    """Wrap a hypothesis in ``Forgetting`` if there is a half-life, or two: of what is shared, and of the own."""
+    """Wrap a hypothesis in ``Forgetting`` if there is a half-life, or two: of shared weights, and of tasks' own."""
     if half_life is None:
         return hypothesis
     both = tuple(half_life) if isinstance(half_life, (tuple, list)) else (half_life, half_life)
