@@ -120,15 +120,20 @@ def learn(
         if checkpoint is not None and checkpoint.held is not None:
             resumed = checkpoint.resumed()
             run.skip = resumed.records
-            reader = columns.bare.continued(resumed.paths, resumed.model.encoder_, skip=resumed.skip)
+            if outputs.report is not None:
+                raise UsageError("--report is of a whole run, and --resume goes on with the rest of one: leave it out")
+            reader = columns.bare.continued(files, resumed.model.encoder_, skip=resumed.records, ends=resumed.ends)
             from coterie.jobs.learning import NothingLeftError
 
             with run.stopping():
                 try:
                     outcome = _go_on(reader, resumed.model, delay, asking, run, scaling)
                 except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
+                    _set_new_task(resumed.model, new_task)
                     save_learned(resumed.model, outputs, run)
                     return
+                if outcome.stopped is None:
+                    _set_new_task(outcome.model, new_task)
                 finish("learn", outcome, outputs, run)
             return
         if from_ is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -164,7 +164,9 @@ class Columns(OptionSet):
             | {"format": self.format, "on_error": None if self.on_error == "stop" else self.on_error}
         )
 
-    def continued(self, files: list[str], encoder: Encoder, update: bool = True, skip: int = 0) -> Reader:
+    def continued(
+        self, files: list[str], encoder: Encoder, update: bool = True, skip: int = 0, ends: Sequence[int] = ()
+    ) -> Reader:
         """Open the files with the encoder of a model, whose label may be missing unless it is named."""
         from coterie.io.readers import read
 
@@ -177,7 +179,9 @@ class Columns(OptionSet):
             unread = {"label": None, "weight": None, "time": None}
             return read(files, encoder=encoder, update=False, **self._said() | unread)
         # a label that is only the encoder's may be missing, which is right for prediction
-        return read(files, encoder=encoder, skip=skip, **self._said() | {"label": self.label or encoder.label})
+        return read(
+            files, encoder=encoder, skip=skip, ends=ends, **self._said() | {"label": self.label or encoder.label}
+        )
 
     def require_named(self, files: list[str], tasks: bool = True) -> None:
         """Refuse tables whose column of labels is not named, or that of tasks if the learner needs tasks."""

@@ -99,7 +99,7 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
             written.model(outcome.model, outputs.model, run.write)
     run.end(outcome.model, outcome.reading.rows)
     if outcome.failed is not None:
-        tell(run.ended(outcome.reading.rows, "model" in written.missing))
+        tell(run.ended(outcome.reading.rows, "model" in written.missing, failed=True))
         written.complain_of_all()
         raise outcome.failed
     if not (outputs.silent or outcome.one_label):

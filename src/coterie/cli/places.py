@@ -163,12 +163,14 @@ def _is(read: _Input, path: Path | None) -> bool:
 
 def require_folder(path: Path) -> None:
     """Refuse a place for a model in parts that is no folder, or one with something else in it: UsageError."""
-    from coterie.scale.sharded import is_sharded
+    from coterie.scale.sharded import is_sharded, read_manifest
 
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--model: there is no folder {str(path.parent)!r}")
     if path.exists() and not path.is_dir():
         raise UsageError(f"--model: {str(path)!r} is a file: with --sharded name a folder")
+    if path.is_dir() and is_sharded(path) and read_manifest(path).sources:
+        raise UsageError(f"--model: {str(path)!r} holds a checkpoint: name another folder")
     if path.is_dir() and not is_sharded(path) and any(path.iterdir()):
         raise UsageError(f"--model: {str(path)!r} holds something else than a model in parts: name another folder")
 

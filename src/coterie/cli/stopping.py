@@ -109,9 +109,12 @@ class Run:
         if self.parts is None:
             model.save(path)
             return
+        from coterie.persistence import hold_folder
         from coterie.scale.sharded import save
 
-        save(model, path, self.parts)
+        path.mkdir(exist_ok=True)
+        with hold_folder(path):
+            save(model, path, self.parts)
 
     def end(self, model: Any, records: int) -> None:
         """Save where a pass has come to that ended before the records did, if there is a folder for that."""
@@ -156,11 +159,15 @@ class Run:
             return f"stopped at once; {self._model} is saved, and has learned all {self._saved - self.skip:,} records"
         return f"stopped at once; {self._model} is as it was saved{self._after(self._saved)}"
 
-    def ended(self, records: int, missing: bool) -> str:
-        """Return what to say of a pass that ended after so many records, its model being saved or ``missing``."""
+    def ended(self, records: int, missing: bool, failed: bool = False) -> str:
+        """Return what to say of a pass that ended early, after so many records.
+
+        ``missing`` tells that the model could not be saved, ``failed`` that a record ended it and no signal.
+        """
         learned, self._ended = self.skip + records, True
         if self.folder is not None:
-            return f"stopped after {learned:,} records; to go on: the same command with --resume"
+            how = " and --on-error skip" if failed else ""
+            return f"stopped after {learned:,} records; to go on: the same command with --resume{how}"
         if self._model is None:
             return f"stopped after {learned:,} records: nothing was saved, as no --model was given"
         if missing:

@@ -115,7 +115,8 @@ class Reader:
     passed : int
         Records left out at the beginning (``skip``).
     ends : list of int
-        How many records had been delivered or passed at the end of each file, of those that are over.
+        How many records had been delivered or passed at the end of each of the first files that are finished, as long
+        as later files depend on nothing in them: of tables, without a column of times.
     skipped : int
         Records left out (``on_error="skip"``).
     skipped_examples : list of str
@@ -142,11 +143,12 @@ class Reader:
         encoder: Encoder | ViewEncoder | None,
         update: bool,
         skip: int = 0,
+        ends: Sequence[int] = (),
     ) -> None:
         self._paths, self._formats, self._options = tuple(paths), tuple(formats), options
         self._on_error, self._block_rows = on_error, block_rows
         self._given = encoder.copy() if encoder is not None else None
-        self._update, self._skip = update, skip
+        self._update, self._skip, self._finished = update, skip, tuple(ends)
         self._stdin_read = self._labelled = False
         self._asked: Callable[[], bool] = lambda: False
         self.bytes_total = total_size(paths)
@@ -229,9 +231,14 @@ class Reader:
 
     def __iter__(self) -> Iterator[Block]:
         self._restart()
-        for path, kind in zip(self._paths, self._formats, strict=True):
+        for n, (path, kind) in enumerate(zip(self._paths, self._formats, strict=True)):
             if self._asked():
                 return
+            if n < len(self._finished):
+                self.passed = self._finished[n]
+                self.ends.append(self.passed)
+                self._bytes_before += total_size([path]) or 0
+                continue
             self._require_unread(path)
             with reading(STDIN_NAME if path == STDIN else path), self._opened(path, kind) as source:
                 self._source = source
@@ -242,7 +249,8 @@ class Reader:
                     if len(block):
                         yield block
                 self._bytes_before, self._source = self.bytes_read, None
-                self.ends.append(self.passed + self.rows)
+                if kind in TABLES and self._options.time is None and len(self.ends) == n:
+                    self.ends.append(self.passed + self.rows)
         if not (self.rows or self.skipped or self.unlabelled or self.passed):
             raise InputError("there is no record in it", self.paths[-1])
 
@@ -428,7 +436,9 @@ class Reader:
         if kind == "svmlight":
             return SvmlightParser(encoder.bits)
         names = encoder.names if self._update else Names(encoder.bits, kept=False)
-        return VowpalParser(encoder.bits, self._options.task or encoder.task, self._schema, names)
+        task = self._options.task or encoder.task
+        # records that are passed were learned before, and their names were noted then
+        return VowpalParser(encoder.bits, task, self._schema, names, lambda n: self.passed + n > self._skip)
 
     def _row_columns(self, kind: str, encoder: Encoder) -> dict[str, str]:
         task = QUERY if kind == "svmlight" else self._options.task or encoder.task
@@ -544,6 +554,7 @@ def read(
     encoder: Encoder | ViewEncoder | None = None,
     update: bool = True,
     skip: int = 0,
+    ends: Sequence[int] = (),
     names: bool = True,
     keep: str | Sequence[str] = (),
 ) -> Reader:
@@ -607,6 +618,9 @@ def read(
     skip : int, default 0
         Leave out so many records at the beginning, such as those that the encoder has seen: scales do not learn from
         them. Bad records are not counted among them.
+    ends : sequence of int
+        `Reader.ends` of an earlier reading of these files: those files are not opened, for all their records are among
+        the ``skip`` first.
     names : bool, default True
         As in `Encoder`.
     keep : name or sequence of names
@@ -659,9 +673,11 @@ def read(
         raise ValueError(f"block_rows is {block_rows!r}; expected a whole number of 1 or more")
     if skip < 0:
         raise FieldError("{} is {n!r}; expected a whole number of 0 or more", "skip", n=skip)
+    if ends and ends[-1] > skip:
+        raise FieldError("{} has a file of {last} records, and {} is {n}", "ends", "skip", last=ends[-1], n=skip)
     paths = find_paths(source)
     formats = [detect_format(path, format) for path in paths]
     for kind in formats:
         if kind in ROWS:
             require_row_options(kind, options)
-    return Reader(paths, formats, options, on_error, block_rows, encoder, update, skip)
+    return Reader(paths, formats, options, on_error, block_rows, encoder, update, skip, ends)

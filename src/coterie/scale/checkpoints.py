@@ -9,13 +9,19 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from coterie.inputs.errors import FieldError
 from coterie.io.sources import STDIN, fingerprint
+from coterie.io.stores import is_url
 from coterie.persistence import hold_folder, require_writable
 
-from .sharded import MANIFEST, Manifest, SourceFile, load, read_manifest, save
+from .sharded import MANIFEST, Manifest, SourceFile, is_ours, load, read_manifest, save
 
 if TYPE_CHECKING:
     from coterie.io.readers import Reader
+
+
+#: Options that may be others where a run goes on: what was learned is the same under both.
+_FREE = {"on_error"}
 
 
 class CheckpointError(ValueError):
@@ -23,7 +29,7 @@ class CheckpointError(ValueError):
 
 
 class Resumed(NamedTuple):
-    """A checkpoint's model, and the records that are left for it to learn.
+    """Where learning goes on.
 
     Attributes
     ----------
@@ -31,16 +37,14 @@ class Resumed(NamedTuple):
         As it was saved.
     records : int
         How many records of all files it has learned.
-    paths : list of str
-        The files that are left to read.
-    skip : int
-        How many records at their beginning it has learned.
+    ends : list of int
+        How many records there are up to the end of each of the first files, which need not be read again; see
+        :class:`coterie.io.readers.Reader`.
     """
 
     model: Any
     records: int
-    paths: list[str]
-    skip: int
+    ends: list[int]
 
 
 class Checkpoint:
@@ -64,7 +68,7 @@ class Checkpoint:
     Attributes
     ----------
     reader : Reader or None
-        Of the records, which says where files end; of those that are over nothing is read again.
+        Of the records; says where files end, so that those that are finished are not read again.
 
     Raises
     ------
@@ -87,7 +91,6 @@ class Checkpoint:
         if STDIN in self._paths:
             raise CheckpointError("what comes from a pipe cannot be read again: a checkpoint is of files")
         self._sources = [_described(path) for path in (*self._paths, *beside)]
-        self._over = 0
         self.reader: Reader | None = None
         self._lock: IO[bytes] | None = None
 
@@ -102,16 +105,20 @@ class Checkpoint:
         Raises
         ------
         CheckpointError
-            If another run has the folder, or, without ``resume``, if there is something to go on from.
+            If another run has the folder; if it holds something else; without ``resume``, if it holds a checkpoint.
         """
         if self.folder.exists() and not self.folder.is_dir():
             raise CheckpointError(f"{self.folder} is a file: name a folder for the checkpoint")
         self.folder.mkdir(exist_ok=True)
+        held = self.held
+        if held is None and not all(map(is_ours, self.folder.iterdir())):
+            raise CheckpointError(f"{self.folder} holds something else than a checkpoint: name another folder")
+        if held is not None and not held.sources:
+            raise CheckpointError(f"{self.folder} holds a model in parts, and no checkpoint: name another folder")
         try:
             self._lock = hold_folder(self.folder)
         except ValueError:
             raise CheckpointError(f"another run has {self.folder}: let it end, or name another folder") from None
-        held = self.held
         if held is not None and not resume:
             raise CheckpointError(
                 f"{self.folder} holds a checkpoint of {held.records:,} records: resume it, or name another folder"
@@ -128,10 +135,10 @@ class Checkpoint:
 
     def save(self, model: Any, records: int) -> None:
         """Save a model that has learned so many records of all files; see :func:`coterie.scale.sharded.save`."""
-        sources, before = list(self._sources), self._sources[self._over - 1].end or 0 if self._over else 0
-        for i, end in enumerate([] if self.reader is None else self.reader.ends, self._over):
-            if before + end <= records:
-                sources[i] = replace(sources[i], end=before + end)
+        sources = list(self._sources)
+        for i, end in enumerate([] if self.reader is None else self.reader.ends):
+            if end <= records:
+                sources[i] = replace(sources[i], end=end)
         save(model, self.folder, self._parts, records, sources, self._options)
 
     def resumed(self) -> Resumed:
@@ -140,24 +147,26 @@ class Checkpoint:
         Raises
         ------
         CheckpointError
-            If a file is another one now, or has changed, or if the options are others than learning began with.
+            If a file is another one now, or has changed.
+        FieldError
+            If the options are others than learning began with.
         """
         held = self.held
         if held is None:
             raise CheckpointError(f"{self.folder} holds no checkpoint")
         self._require_same_files(held)
         self._require_same_options(held)
-        self._sources = held.sources
-        for each in self._sources[: len(self._paths) - 1]:  # the last is read to know that nothing is left
+        ends: list[int] = []
+        for each in held.sources[: len(self._paths)]:
             if each.end is None:
                 break
-            self._over += 1
-        learned = (self._sources[self._over - 1].end or 0) if self._over else 0
-        return Resumed(load(self.folder), held.records, self._paths[self._over :], held.records - learned)
+            ends.append(each.end)
+        return Resumed(load(self.folder), held.records, ends)
 
     def _require_same_files(self, held: Manifest) -> None:
         if [each.path for each in held.sources] != [each.path for each in self._sources]:
-            raise CheckpointError(f"{self.folder} is of other files: {_listed(each.path for each in held.sources)}")
+            then, these = (_listed(each.path for each in sources) for sources in (held.sources, self._sources))
+            raise CheckpointError(f"{self.folder} is of the files {then}, and these are {these}: name the same ones")
         for before, now in zip(held.sources, self._sources, strict=True):
             if replace(before, end=None) != now:
                 sizes = f"{before.size:,} bytes then, {now.size:,} now"
@@ -167,15 +176,16 @@ class Checkpoint:
                 )
 
     def _require_same_options(self, held: Manifest) -> None:
-        for name in {**held.options, **self._options}:
+        for name in sorted({*held.options, *self._options} - _FREE):
             before, now = held.options.get(name), self._options.get(name)
             if before != now:
-                raise CheckpointError(f"{name} was {before!r} when learning began, and is {now!r}: give it as it was")
+                what = "{} was {before!r} when learning began, and is {now!r}: give it as it was"
+                raise FieldError(what, name, before=before, now=now)
 
 
 def _described(path: str) -> SourceFile:
     found = fingerprint(path)
-    return SourceFile(path, found.size, str(found.modified))
+    return SourceFile(path if is_url(path) else str(Path(path)), found.size, str(found.modified))
 
 
 def _listed(paths: Iterable[str]) -> str:

@@ -84,18 +84,19 @@ def learn(
     found = find_paths([paths] if isinstance(paths, str) else list(paths))
     with ExitStack() as stack:
         saved = None if checkpoint is None else stack.enter_context(Checkpoint(checkpoint, workers or 1, found))
-        points, learned, skip = None, 0, 0
+        points, learned = None, 0
+        ends: list[int] = []
         if saved is not None:
             check_parts(model, learned=False)
             saved.begin(resume)
             if saved.held is not None:
-                model, learned, found, skip = saved.resumed()
+                model, learned, ends = saved.resumed()
                 reading = {name: reading[name] for name in _NAMED if name in reading}
             points = Checkpoints(SaveEvery.of(every), lambda model, records: saved.save(model, learned + records))
         encoder = getattr(model, "encoder_", None)
         reading = {"scale": "auto"} | reading if encoder is None else reading | {"encoder": encoder}
         engine = stack.enter_context(engine_of(workers, address))
-        reader = read(found, skip=skip, **reading)
+        reader = read(found, skip=learned, ends=ends, **reading)
         if saved is not None:
             saved.reader = reader
         return go_on(reader, model, on_round=on_round, stop=stop, checkpoints=points, spread=spreading_by(engine))

@@ -127,7 +127,8 @@ def joined(learner: Learner, parts: Sequence[State], labels: Sequence[Hashable],
         changed["groups"] = joined_rows(tables, groups, features)
     votes = [each.model.votes[: len(each.tasks)] for each in parts if isinstance(each.model, SignedModel)]
     whole.model = _with_tables(whole.model, changed, np.concatenate(votes)[order] if votes else None)
-    whole.model = whole.model.fit(learner.hypothesis.tables.fit, len(whole.sharing), len(labels), features, dense)
+    rows = len(labels) if learner.relation.specific else 1
+    whole.model = whole.model.fit(learner.hypothesis.tables.fit, len(whole.sharing), rows, features, dense)
     return whole
 
 
@@ -146,9 +147,8 @@ def some_tasks(learner: Learner, whole: State, tasks: Codes) -> State:
         changed["groups"] = some_rows(held.groups, groups)
     votes = whole.model.votes[tasks] if isinstance(whole.model, SignedModel) else None
     part.model = _with_tables(part.model, changed, votes)
-    part.model = part.model.fit(
-        learner.hypothesis.tables.fit, len(part.sharing), len(tasks), whole.features, whole.dense
-    )
+    rows = len(tasks) if learner.relation.specific else 1
+    part.model = part.model.fit(learner.hypothesis.tables.fit, len(part.sharing), rows, whole.features, whole.dense)
     return part
 
 

@@ -41,6 +41,7 @@ Codes = NDArray[np.int64]
 
 MANIFEST, VERSION = "manifest.json", 1
 _MOST_PARTS = 65_535
+#: Files of such a folder, and what a process has left of them that was killed while it wrote them.
 _OURS = re.compile(r"(part-\d{5}-[0-9a-f]{8}\.coterie|order-[0-9a-f]{8}\.npy)(\..*)?")
 
 
@@ -160,7 +161,7 @@ def save(
         raise
     kept = {each.name for each in made}
     for each in list(folder.iterdir()):  # also what a process that was killed while it saved has left
-        if _OURS.fullmatch(each.name) and each.name not in kept:
+        if _OURS.fullmatch(each.name.removeprefix(".")) and each.name not in kept:
             each.unlink(missing_ok=True)
     return manifest
 
@@ -175,6 +176,12 @@ def save_again(model: Any, folder: str | PathLike[str]) -> Manifest:
     """
     held = read_manifest(folder)
     return save(model, folder, len(held.parts), held.records, held.sources, held.options)
+
+
+def is_ours(path: Path) -> bool:
+    """True of a file that a folder of such a model has, or may have: of any save, and the file that locks it."""
+    name = path.name.removeprefix(".")
+    return name == "lock" or name.startswith(MANIFEST) or _OURS.fullmatch(name) is not None
 
 
 def is_sharded(path: str | PathLike[str]) -> bool:

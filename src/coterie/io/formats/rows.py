@@ -114,19 +114,24 @@ class SvmlightParser:
 
 @dataclass(frozen=True)
 class VowpalParser:
-    """Vowpal Wabbit text, hashed to 2**bits columns; the task is the first feature of a namespace; names are noted."""
+    """Vowpal Wabbit text, hashed to 2**bits columns; the task is the first feature of a namespace.
+
+    The names of the next n records are kept in ``names`` if ``noted(n)``.
+    """
 
     bits: int
     task: str | None
     schema: RowSchema
     names: Names
+    noted: Callable[[int], bool]
 
     def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
         """Parse; the task is a string."""
         name = as_bytes(encode_key(self.task or ""))
-        rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits), None, self.names.table)
-        self.names.take(data)
-        self.names.count(len(records))
+        names = self.names if self.noted(len(records)) else Names(self.bits, kept=False)
+        rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits), None, names.table)
+        names.take(data)
+        names.count(len(records))
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
         weight = rows.importance if (rows.importance != 1.0).any() else None
         return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token, weight=weight)
