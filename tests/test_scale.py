@@ -296,6 +296,18 @@ def test_parts_that_were_changed_are_refused(tmp_path):
         scale.load(tmp_path)
 
 
+@pytest.mark.parametrize("members", ["separable", slow("default")])
+def test_parts_of_many_tasks_with_hashed_features_make_the_model_again(tmp_path, members):
+    """Members that know no single task keep a table of one row for them, however many tasks there are."""
+    n = 150
+    X = sp.csr_array((np.ones(n), (np.arange(n), np.arange(n) * 1741)), (n, 2**18))
+    model = adaptive(members, scale="none").partial_fit(X, np.arange(n) % 2, task=np.arange(n))
+    whole = saved(model, tmp_path / "whole")
+    for parts in (1, 3):
+        scale.save(model, tmp_path / "parts", parts)
+        assert saved(scale.load(tmp_path / "parts"), tmp_path / "again") == whole
+
+
 def test_numbers_in_parts_have_intervals_and_wait_for_labels(tmp_path):
     X, y, task = stream()
     y = X[:, 0] + np.arange(N) % 3
@@ -349,11 +361,12 @@ def test_what_a_killed_save_has_left_is_removed_and_other_folders_are_left_alone
     X, y, task = stream()
     model, folder = adaptive("separable").partial_fit(X, y, task=task), tmp_path / "parts"
     scale.save(model, folder, 2)
-    left = folder / "part-00007-0123abcd.coterie"
-    left.write_bytes(b"")
+    left = [folder / f"{dot}part-00007-0123abcd.coterie{end}" for dot, end in (("", ""), (".", ".coterie-9e8d7c6b"))]
+    for each in left:
+        each.write_bytes(b"")
     (folder / "notes.txt").write_text("mine")
     scale.save(model, folder, 2)
-    assert not left.exists()
+    assert not any(each.exists() for each in left)
     assert (folder / "notes.txt").read_text() == "mine"
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "manifest.json").write_text('{"name": "a site"}')
@@ -516,6 +529,87 @@ def test_files_that_are_over_are_not_read_again(tmp_path, monkeypatch):
         assert (resumed.records, resumed.ends) == (learned, [9000, 18_000])
     run("learn", *files, *said, tmp_path / "several", "--resume")
     assert (tmp_path / "several").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def test_files_that_later_ones_depend_on_are_read_again(tmp_path):
+    a, b, place = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "checkpoint"
+    for first, each in ((9000, a), (0, b)):  # the second begins before the first ends
+        each.write_text("user,x,t,click\n" + "\n".join(f"u{i % 9},{i % 5},{first + i},{i % 2}" for i in range(9000)))
+    said = (*SAID, "--time", "t", "--checkpoint", place, "--save-every", 1, "--resume")
+    for _ in range(2):
+        assert "b.csv:2: column 't'" in refused("learn", a, b, *said)
+    assert [each.end for each in sharded.read_manifest(place).sources] == [None, None]
+    for name in "cd":
+        (tmp_path / f"{name}.svm").write_text("\n".join(f"{i % 2} qid:{i % 9} 1:{i % 5}" for i in range(10)))
+    reader = ct.read([str(tmp_path / "c.svm"), str(tmp_path / "d.svm")])
+    assert (sum(len(block) for block in reader), reader.ends) == (20, [])
+    reader = ct.read([str(b), str(b)], task="user", label="click")
+    assert (sum(len(block) for block in reader), reader.ends) == (18_000, [9000, 18_000])
+    rest = ct.read([str(b), str(b)], encoder=reader.encoder, skip=10_000, ends=[9000])
+    assert (sum(len(block) for block in rest), rest.passed, rest.bytes_read) == (8000, 10_000, rest.bytes_total)
+    with pytest.raises(ValueError, match="ends has a file of 9000 records, and skip is 10"):
+        ct.read(str(b), skip=10, ends=[9000])
+
+
+@pytest.mark.parametrize("last", ["", "u1,3,\nu2,4,\n"])
+def test_a_last_file_without_records_to_learn_ends_a_run(clicks, tmp_path, last):
+    data, place = tmp_path / "few.csv", tmp_path / "checkpoint"
+    data.write_text("user,x,click\n" + "\n".join(f"u{i % 9},{i % 5},{i % 2}" for i in range(9000)))
+    (tmp_path / "last.csv").write_text("user,x,click\n" + last)
+    said = (*SAID, "--checkpoint", place, "--save-every", 1, "--resume", "--new-task", "raise")
+    run("learn", data, tmp_path / "last.csv", *said, "--model", tmp_path / "one")
+    run("learn", data, tmp_path / "last.csv", *said, "--model", tmp_path / "again")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "again").read_bytes()
+    assert ct.load(tmp_path / "again").new_task == "raise"
+
+
+def test_a_run_over_names_of_features_goes_on_with_them(tmp_path, monkeypatch):
+    data, place, save = tmp_path / "texts.vw", tmp_path / "checkpoint", Checkpoint.save
+    data.write_text("\n".join(f"{i % 2 or -1} |u u{i % 9} |w w{i % 7} v{i}" for i in range(20_000)))
+    said = ("--task", "u", "--members", "separable", "--alone", "--quiet")
+    run("learn", data, *said, "--model", tmp_path / "one")
+    said = (*said, "--checkpoint", place, "--save-every", 1, "--model", tmp_path / "several")
+
+    def saving(self, model, records):
+        save(self, model, records)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Checkpoint, "save", saving)
+    run("learn", data, *said, code=128 + signal.SIGTERM)
+    monkeypatch.undo()
+    assert 0 < sharded.read_manifest(place).records < 20_000
+    run("learn", data, *said, "--resume")
+    assert (tmp_path / "several").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def test_a_bad_record_can_be_left_out_where_a_run_goes_on(tmp_path):
+    data, place = tmp_path / "bad.csv", tmp_path / "checkpoint"
+    lines = [f"u{i % 9},{i % 5},{i % 2}" for i in range(20_000)]
+    lines[18_000] = "u1,much,1"
+    data.write_text("user,x,click\n" + "\n".join(lines))
+    said = (*SAID, "--checkpoint", place, "--save-every", 1)
+    told = run("learn", data, *said, "--model", tmp_path / "model", code=2).stderr
+    assert "to go on: the same command with --resume and --on-error skip" in told
+    run("learn", data, *said, "--model", tmp_path / "model", "--resume", "--on-error", "skip")
+    run("learn", data, *SAID, "--model", tmp_path / "one", "--on-error", "skip")
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def test_folders_are_what_they_are_named_for(clicks, tmp_path):
+    data, place, parts = clicks / "clicks.parquet", tmp_path / "checkpoint", tmp_path / "parts"
+    run("learn", data, *SAID, "--checkpoint", place, "--save-every", 8192, "--sharded", "--model", parts)
+    assert "holds a checkpoint: name another folder" in refused("learn", data, *SAID, "--sharded", "--model", place)
+    for more in ((), ("--resume",)):
+        assert "holds a model in parts, and no checkpoint" in refused(
+            "learn", data, *SAID, "--checkpoint", parts, *more
+        )
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "monday.csv").write_text("")
+    told = refused("learn", data, *SAID, "--checkpoint", tmp_path / "logs")
+    assert "holds something else than a checkpoint" in told
+    assert [each.name for each in (tmp_path / "logs").iterdir()] == ["monday.csv"]
+    told = refused("learn", data, *SAID[:-2], "--checkpoint", place, "--resume", "--report", tmp_path / "report.html")
+    assert "--report is of a whole run" in told
 
 
 def test_a_run_that_ended_before_it_wrote_its_model_writes_it(clicks, tmp_path):
