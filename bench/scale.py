@@ -11,6 +11,7 @@ it takes to start and to stop is told apart. ``--long`` is a stream of 10⁷ rec
 from __future__ import annotations
 
 import argparse
+import hashlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -113,28 +114,26 @@ def from_file(path: Path, members: str, engine: Engine | None) -> tuple[Any, flo
     return made, time.perf_counter() - start
 
 
-def saved(model: Any) -> bytes:
+def saved(model: Any) -> str:
+    """The SHA-256 of a model's file."""
     with tempfile.NamedTemporaryFile(suffix=".coterie") as file:
         model.save(file.name)
-        return Path(file.name).read_bytes()
+        with Path(file.name).open("rb") as written:
+            return hashlib.file_digest(written, "sha256").hexdigest()
 
 
-def compared(
-    what: str, target: float, works: tuple[Callable[[], tuple[Any, float]], ...], n: int, repeats: int
-) -> tuple[Row, Any]:
+def compared(what: str, target: float, works: tuple[Callable[[], tuple[Any, float]], ...], n: int, repeats: int) -> Row:
     """One and several workers in turn; their models must be the same."""
-    made = [work()[0] for work in works]  # which compiles, too
-    if saved(made[0]) != saved(made[1]):
+    if len({saved(work()[0]) for work in works}) > 1:  # which compiles, too
         raise SystemExit(f"{what}: several workers learned another model than one")
     turns = [[work()[1] for work in works] for _ in range(repeats)]
     one, several = (Timing(each) for each in zip(*turns, strict=True))
     ratios = [turn[0] / turn[1] for turn in turns]
     ratio = float(np.median(ratios))
     spread = f"{min(ratios):.3g} to {max(ratios):.3g}"
-    row = Row(
+    return Row(
         what, f"≥ {target:g}", several.shown(n, "µs"), one.shown(n, "µs"), f"{ratio:.3g}", spread, ratio >= target
     )
-    return row, made[1]
 
 
 def rows(quick: bool, ray: bool = False) -> Iterator[Row]:
@@ -149,7 +148,7 @@ def rows(quick: bool, ray: bool = False) -> Iterator[Row]:
         for name, (make, target) in MODELS.items():
             works = (lambda make=make: learned(make, blocks, None)), (lambda make=make: learned(make, blocks, engine))
             before = engine.seconds()
-            row, _ = compared(f"texts, {name}, {WORKERS} workers {where}, wall", target, works, n, repeats)
+            row = compared(f"texts, {name}, {WORKERS} workers {where}, wall", target, works, n, repeats)
             yield row
             spent = {lane: seconds - before.get(lane, 0.0) for lane, seconds in engine.seconds().items()}
             busy = {lane: seconds / (repeats + 1) for lane, seconds in spent.items() if seconds > 0.01}
@@ -172,7 +171,7 @@ def rows(quick: bool, ray: bool = False) -> Iterator[Row]:
                     (lambda members=members: from_file(path, members, engine)),
                 )
                 what = f"file of numbers, {members}, {WORKERS} workers {where}, wall with reading"
-                yield compared(what, 1.0, works, records, min(repeats, 3))[0]
+                yield compared(what, 1.0, works, records, min(repeats, 3))
             model = ct.AdaptiveSharingClassifier(members="separable")
             made = scale.plan(model, str(path), workers=WORKERS, task="user", label="click", scale="auto")
             whole = from_file(path, "separable", None)[0]

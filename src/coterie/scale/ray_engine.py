@@ -175,7 +175,7 @@ class RayLane:
         return self._calls.submit(self._do, method, given)
 
     def _do(self, method: str, given: tuple[Any, ...]) -> Any:
-        exceptions = self._engine.ray.exceptions
+        losses = _losses(self._engine.ray)
         for _ in range(TRIES):
             actor, lost = self.worker.now()
             try:
@@ -183,14 +183,14 @@ class RayLane:
                     self._begin(actor)
                     self._begun_in = lost
                 made = self._once(actor, method, given)
-            except (exceptions.RayActorError, exceptions.ActorUnavailableError):
+            except losses:
                 self.worker.renew(lost)
                 continue
             if method in _CHANGING:
                 self._since.append((method, given))
                 self._bytes += sum(map(_nbytes, given))
                 # an actor that is lost meanwhile is found out by the next call: this one is done
-                with contextlib.suppress(exceptions.RayActorError, exceptions.ActorUnavailableError):
+                with contextlib.suppress(*losses):
                     self._save_if_due(actor, method)
             return made
         raise LostLaneError(
@@ -269,6 +269,12 @@ class _Actor:
             return self._works[lane].do(method, *map(_own, given)), None
         except Exception as error:
             return None, error
+
+
+def _losses(ray: Any) -> tuple[type[Exception], ...]:
+    """The errors of Ray's by which a worker, or what it gave back, is lost."""
+    names = ("RayActorError", "ActorUnavailableError", "NodeDiedError", "ObjectLostError", "OutOfMemoryError")
+    return tuple(getattr(ray.exceptions, name) for name in names)
 
 
 def _own(given: Any) -> Any:
