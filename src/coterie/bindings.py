@@ -237,7 +237,7 @@ class ByLevels(Nested):
 
 
 def _fit_levels(learner: Joined, state: State, levels: Levels, new: Sequence[Hashable], features: int) -> None:
-    """Put the model under levels that hold new tasks, and give it room for these and for so many features."""
+    """Put the model under levels that hold new tasks, with room for these and for so many features."""
     model: Model = state.model
     model = model if levels is model.sharing else model.with_sharing(levels)
     tasks = len(state.tasks) + len(new) if learner.relation.specific else 1
@@ -355,7 +355,7 @@ class ByLearning(Learning):
 
     @staticmethod
     def stops(relation: Any, state: State, rows: Rows, codes: Codes, delay: int) -> Sequence[Stop]:
-        """Give every round in which a task comes, or a feature that counts: M is another from it on."""
+        """Return the stops at all rounds in which a task comes, or a feature if M depends on these: M changes there."""
         widths = widths_of(rows) if relation.needs_features else None
         return arrivals(codes, len(state.tasks), delay, widths, state.features)
 

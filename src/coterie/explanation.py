@@ -45,7 +45,7 @@ class Part(NamedTuple):
 class Weight(NamedTuple):
     """A feature's weight in the margins of a task: the shared weight, and the task's difference from it.
 
-    ``shared`` is the weight for a task that nobody has seen, under relations that have such a weight; else
+    ``shared`` is the weight for a task that nobody has seen, if that would not change those of known tasks; else
     the mean over the tasks. ``own`` is the task's weight less that; 0.0 where no task is asked for.
     """
 

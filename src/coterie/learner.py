@@ -41,7 +41,7 @@ RoundCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROUNDS)]
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`Round.dump` notes beside the arrays."""
+    """The data that :meth:`Round.dump` returns beside the arrays."""
 
     shape: dict[str, Any]
     features: Features
@@ -50,7 +50,7 @@ class _Saved(msgspec.Struct):
 
 
 class Noted(NamedTuple):
-    """Events of a run of rounds beside moves of weights.
+    """Events of a run of rounds other than moves of weights: changes of support vectors, lengths of views' weights.
 
     Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of the
     views called ``names``, ``lengths[i]`` are those of their weights once ``ends[i]`` of the records were learned.
@@ -127,7 +127,7 @@ class StreamLearner(Protocol):
 
     @abstractmethod
     def fit_tasks(self, state: Any, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features; all or nothing."""
+        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
 
     @abstractmethod
     def check_tasks(self, state: Any, tasks: Sequence[Hashable]) -> None:
@@ -224,7 +224,7 @@ class StreamLearner(Protocol):
         return 1
 
     def adopt(self, state: Any) -> None:
-        """Check that this learner can go on with a state that other parameters have learned: ValueError if not."""
+        """Take over a state that was learned under other parameters: ValueError if that cannot be."""
         return
 
     def inform(self, state: Any, chance: Any) -> None:
@@ -244,7 +244,7 @@ class StreamLearner(Protocol):
         raise AttributeError("there are no intervals")
 
     def noted(self, state: Any, moves: Any) -> Noted:
-        """Events of a run of rounds beside moves of weights."""
+        """Events of a run of rounds other than moves of weights: changes of support vectors, lengths of views."""
         return Noted()
 
     def bound_call(self, state: Any, records: PlainRecords) -> BoundCall | None:
@@ -320,10 +320,10 @@ class Round(StreamLearner, ABC):
 
     @abstractmethod
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
-        """Models of no record as they would be saved, in each form that one of these parameters may have."""
+        """Models of no record as they would be saved, one for each form that these parameters allow."""
 
     def _check(self, state: State) -> None:
-        """Refuse a state that learning could not have come to, as far as that matters to memory: ValueError."""
+        """Refuse a state by which compiled code could read beyond arrays, or that learning cannot reach: ValueError."""
         state.model.check(self._bound.bounds(state))
 
     @abstractmethod
@@ -398,7 +398,7 @@ class Learner(Round):
         return np.asarray(self._bound.share(self.relation, state))
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features; all or nothing."""
+        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
         new = state.tasks.new_among(tasks)
         if new or features > state.features:
             self._bound.extend(self, state, new, max(features, state.features))
@@ -514,7 +514,7 @@ class Learner(Round):
         asker: Any,
         coming: Arrivals,
     ) -> None:
-        """Learn the records of a span, from the first to the last (not included), whose labels are so late."""
+        """Learn the records of a span, from the first to the last (not included), with labels ``delay`` rounds late."""
         done, last, delay = span
         while done < last:
             done = learn(state.model, self._rule, rows, codes, y, done, last, delay, moves, asker, coming)

@@ -100,7 +100,7 @@ class Shared:
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`Mixture.dump` notes beside the arrays."""
+    """The data that :meth:`Mixture.dump` returns beside the arrays."""
 
     members: list[dict[str, Any]]
     features: Features
@@ -177,7 +177,7 @@ class Mixture(StreamLearner):
 
     @property
     def counts_features(self) -> bool:
-        """True where one of the learners counts them."""
+        """True where computations of one of the learners depend on the number of features."""
         return any(learner.counts_features for learner in self.learners)
 
     def init(
@@ -205,7 +205,7 @@ class Mixture(StreamLearner):
             learner.check_tasks(member, tasks)
 
     def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features; all or nothing."""
+        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
         if features <= min(member.features for member in state.members) and not state.tasks.new_among(tasks):
             return
         self.check_tasks(state, tasks)
@@ -288,7 +288,7 @@ class Mixture(StreamLearner):
         return moves
 
     def _widen(self, state: MixtureState, rows: Rows) -> None:
-        """Make room for the features of records in learners that do not count them: the others look for themselves."""
+        """Make room for records' features in learners that do not depend on their number; others do it themselves."""
         if self.counts_features:
             width = int(widths_of(rows).max(initial=state.features))
             for learner, member in self._members(state):
@@ -452,7 +452,7 @@ class Mixture(StreamLearner):
         return weights
 
     def share(self, state: MixtureState) -> NDArray[np.float64]:
-        """The share expected of each task: that of its experts, weighted."""
+        """The expected share of each task: the mean of its experts' shares, by their weights."""
         each = np.array([learner.share(m) for learner, m in self._members(state)])
         parts = np.abs(self.experts) / np.abs(self.experts).sum(axis=1, keepdims=True)
         return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), parts, each))
@@ -657,7 +657,7 @@ class CompiledMixture(Mixture):
     # -- tasks
 
     def fit_tasks(self, state: MixtureState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features; all or nothing."""
+        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
         if features <= state.features and not state.tasks.new_among(tasks):
             return
         self._tell_rounds(state)

@@ -31,7 +31,7 @@ Codes = NDArray[np.int64]
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`ManyLearners.dump` notes beside the arrays."""
+    """The data that :meth:`ManyLearners.dump` returns beside the arrays."""
 
     classes: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
 
@@ -100,7 +100,7 @@ class ManyLearners(StreamLearner):
 
     @property
     def counts_features(self) -> bool:
-        """True where the learner of each class counts them."""
+        """True where computations of each class's learner depend on the number of features."""
         return self.learner.counts_features
 
     @property
@@ -119,7 +119,7 @@ class ManyLearners(StreamLearner):
         self.learner.check_tasks(state.spare, tasks)
 
     def fit_tasks(self, state: ManyState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features; all or nothing."""
+        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
         self.check_tasks(state, tasks)
         for each in state.all:
             self.learner.fit_tasks(each, tasks, features)

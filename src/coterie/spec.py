@@ -98,7 +98,7 @@ def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
 
 
 def _require_name_of_its_own(cls: type) -> None:
-    """Refuse a part of others that is called as one of ours: a file would mean whichever came last."""
+    """Refuse a user's part with the name of one of coterie's: a file would mean whichever came last."""
     if cls.__module__.startswith("coterie."):
         return
     name = cls.__name__
@@ -241,7 +241,7 @@ def registered(table: dict[str, type], name: str) -> type | None:
 
 
 def _rooms() -> list[Any]:
-    """The package and the modules that it gives, where public names are."""
+    """The package and its public modules, where public names are."""
     import coterie
 
     inner = [name for name in dir(coterie) if find_spec(f"coterie.{name}") is not None]

@@ -230,7 +230,7 @@ class Expansion:
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`Expansion.dump` notes beside the arrays."""
+    """The data that :meth:`Expansion.dump` returns beside the arrays."""
 
     tasks: list[Any]
     features: Annotated[int, msgspec.Meta(ge=1, le=MOST_FEATURES)]

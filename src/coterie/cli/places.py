@@ -131,7 +131,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 class _Input(NamedTuple):
-    """A file that is read: its name in messages, and what the system knows it by."""
+    """A file that is read: its name in messages, and its identity in the file system."""
 
     name: str
     found: os.stat_result

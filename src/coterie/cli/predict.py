@@ -211,7 +211,7 @@ class Writable(Protocol):
 
 
 class _Terminal:
-    """Standard output that a person looks at: names of tasks and labels do not command it."""
+    """A terminal as standard output: control characters in names of tasks and labels are not sent to it."""
 
     def __init__(self, out: IO[str]) -> None:
         self._out = out

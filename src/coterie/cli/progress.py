@@ -36,7 +36,7 @@ def watching(reader: Reader, quiet: bool) -> Iterator[OnRound | None]:
 
 
 class _Lines:
-    """Running totals as lines of a table, whose columns the first block tells."""
+    """Running totals as lines of a table, whose columns follow from the first block."""
 
     def __init__(self, write: Write) -> None:
         from coterie.evaluation.costs import RATES

@@ -88,7 +88,7 @@ def _limit(text: str) -> int | float:
 
 
 def query(files: list[str], columns: Columns, asking: Asking, model: OnlineEstimator, outputs: Outputs) -> None:
-    """Write the records of files whose labels a model wants, and save it, so that its budget goes on."""
+    """Write the records of files whose labels a model wants, and save it, so that its budget counts on."""
     from coterie.io.readers import detect_format
     from coterie.io.sources import STDIN, find_paths
     from coterie.jobs.querying import require_file_of, wanted_records, write_wanted

@@ -81,7 +81,7 @@ class Run:
         self.checkpoints = Checkpoints(SaveEvery.of(often or USUAL), self._save)
 
     def reading(self, reader: Reader) -> None:
-        """Take note of what reads the records."""
+        """Set the reader of the records, whose place in the files a checkpoint notes."""
         if self.folder is not None:
             self.folder.reader = reader
 
@@ -117,7 +117,7 @@ class Run:
             save(model, path, self.parts)
 
     def end(self, model: Any, records: int) -> None:
-        """Save where a pass has come to that ended before the records did, if there is a folder for that."""
+        """Save a checkpoint of a pass that ended before the records did, if there is a folder for it."""
         if self.folder is not None and not self.over and records:
             self._save(model, records)
 
@@ -160,7 +160,7 @@ class Run:
         return f"stopped at once; {self._model} is as it was saved{self._after(self._saved)}"
 
     def ended(self, records: int, missing: bool, failed: bool = False) -> str:
-        """Return what to say of a pass that ended early, after so many records.
+        """Return the line that reports a pass that ended early, after so many records.
 
         ``missing`` tells that the model could not be saved, ``failed`` that a record ended it and no signal.
         """

@@ -222,7 +222,7 @@ def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
 def _rounds(
     models: Mapping[str, Any], X: Any, y: Any, task: Any, tasks: Sequence[Hashable] | None, sample_weight: Any
 ) -> tuple[Iterable[Sequence[Block]], Sequence[Hashable]]:
-    """The stream in blocks, one for each learner, and the tasks to know from its start.
+    """The stream in blocks, one for each learner, and the tasks known from its start.
 
     Blocks of a reader are the same for all. Of arrays every learner takes note itself: of names and types.
     """

@@ -92,7 +92,7 @@ def blocks_of(
     size: int | None,
     sample_weight: Any = None,
 ) -> tuple[Iterable[Block], Sequence[Hashable]]:
-    """A stream as blocks of at most ``size`` records, and the tasks to know from its start."""
+    """A stream as blocks of at most ``size`` records, and the tasks known from its start."""
     if y is None:
         return blocks_alone(X), tasks or ()
     whole = model.as_block(X, y, task, sample_weight)

@@ -57,7 +57,7 @@ class BlockPredictions(NamedTuple):
 
 
 class LabelKind(Protocol):
-    """The labels a stream may have, as far as a reader must know before a model sees them."""
+    """The labels a stream may have, as far as a reader needs to know them."""
 
     numeric: ClassVar[bool]
     most: ClassVar[int | None]

@@ -43,7 +43,7 @@ class ViewWeights(NamedTuple):
         return shares
 
     def later(self, rounds: int) -> Self:
-        """The same, where so many rounds had passed before."""
+        """The same lengths, at points that are so many rounds later."""
         return self._replace(rounds=self.rounds + rounds)
 
     def thinned(self, points: int) -> Self:

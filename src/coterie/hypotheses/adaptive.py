@@ -68,7 +68,7 @@ class AdaptiveGradient:
 
     @cached_property
     def tables(self) -> Storage:
-        """Storage of the tables of weights: makes them and gives them room."""
+        """The storage of the tables of weights, which makes and enlarges them."""
         return Storage(self.storage, self.dtype, self.bits, numbers=2)
 
 
@@ -142,7 +142,7 @@ class CoinBetting:
 
     @cached_property
     def tables(self) -> Storage:
-        """Storage of the tables of weights: makes them and gives them room."""
+        """The storage of the tables of weights, which makes and enlarges them."""
         numbers = NUMBERS if self.scales == "feature" else NUMBERS_BY_ROW
         return Storage(self.storage, self.dtype, self.bits, numbers=numbers)
 
@@ -205,5 +205,5 @@ class DiagonalAROW:
 
     @cached_property
     def tables(self) -> Storage:
-        """Storage of the tables of weights: makes them and gives them room."""
+        """The storage of the tables of weights, which makes and enlarges them."""
         return Storage(self.storage, self.dtype, self.bits, numbers=2)

@@ -34,7 +34,7 @@ class Hypothesis(Protocol):
 
     @property
     def tables(self) -> Storage:
-        """Storage of the tables of weights: makes them and gives them room."""
+        """The storage of the tables of weights, which makes and enlarges them."""
 
     def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
         """Make a model for a relation of nested groups; ``dense``: records come as dense arrays."""

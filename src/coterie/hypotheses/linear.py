@@ -87,5 +87,5 @@ class LinearWeights:
 
     @cached_property
     def tables(self) -> Storage:
-        """Storage of the tables of weights: makes them and gives them room."""
+        """The storage of the tables of weights, which makes and enlarges them."""
         return Storage(self.storage, self.dtype, self.bits)

@@ -74,7 +74,7 @@ class Storage:
         return self.table(groups, features, dense, shared=True), self.table(tasks, features, dense)
 
     def _changed_over(self, table: Any, weights: int, dense: bool) -> Any:
-        """A dense table that shall hold so many weights, as it is or in a storage that has an end."""
+        """A dense table that is to hold so many weights, as it is or, if it grows too large, in another storage."""
         if self.storage == "hashed" and weights > 2**self.bits:
             return table.to_hashed(self.bits)
         if self.storage in ("auto", "sparse") and not dense and _too_large(table.numbers * weights, table.values.dtype):

@@ -228,7 +228,7 @@ def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
 
 
 def mostly_dates(words: pa.Array | pa.ChunkedArray, of: int | None = None) -> bool:
-    """True for text of which more than half, of what is neither null nor empty or of so many, has the form of dates."""
+    """True for text of which more than half, of the values not null or empty or of ``of``, has the form of dates."""
     if not is_string(words.type):
         return False
     held = pc.sum(pc.greater(pc.binary_length(words), 0)).as_py() if of is None else of
@@ -297,7 +297,7 @@ def times(array: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row whose date is none, or a day that calendars do not have."""
+    """Yield a fault for each row whose date cannot be read, or is a day that calendars do not have."""
     try:
         wrong = dates(array).wrong
     except InputError as error:

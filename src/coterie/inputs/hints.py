@@ -39,7 +39,7 @@ class Looks:
         self._rows = 0
 
     def see(self, batch: pa.RecordBatch, kinds: Mapping[str, str], label: str | None) -> None:
-        """Keep records, of which columns have these kinds, if they are among the first."""
+        """Keep records, whose columns have these kinds, if they are among the first."""
         if self._rows < LOOKED:
             names = [name for name, kind in kinds.items() if kind in ("numeric", "categorical")][:COLUMNS]
             chosen = batch.select(names if label is None else [*names, label])

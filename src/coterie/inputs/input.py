@@ -85,7 +85,7 @@ class Labels(Protocol):
 
 
 class AnyInput(Protocol):
-    """The protocol of inputs: all that a model asks of the form of its records."""
+    """The protocol of inputs: all that a model needs to know of the form of its records."""
 
     encoder: Any
     has_tasks: ClassVar[bool]
@@ -133,10 +133,10 @@ class AnyInput(Protocol):
         """The state of a learner before the first round, with room for these records, which bring tasks ``coming``."""
 
     def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
-        """Make room in the state for the labels that are new, and for records so wide."""
+        """Make room in the state for new tasks, given by their labels, and for records of this width."""
 
     def has_room(self, state: Any, width: int) -> bool:
-        """True if the state has room for records so wide."""
+        """True if the state has room for records of this width."""
 
     @property
     def plain_records(self) -> PlainRecords | None:
@@ -459,11 +459,11 @@ class Input:
         return learner.init(tasks, records.width, tabular.is_dense(records.rows), length)
 
     def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
-        """Make room in the state for the labels that are new, and for records so wide."""
+        """Make room in the state for new tasks, given by their labels, and for records of this width."""
         learner.fit_tasks(state, tasks, width)
 
     def has_room(self, state: Any, width: int) -> bool:
-        """True if the state has room for records so wide."""
+        """True if the state has room for records of this width."""
         return bool(width <= state.features)
 
     @property
@@ -572,7 +572,7 @@ class Input:
         self._require_room(features)
 
     def _require_room(self, features: int) -> None:
-        """Refuse a form of records that are wider than so many features, or of other width than they: ValueError."""
+        """Refuse a form of records that does not fit a state with so many features: ValueError."""
         if self.names is not None:
             texts = isinstance(self.names, np.ndarray) and all(isinstance(name, str) for name in self.names.tolist())
             require(texts and self.width == len(self.names), "the names of columns are not one a column")

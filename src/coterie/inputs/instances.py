@@ -17,7 +17,7 @@ from .input import Arrays, Input, InputOptions, Labels, Records, Undo
 
 
 class Spaces(NamedTuple):
-    """The tasks, and the sizes of their feature spaces; None where features have names and come as they like."""
+    """The tasks, and the sizes of their feature spaces; None where features have names and may come at any time."""
 
     tasks: tuple[Hashable, ...]
     sizes: tuple[int, ...] | None
@@ -156,7 +156,7 @@ class InstancesInput:
         return self._rows.snapshot(fitted)
 
     def has_room(self, state: Any, width: int) -> bool:
-        """True if the state has room for records so wide."""
+        """True if the state has room for records of this width."""
         return self._rows.has_room(state, width)
 
     def init_state(

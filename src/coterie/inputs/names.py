@@ -58,7 +58,7 @@ class Names:
 
     @property
     def collisions(self) -> int:
-        """The columns with a name in which another one was met."""
+        """The columns with a name in which features of another name came, too."""
         return int(self.table.shared.sum())
 
     @property

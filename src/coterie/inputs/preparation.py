@@ -103,7 +103,7 @@ class Preparation:
         return (self.width or 0) + self.constant + len(self.missing)
 
     def names_behind(self, names: Sequence[Any]) -> list[str]:
-        """The names of what stands behind the columns of tables that have these names."""
+        """The names of the features behind the columns of tables that have these names: constant and indicators."""
         return [CONSTANT] * self.constant + [missing_key(names[j]) for j in self.missing]
 
     def plain_records(self, vocabulary: Vocabulary) -> PlainRecords:

@@ -407,7 +407,7 @@ def require_usable(
 
 
 def require_fitting(record: Mapping[Any, Any], values: NDArray[Any], dtype: str) -> None:
-    """Refuse a record of which a value, sound in itself, is too large for the type; it is named as in the record.
+    """Refuse a record with a finite value that is too large for the type; the error names it as in the record.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class ViewColumns(NamedTuple):
 
 
 class _State(msgspec.Struct):
-    """What :meth:`ViewEncoder.to_state` gives."""
+    """The data that :meth:`ViewEncoder.to_state` returns."""
 
     views: list[tuple[str, tuple[str, ...], tuple[str, ...], dict[str, Any]]]
     label: str | None

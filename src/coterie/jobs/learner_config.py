@@ -49,7 +49,7 @@ SHARES = (0.0, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """A learner, not yet made: its relation may need to know whether tasks are numbers or words.
+    """The options of a learner; it is made later, since its relation may need to know the type of tasks' labels.
 
     Left alone it is the default of the command line, `coterie.AdaptiveSharingClassifier`, for numbers
     `coterie.AdaptiveSharingRegressor`. The fields are what is not

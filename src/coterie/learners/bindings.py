@@ -81,7 +81,7 @@ class PairBinding(Binding, Protocol):
 
 
 class FixedPairBinding(PairBinding, Protocol):
-    """A relation that is given, bound to such a model: M can be written out at any time."""
+    """A fixed relation bound to such a model: M can be written out at any time."""
 
     def group_weights(self, sharing: Any) -> NDArray[np.float64]:
         """Give the weight of every group that has tasks, which may change as tasks arrive."""

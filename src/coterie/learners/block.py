@@ -112,7 +112,7 @@ class BlockLearner(Round):
 
     @abstractmethod
     def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Any) -> None:
-        """Learn the records before ``last``, each after predicting the record whose label comes that much later."""
+        """Learn the records before ``last``; with late labels, record s after record s + delay was predicted."""
 
     def _select(
         self,
@@ -165,7 +165,7 @@ class Span:
         self.first, self.last, self.delay = first, last, delay
 
     def places(self, n: int) -> Codes:
-        """The records to learn, then those to predict meanwhile if labels come late, of n in all."""
+        """The places of the records to learn, then of those to predict meanwhile if labels come late, of n in all."""
         learned = np.arange(self.first, self.last)
         if not self.delay:
             return learned
@@ -247,7 +247,7 @@ class BoundLearner(BlockLearner):
 
 
 class FixedLearner(BoundLearner):
-    """A block learner under a fixed relation; a subclass says what its model is and how it grows."""
+    """A block learner under a fixed relation; a subclass defines its model and how this grows."""
 
     @abstractmethod
     def _grown(self, state: State, changed: bool) -> Any:
@@ -262,7 +262,7 @@ class FixedLearner(BoundLearner):
         return state
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features."""
+        """Make room for new tasks, given by their labels, and for so many features."""
         new, changed = state.tasks.new_among(tasks), False
         self._bound.check(self.relation, state, new)
         if not new and features <= state.features:

@@ -106,7 +106,7 @@ def _grown(nodes: Nodes, said: Any) -> int:
 
 
 def _by_scikit_learn(Z: Floats, y: Floats) -> Nodes:
-    """Trees that scikit-learn fits; the first one says the log-odds of all records."""
+    """Trees that scikit-learn fits; the first one is a constant, the log-odds of all records."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
@@ -144,7 +144,7 @@ def _column(number: Any, key: int) -> int:
 
 
 def _group(tree: Any, said: Any, known: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """The categories that a node of scikit-learn's sends to the left; one it does not know goes as missing ones do."""
+    """The categories that a node of scikit-learn's sends to the left; unknown ones go where missing ones go."""
     bits = tree.raw_left_cat_bitsets[said["bitset_idx"]]
     group = np.full(CATEGORIES, bool(said["missing_go_to_left"]))
     codes = np.arange(len(known))

@@ -15,7 +15,7 @@ from coterie.state import State
 
 
 class ConfidenceLearner(Learner):
-    """A learner that says how sure it is: of a hypothesis with variances, such as the diagonal AROW."""
+    """A learner of a hypothesis with variances, such as the diagonal AROW, that gives variances of margins."""
 
     has_variances = True
 

@@ -37,7 +37,7 @@ PIECE = 4096
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`CrossedLogistic.dump` notes beside the arrays."""
+    """The data that :meth:`CrossedLogistic.dump` returns beside the arrays."""
 
     weights: dict[str, Any]
     features: Features
@@ -99,7 +99,7 @@ class CrossedLogistic(StreamLearner):
         """Accept any task."""
 
     def fit_tasks(self, state: CrossedState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features."""
+        """Make room for new tasks, given by their labels, and for so many features."""
         self._inner.fit_tasks(state.inner, tasks, 1 << BITS)
         state.features = max(features, state.features)
 

@@ -29,7 +29,7 @@ PIECE, MOST = 2**19, 2**27
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`FourierLearner.dump` notes beside the arrays."""
+    """The data that :meth:`FourierLearner.dump` returns beside the arrays."""
 
     inner: dict[str, Any]
     features: Features
@@ -179,7 +179,7 @@ class FourierLearner(StreamLearner):
         return FourierState(inner, features, self.features.drawn)
 
     def fit_tasks(self, state: FourierState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new; features need none."""
+        """Make room for new tasks, given by their labels; features need none."""
         self.learner.fit_tasks(state.inner, tasks, self.features.size)
         state.features = max(features, state.features)
 
@@ -292,7 +292,7 @@ class FourierLearner(StreamLearner):
         return self.learner.models(state.inner)
 
     def adopt(self, state: FourierState) -> None:
-        """Go on with what a learner of other parameters has learned, if it is of the same features."""
+        """Check that a state learned under other parameters can be continued: it must have the same random features."""
         if state.drawn != self.features.drawn:
             raise ValueError("kernel, n_components and seed cannot change once something is learned: fit anew")
         self.learner.adopt(state.inner)
@@ -302,7 +302,7 @@ class FourierLearner(StreamLearner):
         self.learner.inform(state.inner, chance)
 
     def noted(self, state: FourierState, moves: Any) -> Noted:
-        """Events of a run of rounds beside moves of weights."""
+        """Events of a run of rounds other than moves of weights: changes of support vectors, lengths of views."""
         return self.learner.noted(state.inner, moves)
 
     def dump(self, state: FourierState) -> tuple[dict[str, Any], Arrays]:

@@ -64,7 +64,7 @@ class KernelLearner(BoundLearner):
         return state
 
     def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features; all or nothing."""
+        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
         new = state.tasks.new_among(tasks)
         self._bound.check(self.relation, state, new)
         if new:
@@ -114,7 +114,7 @@ class KernelLearner(BoundLearner):
         self._bound.check_slots(state.model, self.hypothesis.budget.size is not None)
 
     def _note_top(self, state: State) -> None:
-        """Let a budget that uses it know max_i M_ii."""
+        """Set max_i M_ii in the memory of a budget that uses it."""
         if self.hypothesis.budget.uses_diagonal:
             state.model.memory.top[0] = self._bound.top(state)
 

@@ -57,7 +57,7 @@ class MirrorLearner(FixedLearner):
             raise ValueError(f"{len(state.model.losses)} experts, and {len(self.hypothesis.variances)} variances")
 
     def adopt(self, state: State) -> None:
-        """Go on with what a learner of other parameters has learned, if it has as many experts."""
+        """Check that a state learned under other parameters can be continued: it must have as many experts."""
         if len(state.model.losses) != len(self.hypothesis.variances):
             raise ValueError("the number of variances cannot change once something is learned: fit anew")
 

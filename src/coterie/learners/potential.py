@@ -126,9 +126,9 @@ class PotentialLearner(_MirrorLearner):
         self._radius = rule.radius if isinstance(rule, Ballseptron) else 0.0
 
     def adopt(self, state: State) -> None:
-        """Go on with the moves that a learner of other parameters has made: O(K² d) and a gradient.
+        """Take over the moves of a state that was learned under other parameters: O(K² d) and a gradient.
 
-        Of the same parameters, as a copy has them, what was added up stays as it is to the last bit.
+        Under equal parameters, as a copy has them, the state stays as it is to the last bit.
         """
         made, held = self._grown(state, True), state.model
         pairs = ((made.values, held.values), (made.weights, held.weights))

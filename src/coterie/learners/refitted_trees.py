@@ -68,7 +68,7 @@ NOBODY = Waiting(np.zeros((EXPERTS, 0)), np.zeros(0, np.int64))
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`RefittedTrees.dump` notes beside the arrays."""
+    """The data that :meth:`RefittedTrees.dump` returns beside the arrays."""
 
     learner: dict[str, Any]
     features: Features
@@ -153,7 +153,7 @@ class RefittedTrees(StreamLearner):
 
     @property
     def counts_features(self) -> bool:
-        """True where the learner counts them."""
+        """True where the learner's computations depend on the number of features."""
         return self._learner.counts_features
 
     @property
@@ -175,7 +175,7 @@ class RefittedTrees(StreamLearner):
         self._learner.check_tasks(state.inner, tasks)
 
     def fit_tasks(self, state: RefittedState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features; all or nothing."""
+        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
         self._learner.fit_tasks(state.inner, tasks, features)
         self._note_tasks(state)
 
@@ -253,7 +253,7 @@ class RefittedTrees(StreamLearner):
         delay: int,
         new: Sequence[Hashable] = (),
     ) -> None:
-        """Learn the records ``first`` to ``end`` (not included), none of which but the last makes the number full."""
+        """Learn the records ``first`` to ``end`` (not included), of which only the last may be due for a fit."""
         n, some = end - first, slice(first, end + delay)
         plain, tasks = sorted_entries(rows.cut(first, end + delay)), codes[some]
         coming = new[: max(int(tasks.max(initial=-1)) + 1 - len(state.tasks), 0)]
@@ -307,7 +307,7 @@ class RefittedTrees(StreamLearner):
         return np.array([margins, trees_say(state.forest, rows, categories, margins)])
 
     def _keep(self, state: RefittedState, records: Kept) -> None:
-        """Keep of records learned those that the next fit looks at, and fit if they make the number full."""
+        """Keep those of the records learned that the next fit uses, and fit if it is due after them."""
         n, fit = len(records.y), next_fit(state.learned)
         fresh = min(n, max(state.learned + n - (fit - WINDOW), 0))
         if fresh:

@@ -47,7 +47,7 @@ NOBODY = Waiting(np.zeros((0, 0)), np.zeros(0, np.int64))
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`RegressionLearner.dump` notes beside the arrays."""
+    """The data that :meth:`RegressionLearner.dump` returns beside the arrays."""
 
     members: list[dict[str, Any]]
     shape: dict[str, Any]
@@ -163,7 +163,7 @@ class RegressionLearner(StreamLearner):
             learner.check_tasks(member, tasks)
 
     def fit_tasks(self, state: RegressionState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features; all or nothing."""
+        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
         if features <= state.features and not state.tasks.new_among(tasks):
             return
         self.check_tasks(state, tasks)

@@ -25,7 +25,7 @@ Codes = NDArray[np.int64]
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`TaskMeanLogistic.dump` notes beside the arrays."""
+    """The data that :meth:`TaskMeanLogistic.dump` returns beside the arrays."""
 
     features: Features
     rounds: RoundCount
@@ -75,7 +75,7 @@ class TaskMeanLogistic(StreamLearner):
         """Accept any task."""
 
     def fit_tasks(self, state: TaskMeansState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features."""
+        """Make room for new tasks, given by their labels, and for so many features."""
         state.tasks.add(state.tasks.new_among(tasks))
         state.model = state.model._replace(counts=grown(state.model.counts, len(state.tasks)))
         state.features = max(features, state.features)

@@ -64,7 +64,7 @@ class Recency:
         return np.argsort(self._seen[: self._known], kind="stable")
 
     def join(self, tasks: int) -> None:
-        """Know so many tasks more, which are about to be seen."""
+        """Add so many tasks, which are about to be seen."""
         known = self._known + tasks
         self._seen = grown(self._seen, known)
         self._seen[self._known : known] = self._clock + np.arange(tasks)
@@ -194,7 +194,7 @@ class Turnover:
                 heapq.heappush(self._coming, (again, place))
 
     def _number(self, piece: Piece, known: int) -> int:
-        """Give the tasks that come their numbers; returns how many are known then."""
+        """Number the tasks that come; returns how many are known then."""
         room = len(piece.coming) - len(piece.leaving)
         for place, number in zip(piece.coming, [*range(known, known + room), *piece.leaving], strict=True):
             self.numbers[place] = number

@@ -453,7 +453,7 @@ class OnlineEstimator(Parameters):
         Notes
         -----
         A method, and no attribute ``explain_``, since it is of a task. O(d) margins. The shared weights are those for
-        a task that nobody has seen; where the relation has none, as under a graph, the mean over the tasks
+        a task that nobody has seen; if it would change those of known tasks, as under a graph, the mean over the tasks
         (over the first ones, if they have more than 20 million weights together).
 
         Examples
@@ -637,7 +637,7 @@ class OnlineEstimator(Parameters):
         return type(self)(**{**parameters, "relation": relation, **unbounded})
 
     def baselines(self, seen: Any = None) -> dict[str, Any]:
-        """The models that a comparison lets run beside this one: one model per task, and one for all."""
+        """The baselines of a comparison with this model: one model per task, and one for all."""
         return {"independent": self.with_relation(Independent()), "pooled": self.with_relation(Pooled())}
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:

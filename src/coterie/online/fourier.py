@@ -90,7 +90,7 @@ class _OnRandomFeatures(OnlineEstimator):
         return replace(reading, owner=type(self).__name__)
 
     def with_relation(self, relation: Any) -> Self:
-        """An unfitted model like this one, whose tasks share as the relation says."""
+        """An unfitted model like this one, whose tasks share by this relation."""
         return type(self)(**{**self.get_params(deep=False), "model": self.linear.with_relation(relation)})
 
 

@@ -53,7 +53,7 @@ def _reading(self: Any) -> InputOptions:
 
 
 def _with_relation(self: Any, relation: Any) -> Any:
-    """An unfitted model like this one, whose tasks share as the relation says."""
+    """An unfitted model like this one, whose tasks share by this relation."""
     return type(self)(self.binary.with_relation(relation))
 
 

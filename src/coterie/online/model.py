@@ -255,7 +255,7 @@ class OnlineModel:
 
     @property
     def log_odds(self) -> float | None:
-        """The factor that makes log-odds of margins; None where they are no such thing."""
+        """The factor that makes log-odds of margins; None where margins cannot become log-odds."""
         return self.learner.log_odds
 
     @exclusive
@@ -514,7 +514,7 @@ class OnlineModel:
         asking: Asking | None,
         weighing: Weighing,
     ) -> Rounds:
-        """As :meth:`_learn` where there may be so many tasks only, which are known from their first record on."""
+        """As :meth:`_learn` under ``max_tasks``, each task being known from its first record on."""
         if late or asking is not None:
             what = "labels that come late" if late else "selective sampling"
             raise ValueError(f"max_tasks={self.settings.max_tasks} cannot be had with {what}: leave one of them out")
@@ -705,7 +705,7 @@ class OnlineModel:
         return labels.columns(_normal(-z), _normal(z))  # type: ignore[attr-defined, no-any-return]
 
     def _margins(self, records: Records, learner: StreamLearner | None = None) -> Margins:
-        """Margins of the outside; of those that know only their sign if the learner is the decider."""
+        """Margins on the scale of the labels; only their signs are right if the learner is the decider."""
         labels = self.label_kind
         margins = np.asarray(labels.shift + labels.factor * self._inside(records, learner or self.learner))
         return margins if records.shape is None else margins.reshape(records.shape)
@@ -858,7 +858,7 @@ class OnlineModel:
         return labels.shift + labels.factor * margin
 
     def _margin_of_one(self, x: Any, task: Hashable, learner: StreamLearner) -> Any:
-        """The margin of one record of which nothing is known, on the scale of the inside."""
+        """The learner's margin of one record, which may be of a new task or have new features."""
         row, _, task = self.input.read_one(x, task, self.known_tasks, learning=False)
         number = self.state.tasks.numbers.get(task)
         if number is not None:
@@ -936,7 +936,7 @@ class OnlineModel:
         return np.asarray(outside[1:] - outside[0])
 
     def _shared_weights(self) -> NDArray[np.float64]:
-        """The weights that a task has of which nothing is known; the mean over tasks where that is not defined."""
+        """The weights of a task that nobody has seen; the mean over tasks where a new task would change the others."""
         if self.learner.comes_unnoticed:
             return self._weights_of(-1, [_NOBODY])
         some = max(1, min(len(self.state.tasks), MOST_WEIGHTS // max(self.state.features, 1)))

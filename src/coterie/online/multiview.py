@@ -405,7 +405,7 @@ def _beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: A
 
 
 class OneView:
-    """An estimator that is shown one view of each record, and can in a comparison stand beside those that see all.
+    """An estimator that is shown one view of each record, to be compared with estimators that see all views.
 
     Examples
     --------

@@ -156,7 +156,7 @@ class Turns(Block):
 
 
 class _ManyOutputs(Parameters):
-    """What the classifier and the regressor have in common: a linear model, all of whose tasks learn at once."""
+    """The base of classifier and regressor: a linear model, all of whose tasks learn each record at once."""
 
     usual: ClassVar[type[OnlineEstimator]]
     #: River's classifiers and regressors, and services, have one label a record.
@@ -325,11 +325,11 @@ class _ManyOutputs(Parameters):
     # -- beside other models, and files ---------------------------------------------------------------------------
 
     def with_relation(self, relation: Any) -> Self:
-        """An unfitted model like this one, whose tasks share as the relation says."""
+        """An unfitted model like this one, whose tasks share by this relation."""
         return type(self)(self.linear.with_relation(relation), tasks=self.tasks)
 
     def baselines(self, seen: Any = None) -> dict[str, Any]:
-        """The models that a comparison lets run beside this one: one model per task, and one for all."""
+        """The baselines of a comparison with this model: one model per task, and one for all."""
         return {"independent": self.with_relation(Independent()), "pooled": self.with_relation(Pooled())}
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
@@ -337,7 +337,7 @@ class _ManyOutputs(Parameters):
         return "independent", "pooled"
 
     def __stream_model__(self) -> _AtOnce:
-        """The stream model, of whose rounds every label is one."""
+        """The stream model, in which every label is a round."""
         return _AtOnce(self)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -352,7 +352,7 @@ class _ManyOutputs(Parameters):
         return {"model": data, "tasks": list(self.tasks_)}, arrays
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Undo :meth:`__dump__`; ValueError for what no such model has learned."""
+        """Undo :meth:`__dump__`; ValueError for data that do not fit such a model."""
         if data:
             self._taught.from_saved(data["model"], arrays)
             tasks = spec.labels_of(data["tasks"])

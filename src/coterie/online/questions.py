@@ -89,7 +89,7 @@ class Questions:
         return self.asker_of(chance, self._numbers([task]))
 
     def asker_of(self, chance: Any, owner: NDArray[np.int64], asked: Any = None) -> Asker:
-        """The asker for a run of records whose tasks have these numbers here."""
+        """The asker for a run of records, given the numbers of their tasks in ``tasks``."""
         self.limits = _make_room(self.limits, len(self.tasks), len(owner))
         answer = np.full(len(owner), -1, np.int8)
         if asked is not None:

@@ -28,7 +28,7 @@ Flags = NDArray[np.bool_]
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`SelectiveSampling.__dump__` gives."""
+    """The data that :meth:`SelectiveSampling.__dump__` returns."""
 
     model: dict[str, Any]
     questions: dict[str, Any]
@@ -148,7 +148,7 @@ class SelectiveSampling(Parameters):
 
     @property
     def rounds_(self) -> int:
-        """The rounds in which was decided whether to ask."""
+        """The number of rounds in which it was decided whether to ask."""
         return int(self._questions().clock[0])
 
     def _answer(self, x: Mapping[str, Any], task: Hashable) -> bool:
@@ -182,7 +182,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(model.state.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
     def _chance(self, n_tasks: int | None = None) -> Any:
-        """The chance for the tasks known, or for so many, up to date with a relation that is learned."""
+        """The chance of asking for the tasks known, or for so many, updated from a relation that is learned."""
         ask, model = self._ask, self._model
         known = len(model.state.tasks) if model.fitted else 0
         chance = ask.compiled(known if n_tasks is None else n_tasks)

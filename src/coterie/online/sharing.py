@@ -165,7 +165,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     @classmethod
     def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
-        """The parameters by which a file of an earlier format goes on with the members that it holds."""
+        """The parameters for a model file of an earlier format, with the members that the file has."""
         parameters = super().__upgrade__(parameters, version)
         members = parameters.get("members")
         if version >= 2 or not (members is None or isinstance(members, str)):

@@ -112,5 +112,5 @@ class SmoothedMultitaskPerceptron(OnlineEstimator):
 
     @property
     def relations_(self) -> NDArray[np.float64]:
-        """How much the task of each row trusts that of each column."""
+        """How much the task of each row learns from the records of the task of each column."""
         return np.asarray(self._fitted_model().state.model.relations[:-1].copy())

@@ -341,7 +341,7 @@ def _differing(content: Content, model: Any) -> str:
 
 
 def _named(found: Sequence[Weight]) -> bool:
-    """True if features have names: numbers of columns say nothing."""
+    """True if features have names, and not only numbers of columns."""
     columns = [each.name for each in found if each.name != CONSTANT_FEATURE]
     return any(not isinstance(name, int) and not str(name).endswith("=") for name in columns)
 

@@ -129,7 +129,7 @@ class Checkpoint:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Let other runs have the folder."""
+        """Release the folder for other runs."""
         if self._lock is not None:
             self._lock.close()
 

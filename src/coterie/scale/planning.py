@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def speedup(self) -> float | None:
-        """How many times less than in one lane the learning takes, as far as the lanes go; reading is beside it."""
+        """The time of learning in one lane over that of learning in these by the workers; reading is not counted."""
         if self.slowest is None:
             return None
         total = sum(lane.seconds or 0.0 for lane in self.lanes)
@@ -93,7 +93,7 @@ class Plan:
 
 
 def plan(model: Any, paths: str | Iterable[str] | None = None, workers: int = 2, **reading: Any) -> Plan:
-    """Say in which lanes a model would learn, and, of files, how much memory and time each lane would take.
+    """Return the lanes in which a model would learn and, given files, the memory and time that each would take.
 
     The model is not touched. Files are read once; of a sample of their tasks, at most 200,000 records, a copy of the
     model learns how much memory and time a task takes.

@@ -251,7 +251,7 @@ class RayLane:
 
 
 class _Actor:
-    """The :class:`Work` of some lanes in a process of its own; what a learner refuses comes back as it is."""
+    """The :class:`Work` of some lanes in a process of its own; errors of a learner are returned as they are."""
 
     def __init__(self) -> None:
         self._works: dict[int, Work] = {}
@@ -289,7 +289,7 @@ def _own(given: Any) -> Any:
 
 
 def _trimmed(rows: Any) -> Any:
-    """Records without the entries of others, which a stretch of sparse ones has beside its own."""
+    """Sparse records as arrays of their own entries, without those of the records around them."""
     return take(rows, np.arange(rows.n_records)) if hasattr(rows, "starts") else rows
 
 

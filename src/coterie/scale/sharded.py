@@ -75,7 +75,7 @@ class PartFile(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What ``manifest.json`` says.
+    """The contents of ``manifest.json``.
 
     Attributes
     ----------

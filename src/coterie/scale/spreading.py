@@ -89,7 +89,7 @@ class SpreadLearner(StreamLearner):
 
     @property
     def counts_features(self) -> bool:
-        """True where the learner counts them."""
+        """True where the learner's computations depend on the number of features."""
         return bool(self.learner.counts_features)
 
     @property
@@ -115,7 +115,7 @@ class SpreadLearner(StreamLearner):
         self.learner.check_tasks(self.learner.init((), 1), tasks)
 
     def fit_tasks(self, state: SpreadState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for the labels that are new, and for so many features."""
+        """Make room for new tasks, given by their labels, and for so many features."""
         new = state.tasks.new_among(tasks)
         if not new and features <= state.features:
             return
@@ -125,7 +125,7 @@ class SpreadLearner(StreamLearner):
             call.result()
 
     def _met(self, state: SpreadState, new: Sequence[Hashable]) -> list[Sequence[Hashable]]:
-        """Number tasks that are new, as a whole and in their parts; gives those of each part."""
+        """Number tasks that are new, as a whole and in their parts; returns those of each part."""
         if self.parts == 1:
             state.tasks.add(new)
             return [new]
@@ -253,7 +253,7 @@ class SpreadLearner(StreamLearner):
 
 
 def _put_together(moves: Sequence[Any], places: Sequence[Codes], n: int) -> Any:
-    """The moves of n records of which each part has those at its places."""
+    """Put together the moves of n records from the parts, each of which has those at its places."""
     made = [np.zeros((n, *held.shape[1:]), held.dtype) for held in moves[0]]
     for part, at in zip(moves, places, strict=True):
         for whole, held in zip(made, part, strict=True):
@@ -311,7 +311,7 @@ def names_of_parts(name: str, parts: int) -> list[str]:
 
 @contextmanager
 def spreading(models: Mapping[str, Any], engine: Engine, late: bool = False) -> Iterator[None]:
-    """Let models learn in lanes; they are whole again afterwards, and what was learned is the same to the last bit.
+    """Let models learn in lanes; afterwards each is whole again, and the same to the last bit as without lanes.
 
     Parameters
     ----------

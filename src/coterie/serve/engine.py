@@ -132,7 +132,7 @@ class Engine(Parameters):
     # -- what happens
 
     def apply(self, events: Sequence[Event]) -> list[Observed | Refused]:
-        """Let events happen in their order, as one block; what the model refuses changes nothing, and says so.
+        """Apply events in their order, as one block; one that the model refuses changes nothing and has a ``Refused``.
 
         If the model refuses the block, each event goes by itself, so that one that is refused takes no other with it.
         So do few events of one record. Tasks that are forgotten end a block: what came before them is learned first,

@@ -76,7 +76,7 @@ to_json = msgspec.json.Encoder().encode
 
 
 def check(event: Event) -> None:
-    """Refuse records from which a request of its kind cannot go on, or that no frame holds, before any is written.
+    """Refuse records that do not suit a request of this kind, or do not fit in a frame, before any is written.
 
     Raises
     ------

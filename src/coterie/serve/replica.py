@@ -145,7 +145,7 @@ class Address:
 
 
 def source_of(given: str, token: str | None = None) -> Source:
-    """What a replica follows: the service at an address, or that of a folder."""
+    """The source that a replica follows: the service at an address, or that of a folder."""
     if given.startswith(("http://", "https://")):
         return Address(given, token)
     return Folder(Path(given))

@@ -421,7 +421,7 @@ class Service:
     # -- ending
 
     def close(self) -> None:
-        """Write what waits, and a snapshot; let the folder go."""
+        """Write the requests that wait, and a snapshot; release the folder."""
         with self._depth_lock:
             already, self._closed = self._closed, True
             self._queue.put(None)

@@ -56,7 +56,7 @@ class CueState:
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`CueLearner.dump` notes beside the arrays."""
+    """The data that :meth:`CueLearner.dump` returns beside the arrays."""
 
     members: list[dict[str, Any]]
     dense: bool
@@ -77,7 +77,7 @@ class CueLearner(ViewRound):
         by_view(self.kernels, names)
 
     def adopt(self, state: CueState) -> None:
-        """Go on with what a learner of other parameters has learned, if these differ in the rule only."""
+        """Check that a state learned under other parameters can be continued: only the rule may differ."""
         if [each.hypothesis for each in self._learners(state.names)] != [each.hypothesis for each in state.learners]:
             raise ValueError("kernels and eta cannot change once something is learned: fit anew")
 
@@ -88,7 +88,7 @@ class CueLearner(ViewRound):
         return CueState(learners, members, np.zeros(len(names)), list(names), dense)
 
     def fit_widths(self, state: CueState, widths: Sequence[int]) -> None:
-        """Make room for views so wide."""
+        """Make room for views of these widths."""
         for learner, member, width in zip(state.learners, state.members, widths, strict=True):
             learner.fit_tasks(member, [0], width)
 

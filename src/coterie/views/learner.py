@@ -66,7 +66,7 @@ class ViewState:
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`_NormLearner.dump` notes beside the arrays."""
+    """The data that :meth:`_NormLearner.dump` returns beside the arrays."""
 
     shape: dict[str, Any]
     widths: list[Features]
@@ -110,7 +110,7 @@ class ViewRound(StreamLearner):
 
     @abstractmethod
     def fit_widths(self, state: Any, widths: Sequence[int]) -> None:
-        """Make room for views so wide."""
+        """Make room for views of these widths."""
 
     @abstractmethod
     def score(self, state: Any, records: ViewRecords) -> Margins:
@@ -263,7 +263,7 @@ class ViewLearner(_NormLearner):
         """Accept views of any names."""
 
     def adopt(self, state: ViewState) -> None:
-        """Go on with what a learner of other parameters has learned, if these differ in rule and average only."""
+        """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         _require_same_norm(self.norm, state.model.potential, len(state.names))
 
     def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
@@ -272,7 +272,7 @@ class ViewLearner(_NormLearner):
         return ViewState(primal.Primal(store, potential, self._teller), list(names), tuple(widths), dense)
 
     def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:
-        """Make room for views so wide."""
+        """Make room for views of these widths."""
         if tuple(widths) != state.widths:
             state.model = state.model._replace(store=state.model.store.with_widths(widths))
             state.widths = tuple(widths)
@@ -357,7 +357,7 @@ class KernelViewLearner(_NormLearner):
         self._kernels_for(names)
 
     def adopt(self, state: ViewState) -> None:
-        """Go on with what a learner of other parameters has learned, if these differ in rule and average only."""
+        """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         _require_same_norm(self.norm, state.model.potential, len(state.names))
         if list(state.kernels) != self._kernels_for(state.names):
             raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
@@ -369,7 +369,7 @@ class KernelViewLearner(_NormLearner):
         return ViewState(dual.Expanded(supports, potential, self._teller), list(names), tuple(widths), dense, kernels)
 
     def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:
-        """Make room for views so wide."""
+        """Make room for views of these widths."""
         if tuple(widths) != state.widths:
             state.widths = tuple(widths)
             state.model = state.model._replace(supports=state.model.supports.with_widths(widths, state.dense))

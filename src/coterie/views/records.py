@@ -43,7 +43,7 @@ class ViewRecords:
         return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]), self.views)
 
     def alone(self, name: Hashable) -> ViewRecords:
-        """The records as one of the views, by name, shows them."""
+        """The records reduced to one of the views, by its name."""
         if self.views is None:
             raise ValueError(f"view {name!r} cannot be taken apart from records whose views have no names")
         from coterie.numeric.views.forms import alone
@@ -143,7 +143,7 @@ def view_from_json(data: Mapping[str, Any]) -> Any:
 
 
 class _Saved(msgspec.Struct):
-    """What :meth:`Views.to_json` gives."""
+    """The data that :meth:`Views.to_json` returns."""
 
     views: list[Any]
     widths: list[int]
