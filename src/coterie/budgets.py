@@ -1,4 +1,4 @@
-"""Budgets: which support vectors stay when there is room for so many only.
+"""Budgets: which support vectors stay when their number is limited.
 
 A budget keeps a memory of its own beside the support vectors: a queue's sums, an inverse Gram matrix, coefficients for
 every task. It is a named tuple of arrays in :mod:`coterie.numeric.dual`, so it is saved and copied with everything else

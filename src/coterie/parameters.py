@@ -52,7 +52,7 @@ class _Request:
 
 
 def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
-    """What may be passed on to a method beside X and y: a task always is, all else where it is asked for."""
+    """The arguments that may be passed on to a method besides X and y: a task always, others on request."""
     held = getattr(model, method, None)
     taken = {} if held is None else inspect.signature(held).parameters
     named = [name for name, each in taken.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]

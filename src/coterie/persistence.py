@@ -178,7 +178,7 @@ def load(path: str | PathLike[str]) -> Any:
 
 
 def _upgraded(data: Any, version: int) -> Any:
-    """Parameters as JSON, those of models among them as this version has them."""
+    """Parameters as JSON, with those of models among them brought to this version's format."""
     if isinstance(data, list):
         return [_upgraded(held, version) for held in data]
     if not isinstance(data, dict):
@@ -233,7 +233,7 @@ _PLAIN: dict[Any, Any] = {str: str, int: (int, float), float: (int, float), bool
 
 @contextlib.contextmanager
 def _refusing(path: str | PathLike[str]) -> Iterator[None]:
-    """Refuse a file of which something does not fit, in one sentence.
+    """Turn errors about a file's contents into a ValueError of one sentence.
 
     Everything that learning or predicting rests on is checked for what it is, and refused as ValueError. What remains
     is data of another kind than any that was ever written, on which the code that reads them stumbles.

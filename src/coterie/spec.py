@@ -1,4 +1,4 @@
-"""Parts: frozen hyperparameters that become JSON, and say of themselves what users may choose.
+"""Parts: frozen hyperparameters that become JSON, and declare what users may choose.
 
 A *part* (a relation, a rule, a storage, ...) is a frozen dataclass that knows nothing of the stream. It is written to
 JSON and read back without running any code: a name is looked up among the registered parts, the fields are plain data.

@@ -1,4 +1,4 @@
-"""The two forms of a batch problem: every row of a task of its own, or every row with one output a task.
+"""The two forms of a batch problem: every row belongs to one task, or every row has an output for each task.
 
 Both are ridge regression in the space of the kernel Q((x, s), (z, t)) = k(x, z) M_st. A design knows how to make Q in
 parts, and what a solver would need; the solvers know nothing of rows and tasks.

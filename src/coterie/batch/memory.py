@@ -1,4 +1,4 @@
-"""Memory: estimates of need are compared with what is free before any is taken."""
+"""Memory: estimates of the need are compared with the free memory before any is allocated."""
 
 from __future__ import annotations
 

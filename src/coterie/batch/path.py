@@ -1,4 +1,4 @@
-"""The choice of how much to smooth and to share, by errors on rows that were not learned from."""
+"""The choice of the relation and of the filter's parameter, by errors on rows that were not learned from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The regret bound of mirror descent that finds out how different its tasks are."""
+"""The regret bound of mirror descent that adapts to how different its tasks are."""
 
 from __future__ import annotations
 

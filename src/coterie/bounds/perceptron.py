@@ -1,4 +1,4 @@
-"""Mistake bounds of the multitask Perceptron, the adversary that meets them, and what they say of risk."""
+"""Mistake bounds of the multitask Perceptron, an adversary that attains them, and a bound on the risk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many noisy means at once, each pulled towards what all have in common as far as its own noise asks for.
+"""Many noisy means at once, each shrunken towards the common mean by as much as it is noise.
 
 A task of few records has a gain that is mostly noise: the largest of thousands are the noisiest, not the best. Let d_i
 be the mean of task i's n_i values and s_i its standard error, and

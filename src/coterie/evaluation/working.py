@@ -1,6 +1,6 @@
-"""The time that a process works, without what it takes to compile or to load compiled code.
+"""The CPU time of a process, less the time that it takes to compile or to load compiled code.
 
-A speed with compiling in it says more of the first run on a machine than of the learner.
+A speed that includes compiling measures the first run on a machine rather than the learner.
 """
 
 from __future__ import annotations

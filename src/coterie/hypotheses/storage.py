@@ -1,4 +1,4 @@
-"""Where weights are kept: one choice for every hypothesis that has a row of them for each task and group."""
+"""Storages of weights: one choice for every hypothesis that has a row of them for each task and group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of hashed features, as far as a bounded table has room: what explanations call them."""
+"""The names of hashed features, as far as a bounded table has room, for explanations."""
 
 from __future__ import annotations
 

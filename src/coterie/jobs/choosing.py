@@ -1,4 +1,4 @@
-"""Parts chosen by words and options: finding the one that is meant, making it, and refusing what does not fit.
+"""Parts chosen by words and options: finding the part that is meant, making it, and refusing options that do not fit.
 
 What can be chosen, and which options go with it, is declared by the parts themselves (`coterie.spec.choice`). Here is
 what commands do with it, for learners of streams and for batch models alike.

@@ -1,1 +1,1 @@
-"""The round for hypotheses that a compiled loop over single records does not suit: kernels, covariances, views."""
+"""Learners whose rounds go by blocks or other loops than that over single records: kernels, covariances, views."""

@@ -1,4 +1,4 @@
-"""The learner of numbers that finds out how much its tasks share, with intervals."""
+"""The regressor that learns how much its tasks share, with prediction intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At most so many tasks: the one that was not seen for longest is forgotten when another one comes.
+"""A limit on the number of tasks: the one that was not seen for longest is forgotten when a new one comes.
 
 A newcomer joins before the task leaves whose number it takes, so that a group of both is never empty. A block of
 records is learned in pieces at whose beginning tasks come and leave, such that nothing differs from its records

@@ -1,4 +1,4 @@
-"""The verbs of online estimators: scikit-learn's, River's, and files. Each is one call of the inner model."""
+"""The methods of online estimators: scikit-learn's, River's, and files. Each is one call of the inner model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multitask mirror descent that finds out how different its tasks are."""
+"""Multitask mirror descent that adapts to how different its tasks are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inner model of an online estimator: what learns, what was learned, how records are read, and one lock for all.
+"""The inner model of an online estimator: its learner, state, labels, form of records, and one lock for all.
 
 An estimator holds what users type; each of its verbs is one call of an :class:`OnlineModel`. Progressive validation,
 comparisons, selective sampling, files and commands talk to it by :class:`coterie.evaluation.stream_model.StreamModel`.

@@ -1,4 +1,4 @@
-"""Classifiers of things that are seen in several views, and what they are compared with (FOR09, CCG08 §7).
+"""Classifiers of things that are seen in several views, and their baselines (FOR09, CCG08 §7).
 
 A record has K views of one thing and one label. Records come as a list of blocks, one a view (None for a view that is
 absent from all of them), or a dictionary name -> block; a :class:`coterie.PartialBlock` says which of its rows are

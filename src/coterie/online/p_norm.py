@@ -14,7 +14,7 @@ from .estimator import OnlineEstimator
 
 @persistence.register
 class PNormMultitaskPerceptron(OnlineEstimator):
-    """The p-norm Perceptron for many tasks: for truths that few features decide (CCG08 §5).
+    """The p-norm Perceptron for many tasks: for comparators with few non-zero weights (CCG08 §5).
 
     With φ the record x in the block of its task, z = (T ⊗ I)φ, and v the sum of y z over the mistakes so far,
 

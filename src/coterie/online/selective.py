@@ -1,4 +1,4 @@
-"""Learning from the labels that are worth asking for."""
+"""Selective sampling: learning from labels that the model asks for."""
 
 from __future__ import annotations
 

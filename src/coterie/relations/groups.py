@@ -1,4 +1,4 @@
-"""The arrays that compiled code reads of a relation of nested groups, kept up as tasks arrive and leave."""
+"""The arrays that compiled code reads of a relation of nested groups, updated as tasks arrive and leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relations learned along with the task vectors (SRDV11), literal or with a step that keeps its mean length.
+"""Relations learned along with the task vectors (SRDV11), as printed, or with a step that keeps its mean length.
 
 W holds a task vector w_i a column (d x K), and A is a precision in the penalty ½ tr(W A W'), so A⁻¹ is what tasks
 share. Every relation starts at A_0 = I/K for the K tasks known when it is first revised (Algorithm 1), or at A_0 = I

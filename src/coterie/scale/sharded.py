@@ -1,4 +1,4 @@
-"""A model in several files: a folder of model files, each of a part of the tasks, and a manifest that says which.
+"""A model in several files: a folder of model files, each of a part of the tasks, and a manifest that lists them.
 
 A part is a model like any other: it knows its own tasks, and of what all tasks share it has a copy. Together they are
 the model, and :func:`load` makes one of them again, to the last bit.

@@ -1,4 +1,4 @@
-"""A service over HTTP: what it takes and tells is JSON, but for the journal, the model's file, metrics and the page."""
+"""A service over HTTP: requests and answers are JSON, but for the journal, the model's file, metrics and the page."""
 
 from __future__ import annotations
 

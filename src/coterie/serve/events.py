@@ -1,4 +1,4 @@
-"""What requests and frames hold."""
+"""The types of the contents of requests and frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms of several views together, which make weights of the sums of the moves: W = ∇ ½‖V‖²."""
+"""Norms of several views together, which turn sums of moves into weights: W = ∇ ½‖V‖²."""
 
 from __future__ import annotations
 

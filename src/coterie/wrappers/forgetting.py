@@ -1,4 +1,4 @@
-"""Weights that fade, those that tasks share and those of each task at half-lives of their own."""
+"""Forgetting: weights that fade, with one half-life for shared weights and one for tasks' own."""
 
 from __future__ import annotations
 
