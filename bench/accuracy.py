@@ -58,7 +58,7 @@ crossed with every feature, rates 0.2, 0.5 and 1.5; 22 bits), chosen for each se
 
 ## Ratios
 
-Below one is fewer errors, or less loss, of ours; each set counts alike in the mean, which is geometric.
+A ratio below one means fewer errors, or less loss, of ours. The mean is geometric over the sets.
 
 {}
 """

@@ -39,8 +39,8 @@ MOST_TASKS = 200  # each revision of the relation costs an inversion
 PAGE = """# Labels asked for on real data
 
 Written by `python -m bench.asking`. One pass over shuffled training records, means over {} shuffles; the error is that on
-records held out. *Random needs* is the number of labels at which asking at random is first as good, read off the curve of
-{} rates, straight lines between them; ">" where it is not as good with all labels. *Saved* is against that.
+records held out. *Random needs* is the number of labels with which asking at random first has the same error,
+interpolated linearly between {} rates; ">" if it is not as good with all labels. *Saved* is relative to it.
 
 ## Margin(c), against asking at random
 
