@@ -28,8 +28,8 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="MODEL",
-        help="Go on with a saved model, and nothing beside it; options that would change the learner or its features "
-        "are refused.",
+        help="Continue training a saved model, without baselines; options that would change the learner or its "
+        "features are refused.",
         rich_help_panel=GROUPS["learning"],
     ),
 ]
@@ -37,7 +37,7 @@ Alone = Annotated[
     bool,
     typer.Option(
         "--alone",
-        help="Learn this model only, without one per task and one for all beside it: faster.",
+        help="Learn this model only, without the two baselines (one model per task, one for all): faster.",
         rich_help_panel=GROUPS["learning"],
     ),
 ]
@@ -55,7 +55,7 @@ Skip = Annotated[
     typer.Option(
         metavar="N",
         min=0,
-        help="Leave out the first N records, as those that a run that was stopped has learned.",
+        help="Skip the first N records, such as those that a stopped run has learned.",
         rich_help_panel=GROUPS["reading"],
     ),
 ]
@@ -63,9 +63,9 @@ SaveEvery = Annotated[
     str | None,
     typer.Option(
         metavar="N|5m",
-        help="Save the model on the way as well, after every N records, or after so many seconds, minutes or hours "
-        "(`30s`, `5m`, `1h`); between two blocks, which are of up to 8,192 records. A line says after how "
-        "many, also with `--quiet`.",
+        help="Save the model also during the run: every N records, or every so many seconds, minutes or hours "
+        "(`30s`, `5m`, `1h`), between blocks of up to 8,192 records. A line says after how many records, also "
+        "with `--quiet`.",
         rich_help_panel=GROUPS["outputs"],
     ),
 ]

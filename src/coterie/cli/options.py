@@ -89,8 +89,8 @@ class Columns(OptionSet):
     weight: str | None = spec.field(
         default=None,
         metavar="COLUMN",
-        help="The column of numbers that says how much each record counts, 0 for one that is only predicted; `vw` has "
-        "importances.",
+        help="The column of numbers that says how much each record counts; 0 for a record that is predicted and "
+        "not learned. `vw` has importances.",
     )
     features: list[str] | None = spec.field(
         default=None, metavar="COLUMN", help="Use this column and no others but those named so; may be repeated."
@@ -104,13 +104,13 @@ class Columns(OptionSet):
     categorical: list[str] | None = spec.field(
         default=None,
         metavar="COLUMN",
-        help="Take each value of this column as a name, also where they are numbers (a zip code); may be repeated.",
+        help="Treat the values of this column as names, even if they are numbers (a zip code); may be repeated.",
     )
     time: str | None = spec.field(
         default=None,
         metavar="COLUMN",
-        help="The column of dates or numbers by which the records are in order: a record earlier than one before it is "
-        "a bad one. It is learned from as well, unless it is to be ignored.",
+        help="The column of dates or numbers by which the records are sorted: a record earlier than the one "
+        "before it is a bad record. The column is also a feature, unless it is ignored.",
     )
     scale: str | None = spec.field(
         default=None,
@@ -127,8 +127,8 @@ class Columns(OptionSet):
     )
     no_names: bool = spec.field(
         default=False,
-        help="Keep no names of hashed words and categories in the model, by which `explain` calls them: of up to "
-        "65,536, the first come.",
+        help="Keep no names of hashed words and categories in the model (it keeps the first 65,536, which "
+        "`explain` prints).",
     )
     format: str | None = spec.field(FORMAT, default=None)
     on_error: str = spec.field(ON_ERROR, default="stop")

@@ -44,22 +44,23 @@ Level = Annotated[
     float | None,
     typer.Option(
         metavar="P",
-        help="The probability with which a number is to lie in its interval, 0.9 without; for models that have such.",
+        help="The probability with which a number lies in its interval, 0.9 by default; for models that predict "
+        "intervals.",
     ),
 ]
 Threshold = Annotated[
     float | None,
     typer.Option(
         metavar="P",
-        help="The probability from which on the larger of two labels is predicted, 0.5 without: a lower one finds more "
-        "of its records, and more that are none.",
+        help="The probability from which the larger of the two labels is predicted, 0.5 by default: a lower one "
+        "finds more of its records, with more false alarms.",
     ),
 ]
 Keep = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Write this column of the records behind the predictions, as it stands there; may be repeated.",
+        help="Copy this column of the records to the predictions, unchanged; may be repeated.",
     ),
 ]
 Probabilities = Annotated[
@@ -72,8 +73,8 @@ Workers = Annotated[
     typer.Option(
         metavar="N",
         min=1,
-        help="Read ahead while records are predicted; of a [model in parts](scale.md#a-model-in-parts) N parts predict "
-        "at a time.",
+        help="Read ahead while records are predicted; of a [model in parts](scale.md#a-model-in-parts), N parts "
+        "predict at a time.",
     ),
 ]
 

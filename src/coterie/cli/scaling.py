@@ -32,30 +32,29 @@ class Scaling(OptionSet):
         kind="whole",
         at_least=1,
         metavar="N",
-        help="Learn with N workers at a time, with the same result to the last bit: members of a mixture apart from "
-        "each other, independent tasks in N parts. `--members separable` divides best.",
+        help="Learn with N workers at a time; the result is the same to the last bit. Members of a mixture learn "
+        "side by side, and independent tasks in parts. `--members separable` divides best.",
     )
     address: str | None = spec.field(
         default=None,
         kind="text",
         metavar="ADDRESS",
-        help="Have the workers on Ray: `local`, or a cluster's address (`auto`, `HOST:6379`); threads of this "
-        "process without.",
+        help="Run the workers on Ray: `local`, or a cluster's address (`auto`, `HOST:6379`). Without it, workers "
+        "are threads of this process.",
     )
     checkpoint: Path | None = spec.field(
         default=None,
         metavar="DIR",
-        help="Save on the way, in this folder, the model and how far it has come: every 5 minutes, or as often as "
-        "`--save-every` says.",
+        help="Save the state of the run in this folder every 5 minutes, or as often as `--save-every` says.",
     )
     resume: bool = spec.field(
         default=False,
-        help="Go on from what `--checkpoint` holds, the command being the same otherwise; begin where it holds "
-        "nothing. Files that have changed are refused.",
+        help="Continue from the checkpoint in `--checkpoint`, with the same command otherwise; start with the "
+        "first record if there is none. Files that have changed are refused.",
     )
     sharded: bool = spec.field(
         default=False,
-        help="`--model` is a folder, with a model file for each worker's part of the tasks.",
+        help="Write `--model` as a folder, with one model file for each worker's part of the tasks.",
     )
 
     @property

@@ -25,7 +25,9 @@ _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 Model = Annotated[
     Path | None,
-    typer.Argument(metavar="MODEL", help="A saved model to begin with; without, one that has learned nothing."),
+    typer.Argument(
+        metavar="MODEL", help="A saved model to start from; without it, a new model that has learned nothing."
+    ),
 ]
 Data = Annotated[Path, typer.Option(metavar="DIR", help="Where the service keeps everything; made if it is not there.")]
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")]
@@ -34,46 +36,48 @@ TokenFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="A file with a secret that requests have to bear; without, only this machine can be listened to.",
+        help="A file with the secret that requests must carry; without it, the service listens only on this machine.",
     ),
 ]
 NoFsync = Annotated[
     bool,
     typer.Option(
         "--no-fsync",
-        help="Answer before what is acknowledged is on the disk: a loss of power takes what was acknowledged last, a "
-        "crash of the process alone does not.",
+        help="Answer before records are on the disk: a power failure can then lose the records acknowledged "
+        "last, a crash of the process cannot.",
     ),
 ]
 Expire = Annotated[
     str | None,
     typer.Option(
-        metavar="24h", help="How long a record waits for its label: seconds, minutes or hours; a day without."
+        metavar="24h",
+        help="How long a predicted record waits for its label: seconds, minutes or hours; a day by default.",
     ),
 ]
 Remember = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help="Each id is learned at most once among the last N; a million without."),
+    typer.Option(metavar="N", min=1, help="Learn each id at most once among the last N ids; a million by default."),
 ]
 Snapshot = Annotated[
     str,
     typer.Option(
         metavar="N|5m",
-        help="Write a snapshot after so many records, or so much time: a start has to learn again what came since.",
+        help="Write a snapshot after so many records, or so much time; at a start the records since the last "
+        "snapshot are learned again.",
     ),
 ]
 MaxBody = Annotated[str, typer.Option(metavar="8MiB", help="Longer requests are refused.")]
 MaxRecords = Annotated[int, typer.Option(metavar="N", min=1, help="More records in one request are refused.")]
 MaxWaiting = Annotated[
     int,
-    typer.Option(metavar="N", min=1, help="Requests are refused for a while where more records wait to be written."),
+    typer.Option(metavar="N", min=1, help="Refuse requests while more records than this wait to be written."),
 ]
 NoVerdict = Annotated[
     bool,
     typer.Option(
         "--no-verdict",
-        help="Let no model per task and none for all learn beside it: half the memory and time, and nothing is said of "
-        "whether learning together helps.",
+        help="Train no baselines beside the model (one model per task, one for all): half the memory and time, "
+        "but no verdict on whether learning together helps.",
     ),
 ]
 AlarmError = Annotated[
@@ -81,7 +85,7 @@ AlarmError = Annotated[
     typer.Option(metavar="X", min=0, help="Alarm if the error of the last 1,000 records is X or more, as 0.2."),
 ]
 AlarmSilence = Annotated[
-    str | None, typer.Option(metavar="1h", help="Alarm if records are predicted and no label has come for so long.")
+    str | None, typer.Option(metavar="1h", help="Alarm if records are predicted and no label has come for this long.")
 ]
 KeepJournal = Annotated[
     bool,
@@ -94,8 +98,8 @@ Follow = Annotated[
     str | None,
     typer.Option(
         metavar="URL|DIR",
-        help="Be a replica of another service: learn what it learns, answer predictions, and refuse labels. It is "
-        "asked with the secret of --token-file.",
+        help="Be a replica of another service: learn what it learns, answer predictions, and refuse labels. Its "
+        "requests to that service carry the secret of --token-file.",
     ),
 ]
 

@@ -93,7 +93,7 @@ class LearnerConfig:
     )
     many_classes: bool = spec.field(
         default=False,
-        help="Labels are any number of classes, new ones as they come ([outputs](outputs.md#onevsrest)).",
+        help="Labels are classes, any number of them; new ones may appear later ([outputs](outputs.md#onevsrest)).",
     )
     rule: str | None = spec.field(
         default=None,
@@ -113,8 +113,8 @@ class LearnerConfig:
         kind="whole",
         at_least=1,
         metavar="N",
-        help="Know N tasks at most: when another one comes, that which was not learned from for longest is [forgotten]"
-        "(forgetting.md).",
+        help="Know at most N tasks: when a new one comes, the task that has gone longest without being learned "
+        "from is [forgotten](forgetting.md).",
     )
     kernel: str | None = spec.field(
         default=None,
