@@ -41,9 +41,10 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
     in_parts = output is None and is_sharded(model)
     if not in_parts:
         require_places([Place("output", place, MODEL, model)], [model])
-    with persistence.hold_folder(place) if in_parts else nullcontext(), naming(place):
+    with persistence.hold_folder(place) if in_parts else nullcontext():
         forgot, named = run(load_any(model), task, str(model))
-        save_again(forgot, place) if in_parts else forgot.save(place)
+        with naming(place):
+            save_again(forgot, place) if in_parts else forgot.save(place)
     names = list(dict.fromkeys(task))
     if json:
         told = {"command": "forget", "version": __version__, "forgotten": names, "named": named}
