@@ -35,8 +35,10 @@ def translated() -> Iterator[None]:
         if os.environ.get(DEBUG) == "1" and not isinstance(error, ClickException):
             raise
         code = complain(error)
-        _silence()
+        _discard(sys.stdout)
         raise typer.Exit(code) from None
+    finally:
+        _discard(sys.stderr)
 
 
 @contextmanager
@@ -138,11 +140,11 @@ def _usage(error: Any) -> str:
     return text if context is None else f"{text} (see {context.command_path} --help)"
 
 
-def _silence() -> None:
-    """Flush standard output or, where it is closed or full, discard what is left: it must not raise at exit."""
-    with suppress(OSError, ValueError):
+def _discard(stream: IO[str]) -> None:
+    """Flush a standard stream; if nothing can be written to it, discard the rest, on which Python's exit would fail."""
+    with suppress(OSError, ValueError, AttributeError):  # closed, or None where there is no such stream
         try:
-            sys.stdout.flush()
+            stream.flush()
         except OSError as error:
             if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EFBIG):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
