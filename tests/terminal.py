@@ -38,8 +38,9 @@ def refused(*arguments, code=2, **options):
 
 
 def start(*arguments, **options):
-    """A command in a process of its own."""
-    plain = {name: value for name, value in os.environ.items() if name != "COTERIE_DEBUG"}
+    """A command in a process of its own, whose streams are buffered as they usually are."""
+    unusual = ("COTERIE_DEBUG", "PYTHONUNBUFFERED")
+    plain = {name: value for name, value in os.environ.items() if name not in unusual}
     return subprocess.Popen([*PROGRAM, *map(str, arguments)], env=plain, **options)
 
 
