@@ -175,7 +175,7 @@ class Index:
 def occurring(
     labels: Sequence[Hashable] | NDArray[Any], what: str = "task"
 ) -> tuple[Sequence[Hashable], NDArray[np.int64]]:
-    """As :func:`distinct_labels`, but whole numbers stay in an array."""
+    """Find the distinct labels as :func:`distinct_labels` does, but return whole numbers as an array."""
     whole = whole_numbers(labels) if isinstance(labels, np.ndarray) else None
     if whole is None:
         return distinct_labels(labels, what)

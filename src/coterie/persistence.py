@@ -497,6 +497,10 @@ def _locked(handle: int, wait: bool) -> bool:
     return True
 
 
+#: The file that locks a folder.
+LOCK = "lock"
+
+
 def hold_folder(folder: Path) -> IO[bytes]:
     """Lock a folder against other processes that call this, until the file that is returned is closed.
 
@@ -507,7 +511,7 @@ def hold_folder(folder: Path) -> IO[bytes]:
     ValueError
         If another process has the folder.
     """
-    file = (folder / "lock").open("ab")
+    file = (folder / LOCK).open("ab")
     try:
         import fcntl
 

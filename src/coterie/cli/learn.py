@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coterie.io.readers import Reader
     from coterie.jobs.learning import Outcome
     from coterie.online.estimator import OnlineEstimator
+    from coterie.scale.checkpoints import Checkpoint
 
 From = Annotated[
     Path | None,
@@ -118,23 +119,7 @@ def learn(
         run.parts = (scaling.workers or 1) if scaling.sharded else None
         run.save_every(save_every, checkpoint)
         if checkpoint is not None and checkpoint.held is not None:
-            resumed = checkpoint.resumed()
-            run.skip = resumed.records
-            if outputs.report is not None:
-                raise UsageError("--report is of a whole run, and --resume goes on with the rest of one: leave it out")
-            reader = columns.bare.continued(files, resumed.model.encoder_, skip=resumed.records, ends=resumed.ends)
-            from coterie.jobs.learning import NothingLeftError
-
-            with run.stopping():
-                try:
-                    outcome = _go_on(reader, resumed.model, delay, asking, run, scaling)
-                except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
-                    _set_new_task(resumed.model, new_task)
-                    save_learned(resumed.model, outputs, run)
-                    return
-                if outcome.stopped is None:
-                    _set_new_task(outcome.model, new_task)
-                finish("learn", outcome, outputs, run)
+            _resume(checkpoint, columns, files, delay, asking, new_task, outputs, run, scaling)
             return
         if from_ is None:
             with run.stopping():
@@ -151,6 +136,36 @@ def learn(
         reader = columns.continued(run.files, model.encoder_, skip=run.skip)
         with run.stopping():
             finish("learn", _go_on(reader, model, delay, asking, run, scaling), outputs, run)
+
+
+def _resume(
+    checkpoint: Checkpoint,
+    columns: Columns,
+    files: list[str],
+    delay: int,
+    asking: Asking,
+    new_task: str | None,
+    outputs: Outputs,
+    run: Run,
+    scaling: Scaling,
+) -> None:
+    """Learn the rest of the files from a checkpoint, and write the results."""
+    from coterie.jobs.learning import NothingLeftError
+
+    if outputs.report is not None:
+        raise UsageError("--report is of a whole run, and --resume goes on with the rest of one: leave it out")
+    model, run.skip, ends = checkpoint.resumed()
+    reader = columns.bare.continued(files, model.encoder_, skip=run.skip, ends=ends)
+    with run.stopping():
+        try:
+            outcome = _go_on(reader, model, delay, asking, run, scaling)
+        except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
+            _set_new_task(model, new_task)
+            save_learned(model, outputs, run)
+            return
+        if outcome.stopped is None:  # what goes on has more tasks to meet
+            _set_new_task(outcome.model, new_task)
+        finish("learn", outcome, outputs, run)
 
 
 def learn_new(

@@ -169,9 +169,10 @@ def require_folder(path: Path) -> None:
         raise UsageError(f"--model: there is no folder {str(path.parent)!r}")
     if path.exists() and not path.is_dir():
         raise UsageError(f"--model: {str(path)!r} is a file: with --sharded name a folder")
-    if path.is_dir() and is_sharded(path) and read_manifest(path).sources:
-        raise UsageError(f"--model: {str(path)!r} holds a checkpoint: name another folder")
-    if path.is_dir() and not is_sharded(path) and any(path.iterdir()):
+    if is_sharded(path):
+        if read_manifest(path).sources:
+            raise UsageError(f"--model: {str(path)!r} holds a checkpoint: name another folder")
+    elif path.is_dir() and any(path.iterdir()):
         raise UsageError(f"--model: {str(path)!r} holds something else than a model in parts: name another folder")
 
 

@@ -129,7 +129,7 @@ class LabelCurve(NamedTuple):
 
 
 class CalibrationCurve(NamedTuple):
-    """How often labels were positive, by the probability that was predicted.
+    """The fraction of positive labels in bins of the predicted probability.
 
     Attributes
     ----------
@@ -295,7 +295,7 @@ def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> L
 
 
 def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
-    """How often labels were positive, by the probability that was predicted, in bins of equally many rounds.
+    """The fraction of positive labels in bins of the predicted probability, each of equally many rounds.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 class ViewWeights(NamedTuple):
-    """How long the weights of K views were at m points of a stream.
+    """The norms of the weights of K views at m points of a stream.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ class Hypothesis(Protocol):
 
     @property
     def fades(self) -> bool:
-        """Whether :class:`coterie.wrappers.Forgetting` can wrap it: all its numbers may shrink by one factor."""
+        """True if :class:`coterie.wrappers.Forgetting` can wrap it: all its numbers may be scaled by one factor."""
 
     @property
     def tables(self) -> Storage:

@@ -190,7 +190,7 @@ class Encoder:
 
     @property
     def indicator_columns(self) -> int:
-        """How many columns at the end of a named encoder's rows indicate missing values."""
+        """The number of columns that indicate missing values, the last ones of a named encoder's rows."""
         return len(self.missing) if self.kind == "named" else 0
 
     @property

@@ -24,7 +24,7 @@ MANY, PIECES, SURE = 20, 8, 1e-4
 
 
 class Hint(NamedTuple):
-    """What a column has, and the options of `coterie.io.readers.read` that may suit it better."""
+    """The kind of values found in a column, and the options of `coterie.io.readers.read` that may suit it better."""
 
     column: str
     seen: str

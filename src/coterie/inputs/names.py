@@ -63,7 +63,7 @@ class Names:
 
     @property
     def dropped(self) -> int:
-        """How often a feature came for whose name there was no room."""
+        """The number of features met whose names found no room in the table."""
         return int(self.table.counts[1])
 
     def of(self, column: int) -> str | None:

@@ -29,7 +29,7 @@ from coterie.learners.regression import RegressionLearner, RegressionState
 from coterie.mixture import Mixture, MixtureState
 from coterie.numeric.primal.mixture import Losses
 from coterie.online.model import OnlineModel
-from coterie.persistence import replacing
+from coterie.persistence import LOCK, replacing
 from coterie.reductions import ManyLearners, ManyState
 from coterie.relations.levels import LevelRelation
 
@@ -181,7 +181,7 @@ def save_again(model: Any, folder: str | PathLike[str]) -> Manifest:
 def is_ours(path: Path) -> bool:
     """True of a file that a folder of such a model has, or may have: of any save, and the file that locks it."""
     name = path.name.removeprefix(".")
-    return name == "lock" or name.startswith(MANIFEST) or _OURS.fullmatch(name) is not None
+    return name == LOCK or name.startswith(MANIFEST) or _OURS.fullmatch(name) is not None
 
 
 def is_sharded(path: str | PathLike[str]) -> bool:
