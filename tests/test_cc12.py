@@ -88,7 +88,6 @@ def test_quickly_on_real_data(name):
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.usefixtures("data_folder")
 def test_the_command_quickly():
     shown = " ".join(run("reproduce", "cc12/table1", "--quick").stdout.split())
     assert "not tested, 1 run: school: complete above disconnected. Here: +" in shown

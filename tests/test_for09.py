@@ -107,7 +107,6 @@ def test_open_ends_quickly():
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.usefixtures("data_folder")
 def test_the_command_quickly():
     shown = run("reproduce", "for09/figure4.2", "--quick").stdout
     assert "a9a, linear, 600 records: MMP and OMMP cannot be told apart" in " ".join(shown.split())

@@ -133,6 +133,16 @@ def test_tasks_that_come_later_are_those_that_never_moved():
     np.testing.assert_allclose(early.relation_matrix_, primal.relation_matrix_, rtol=1e-8)
 
 
+def test_tasks_that_come_while_primed_were_known_from_the_start():
+    relation = ct.Primed(ct.LogDet(1e-4), N // 2)
+    known, arrive = (ct.MultitaskKernelPerceptron("linear", relation) for _ in range(2))
+    expected = ct.progressive_validation(known, X, Y, task=TASK, tasks=range(K))
+    trace = ct.progressive_validation(arrive, X, Y, task=TASK)
+    assert trace.mistake.tolist() == expected.mistake.tolist()
+    np.testing.assert_allclose(arrive.decision_function(X, TASK), known.decision_function(X, TASK), rtol=1e-9)
+    np.testing.assert_allclose(arrive.relation_matrix_, known.relation_matrix_[np.ix_(*2 * [arrive.tasks_])], rtol=1e-9)
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_relation_that_would_overflow_is_held_and_said_so_once():
     model = ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e3))

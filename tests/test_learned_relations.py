@@ -387,6 +387,54 @@ def test_tasks_that_come_later_are_tasks_known_and_never_moved(relation):
     assert np.linalg.eigvalsh(M)[0] > 0
 
 
+@pytest.mark.parametrize("options", [{}, {"average": True}, {"dtype": "float32"}], ids=str)
+def test_tasks_that_come_while_primed_were_known_from_the_start(options):
+    X, y, task = stream(35, n=200)
+    X = np.round(4 * X)  # whole numbers, whose sums are exact: zero margins are zero in both
+    relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), 120)
+    known, expected = ran(relation, X, y, task, **options)
+    arrive = ct.MultitaskPerceptron(relation, **options)
+    trace = ct.progressive_validation(arrive, X, y, task=task)
+    order = [known.tasks_.index(label) for label in arrive.tasks_]
+    assert trace.mistake.tolist() == expected.mistake.tolist()
+    tolerance = 1e-5 if "dtype" in options else 1e-9
+    np.testing.assert_allclose(arrive.coef_, known.coef_[order], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        arrive.relation_matrix_, known.relation_matrix_[np.ix_(order, order)], rtol=tolerance, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize("start", ["unit_trace", "identity"])
+@pytest.mark.parametrize("rule", [ct.Perceptron(), ct.PassiveAggressive(variant="0")], ids=repr)
+def test_tasks_are_independent_while_primed_whenever_they_come(start, rule):
+    X, y, task = stream(36, n=300, n_tasks=12)
+    X = np.round(4 * X)
+    expected = ct.progressive_validation(ct.MultitaskPerceptron(ct.Independent(), rule), X, y, task=task)
+    for relation in (ct.LogDet(1e-3, start=start), ct.VonNeumann(1e-4, start=start, step_norm=True)):
+        primed = ct.MultitaskPerceptron(ct.Primed(relation, 10**6), rule)
+        margins = primed.__stream_model__().learn_rounds(X, y, task).margin
+        assert (y * margins <= 0).tolist() == expected.mistake.tolist()
+        np.testing.assert_allclose(primed.state_.model.relation.gram.products, primed.coef_ @ primed.coef_.T)
+
+
+def test_the_smallest_case_of_a_task_that_comes_while_primed():
+    model = ct.MultitaskPerceptron(ct.Primed(ct.HalfUpdate(), 4), fit_intercept=False)
+    trace = ct.progressive_validation(model, np.ones((4, 1)), [1, 1, -1, -1], task=[0, 1, 0, 0])
+    assert trace.margin.tolist() == [0.0, 0.0, 2.0, 0.0]
+
+
+def test_several_tasks_that_come_at_once_are_those_that_come_in_turn():
+    X, y, task = stream(37, n_tasks=7)
+    relation, some = ct.Primed(ct.LogDet(1e-3), 1000), task < 3
+    models = [ct.MultitaskPerceptron(relation).partial_fit(X[some], y[some], task=task[some]) for _ in range(2)]
+    models[0].partial_fit(X[:1], y[:1], task=[0], tasks=[3, 4, 5, 6])
+    inner = models[1].__stream_model__()
+    for each in ([3], [4, 5], [6]):
+        inner.learner.fit_tasks(inner.state, each, D)
+    models[1].partial_fit(X[:1], y[:1], task=[0])
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
 @pytest.mark.parametrize("name", [name for name in STEADY if "trace" not in name])
 def test_a_late_task_is_learned_as_by_the_literal_form(name):
     relation, update = STEADY[name]

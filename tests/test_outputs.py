@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 from coterie.bounds.perceptron import mistake_bound, penalty
-from reference.outputs import at_once
+from reference.outputs import at_once, shortest_at_once
 from reference.perceptron import primal
 from streams import ONE_PASS
 from terminal import refused, run
@@ -64,9 +64,56 @@ def test_under_a_graph_with_sparse_records_and_aggressive_steps():
     model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(GRAPH, rule))  # whose tasks the relation names
     trace = ct.progressive_validation(model, sp.csr_array(X), GAPS)
     assert model.tasks_ == list(GRAPH.known_tasks)
-    margins, taus, _ = at_once(X, GAPS, np.asarray(GRAPH.relation_matrix()), C=0.3)
+    margins, taus, _ = shortest_at_once(X, GAPS, np.asarray(GRAPH.relation_matrix()), C=0.3)
     np.testing.assert_allclose(trace.margin, margins[GIVEN], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(trace.updated, taus[GIVEN] > 0)
+
+
+REPELLING = ct.Interaction(inverse=[[1, -0.5, 0.2, 0], [-0.5, 2, 0, 0], [0.2, 0, 1, 0.9], [0, 0, 0.9, 1]], tasks=NAMES)
+LEVELS = ct.Clusters({"a": 0, "b": 0, "c": 1, "d": 1}, share=0.7)
+
+
+@pytest.mark.parametrize("variant", ["0", "I", "II"])
+@pytest.mark.parametrize("relation", [MEAN, LEVELS, REPELLING], ids=["mean", "clusters", "matrix"])
+def test_shortest_steps_are_their_definition_and_keep_their_bound(relation, variant):
+    """Crammer et al. 2006, Theorems 2, 4 and 5, for every comparator U and R² = max‖x‖² max_k Σ_l |M_kl|."""
+    C, M = 0.3, of_scale(relation)
+    weights = RNG.integers(3, size=N).astype(float) if variant == "0" else None
+    bound, ridge = (C if variant == "I" else np.inf), (1 / (2 * C) if variant == "II" else 0.0)
+    margins, taus, W = shortest_at_once(X, GAPS, M, C=bound, ridge=ridge, weights=weights)
+    model = perceptron(relation, rule=ct.PassiveAggressive(C, variant))
+    trace = ct.progressive_validation(model, X, GAPS, sample_weight=weights)
+    np.testing.assert_allclose(trace.margin, margins[GIVEN], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(trace.updated, taus[GIVEN] > 0)
+    np.testing.assert_allclose(model.model_.coef_, W, rtol=1e-9, atol=1e-12)
+    if weights is not None:
+        return
+    R2 = (X**2).sum(axis=1).max() * np.abs(M).sum(axis=1).max()
+    loss = np.maximum(0.0, 1.0 - GAPS * margins)[GIVEN]
+    for U in RNG.normal(size=(20, K, D)):
+        theirs, q = np.maximum(0.0, 1.0 - GAPS * (X @ U.T))[GIVEN], penalty(U, M)
+        if variant == "I":
+            assert trace.mistakes <= max(R2, 1 / C) * (q + 2 * C * theirs.sum())
+        else:
+            assert (loss**2).sum() <= (R2 + ridge) * (q + 2 * C * (theirs**2).sum())
+
+
+def test_tasks_that_are_one_meet_the_margin_together():
+    model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(ct.Pooled(), ct.PassiveAggressive(variant="0")))
+    model.partial_fit([[2.0]], [[1, 1, 1, 1]], classes=[0, 1])
+    np.testing.assert_allclose(model.decision_function([[2.0]]), 1.0)
+    contradicted = ct.MultiOutputClassifier(model.model).partial_fit([[2.0]], [[1, 1, 1, 0]])
+    np.testing.assert_allclose(contradicted.decision_function([[2.0]]), 0.5)  # the mean of what the tasks want
+
+
+@pytest.mark.parametrize("variant", ["0", "I", "II"])
+def test_many_equal_tasks_do_not_diverge(variant):
+    rng, tasks = np.random.default_rng(0), 50
+    records = rng.normal(size=(300, 5))
+    y = np.repeat((records @ rng.normal(size=5))[:, None], tasks, axis=1)
+    loss = ct.EpsilonInsensitive(variant=variant)
+    model = ct.MultiOutputRegressor(ct.MultitaskRegressor(ct.HalfUpdate(), loss=loss)).fit(records, y)
+    assert np.abs(model.predict(records) - y).max() < 0.5 * y.std()
 
 
 def test_a_task_that_moves_says_nothing_of_the_others_of_the_same_record():
@@ -261,7 +308,7 @@ def test_parameters_that_change_hold_from_then_on():
 
 def test_it_is_compared_with_one_model_a_task_and_one_for_all():
     found = ct.compare({"at once": perceptron()}, X, SIGNS)
-    assert set(found.traces) == {"at once", "independent", "pooled", "constant"}
+    assert set(found.traces) == {"at once", "independent", "pooled", "intercepts", "constant"}
     assert found.traces["at once"].n == N * K
     assert repr(found.verdict("at once")).startswith("<Verdict on 4 tasks")
 
@@ -311,20 +358,14 @@ def test_a_task_that_is_forgotten_begins_anew(tmp_path):
 
 
 def test_numbers_as_they_are_equal_the_definition():
-    """The tube of epsilon 0, at most C: tau = min(C, |y - m| / (M_ii ‖x‖²)), towards y."""
+    """The tube of epsilon 0, at most C: tau = min(C, |y - m| / (‖x‖² Σ_l |M_kl|)), towards y."""
     loss = ct.EpsilonInsensitive(0.0, C=0.1, variant="I")
     model = ct.MultiOutputRegressor(
         ct.MultitaskRegressor(MEAN, loss, targets="as they are", fit_intercept=False), tasks=NAMES
     )
     y = np.where(GIVEN, SCORES, np.nan)
     trace = ct.progressive_validation(model, X, y)
-    M, W, margins = of_scale(MEAN), np.zeros((K, D)), np.zeros((N, K))
-    for t in range(N):
-        margins[t] = W @ X[t]
-        miss = np.nan_to_num(y[t] - margins[t])
-        norm = M.diagonal() * (X[t] @ X[t])
-        taus = np.minimum(0.1, np.divide(np.abs(miss), norm, out=np.zeros(K), where=norm > 0))
-        W = W + M @ np.outer(taus * np.sign(miss), X[t])
+    margins, _, W = shortest_at_once(X, y, of_scale(MEAN), C=0.1, epsilon=0.0)
     np.testing.assert_allclose(trace.prediction, margins[GIVEN], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.predict(X), X @ W.T, rtol=1e-9, atol=1e-12)
 
@@ -378,7 +419,7 @@ PERCEPTRON, OUTPUTS = ct.MultitaskPerceptron, ct.MultiOutputClassifier
         (lambda: perceptron().fit(X, np.ones((N, K))), ValueError, "y must hold two classes, got one class only"),
         (lambda: perceptron().fit(X, SCORES), ValueError, "Unknown label type"),
         (lambda: perceptron().fit(X, SIGNS * np.inf), ValueError, "Input y contains infinity, which is no label"),
-        (lambda: perceptron().fit(X, SIGNS, n_passes=0), ValueError, "n_passes must be at least 1"),
+        (lambda: perceptron().fit(X, SIGNS, n_passes=0), ValueError, "n_passes must be a whole number of 1 or more, got 0"),
         (lambda: perceptron().fit(X, SIGNS, sample_weight=-np.ones(N)), ValueError, "sample_weight of record 0"),
         (lambda: perceptron().fit(X, SIGNS, sample_weight=np.zeros(N)), ValueError, "nothing would be learned"),
         (lambda: perceptron().fit(X, SIGNS).partial_fit(X[:, :3], SIGNS), ValueError, "X has 3 features, but"),

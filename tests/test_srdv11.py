@@ -139,7 +139,6 @@ def test_learned_relations_beat_independent_perceptrons_on_reviews():
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.usefixtures("data_folder")
 @pytest.mark.parametrize("item", ["table3", "table4", "table5", "figure1", "remarks"])
 def test_items_of_real_data_quickly(item):
     """Small and dense, so that they are compiled already."""

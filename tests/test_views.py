@@ -219,7 +219,7 @@ def test_gauges_of_singular_values_are_the_literal_ones(name, average, tmp_path)
 
 
 def test_a_gauge_of_many_views_of_few_features_and_late_labels():
-    """More views than features: the products are of features, and the values that are not there are zero."""
+    """More views than features: the products are of features, and there are as many singular values."""
     rng = np.random.default_rng(2)
     X = [rng.normal(size=(60, 2)) for _ in range(4)]
     y = np.where(X[0][:, 0] + X[1][:, 0] > 0, 1, -1)
@@ -251,6 +251,23 @@ class Breaking:
 
     def gradient(self, v):
         return np.where(np.abs(v) > 4.0, np.inf, v)
+
+
+@pytest.mark.parametrize("kernel", [None, "linear"])
+def test_features_that_come_later_are_singular_values_that_come_later(kernel):
+    gauge, rng = ExponentiatedGradient(), np.random.default_rng(2)
+    X, y = [rng.normal(size=(60, 2)) for _ in range(4)], rng.choice([-1, 1], 60)
+    X[0][:30, 1] = X[1][:30, 1] = X[2][:30, 1] = X[3][:30, 1] = 0.0  # so that d = 1 in the first half
+    rows = [{k: {f"x{j}": x[t, j] for j in range(2) if x[t, j]} for k, x in enumerate(X)} for t in range(60)]
+    model, V = ct.MultiviewPerceptron(kernel=kernel, gauge=gauge), np.zeros((2, 4))
+    for t, (record, label) in enumerate(zip(rows, y, strict=True)):
+        here, d = np.stack([x[t] for x in X], axis=1), 1 if t < 30 else 2
+        W = np.zeros((2, 4))
+        W[:d] = reference.spectral_gradient(V[:d], gauge.gradient)
+        if t not in (0, 30):  # before they are learned, new features are left out
+            np.testing.assert_allclose(model.decision_function([record])[0], (W * here).sum(), rtol=1e-9, atol=1e-12)
+        model.partial_fit([record], [label], classes=[-1, 1])
+        V += label * here * (label * (W * here).sum() <= 0)
 
 
 def test_gauges_that_are_none_are_refused():
@@ -308,6 +325,30 @@ def test_a_kernel_for_each_pair_of_views_is_the_literal_one(average, tmp_path):
         ct.progressive_validation(ct.MultiviewPerceptron(2.5, k), {"u": X[0], "v": X[1]}, y) for k in (one, every)
     ]
     np.testing.assert_allclose(margins[0].margin, margins[1].margin, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("widths", [(4, 4, 4), (4, 2, 5)])
+@pytest.mark.parametrize("names", [("u", "v"), ("v", "u")], ids=" ".join)
+def test_the_kernel_of_a_pair_is_given_its_first_view_first(names, widths):
+    """k_uv(x, z) = (x B_u) · (z B_v) is another number than k_uv(z, x), and views may have any sizes."""
+    X, y = stream(3, 60, widths)
+    rng = np.random.default_rng(5)
+    maps = [rng.normal(size=(width, 3)) for width in widths]
+    run = reference.matrix_perceptron(records([x @ B for x, B in zip(X, maps, strict=True)]), y, 2.5)
+
+    def between(a, b):
+        return lambda x, z: np.asarray(x @ maps[a]) @ np.asarray(z @ maps[b]).T
+
+    pairs = {(name, name): between(k, k) for k, name in enumerate("uvw")}
+    pairs |= {names: between(*map("uvw".index, names)), ("u", "w"): between(0, 2), ("w", "v"): between(2, 1)}
+    for form in (np.asarray, csr_array):
+        blocks = {name: form(x) for name, x in zip("uvw", X, strict=True)}
+        assert_same(ct.progressive_validation(ct.MultiviewPerceptron(2.5, pairs), blocks, y), run.margins, run.taus, y)
+        halves = ct.MultiviewPerceptron(kernel=pairs).set_params(p=2.5)
+        for some in (slice(0, 20), slice(20, 60)):
+            late = {name: None if name == "w" and some.start == 0 else block[some] for name, block in blocks.items()}
+            halves.partial_fit(late, y[some])
+        assert halves.decision_function(blocks).shape == (60,)
 
 
 @pytest.mark.parametrize("kernel", [None, "linear"])
@@ -725,7 +766,13 @@ REFUSED = {
     ),
     "views of different sizes": (
         lambda: ct.MultiviewPerceptron().fit([[[1.0]], [[1.0, 2.0]]], [1, 0]),
-        "0 has 1, 1 has 2; for views of different sizes use OrthogonalMultiviewPerceptron",
+        "0 has 1, 1 has 2; for views of different sizes use OrthogonalMultiviewPerceptron, or a kernel for each pair",
+    ),
+    "views of different sizes with a kernel of vectors of one size": (
+        lambda: ct.MultiviewPerceptron(kernel=PAIR["kernel"] | {("b", "a"): "linear"}).fit(
+            {"a": [[1.0], [2.0]], "b": GOOD[1]}, [1, 0]
+        ),
+        "between views of different sizes a kernel must be a function of two arrays: 'a' has 1 features, 'b' has 2",
     ),
     "rows that disagree": (
         lambda: ct.OrthogonalMultiviewPerceptron().fit({"a": [[1.0]], "b": [[1.0], [2.0]]}, [1]),

@@ -46,11 +46,9 @@ def gradient(V: Matrix, p: float) -> Matrix:
 
 
 def spectral_gradient(V: Matrix, gradient: Callable[[Vector], Vector]) -> Matrix:
-    """L diag(∇Φ*(σ)) R' for V = L diag(σ) R', of as many singular values as V has columns (CCG08 Theorem 9)."""
+    """L diag(∇Φ*(σ)) R' for V = L diag(σ) R', of the min(d, K) singular values of a d × K matrix (CCG08 Theorem 9)."""
     left, values, right = np.linalg.svd(V, full_matrices=False)
-    sizes = np.zeros(V.shape[1])
-    sizes[: len(values)] = values
-    return np.asarray(left @ np.diag(gradient(sizes)[: len(values)]) @ right)
+    return np.asarray(left @ np.diag(gradient(values)) @ right)
 
 
 def transform(V: Matrix, x: Vector) -> Vector:

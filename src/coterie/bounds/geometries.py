@@ -62,7 +62,8 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
     U : array, shape (K, d)
         The comparator; row i is that of ``trace.tasks[i]``.
     M : array, shape (K, K)
-        The A⁻¹ that is learned with, in the order of ``trace.tasks``: its scale matters, relative to ridge.
+        The A⁻¹ that is learned with, in the order of ``trace.tasks``: its scale matters, relative to ridge. It is
+        ``relation_matrix_``, but M_ij / sqrt(M_ii M_jj) of that for :class:`~coterie.HalfUpdate` and ``share=``.
     ridge : float > 0
         The learner's ridge.
 

@@ -277,7 +277,9 @@ class ByLearning(Learning):
     def extend(relation: Any, state: State, new: Sequence[Hashable]) -> Taught:
         held: Taught = state.model.sharing
         tasks = [*state.tasks.labels, *new]
-        return held.with_tasks(relation.grow(held.relation, tasks, state.features), len(tasks))
+        made = held.with_tasks(relation.grow(held.relation, tasks, state.features), len(tasks))
+        Learning.rescale(made, relation, held.relation, made.relation)
+        return made
 
     @staticmethod
     def with_room(model: Expansion, evicts: bool) -> Expansion:

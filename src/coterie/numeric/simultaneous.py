@@ -9,7 +9,7 @@ import numpy as np
 from .core.generic import compiled
 from .core.records import weight
 from .primal.round import add, ready, score, tick
-from .primal.rules import calls, direction, evidence, step
+from .primal.rules import calls, direction, evidence, step_at_once
 
 
 @compiled
@@ -24,19 +24,24 @@ def learn_at_once(
     The caller provides and calls again: what was told of the record before its first move is kept.
     """
     K = tasks.size
+    moving = np.zeros(tasks.max() + 1, np.bool_)
     for turn in range(first, last):
         s, k = turn // K, turn % K
         i = tasks[k]
         if k == 0:
             for j in range(K):
                 margins[s, j] = score(model, tasks[j], rows, s)
+        if k == 0 or turn == first:
+            for j in range(K):
+                labelled = not np.isnan(y[s, j])
+                moving[tasks[j]] = labelled and calls(rule, evidence(rule, y[s, j], margins[s, j]))
         if np.isnan(y[s, k]) or weight(rows, s) <= 0.0:
             continue
         agreement = evidence(rule, y[s, k], margins[s, k])
         if calls(rule, agreement):
             if not ready(model, i, rows, s):
                 return turn
-            taus[s, k] = step(rule, model, i, rows, s, agreement)
+            taus[s, k] = step_at_once(rule, model, i, rows, s, agreement, moving)
         if taus[s, k] > 0.0:
             add(model, i, taus[s, k] * direction(rule, y[s, k], agreement), rows, s)
         tick(model, i, y[s, k] * margins[s, k])

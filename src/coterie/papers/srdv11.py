@@ -373,7 +373,8 @@ def _claims_3(name: str, found: dict[str, Outcome]) -> list[Claim]:
     accuracy = {method: each.accuracy for method, each in found.items()}
     control = {method: each.control for method, each in found.items() if each.control is not None}
     log, von = reading(name)
-    others = [each for each in PRINTED if in_print(log) != each]
+    alike = {in_print(log): log, in_print(von): von}  # both in one reading
+    others = [alike.get(each, each) for each in PRINTED if alike.get(each) != log]
     best = max(others, key=lambda each: float(accuracy[each].mean()))
     kept, adaptive = "OMTLLOG, step kept", ("OMTLCOV", log)
     pair = [above("", accuracy[each], accuracy["CMTL"]) for each in adaptive]

@@ -107,6 +107,10 @@ class Primed:
             grown.start.move_first_look(FIRST_LOOK * len(state.inverse), FIRST_LOOK * len(tasks))
         return grown
 
+    def first(self, n_tasks: int) -> float:
+        """The diagonal entry of A_0⁻¹ for so many tasks."""
+        return self._inner.first(n_tasks)
+
     @property
     def needs_features(self) -> bool:
         """True if the relation is learned from the features of records, which kernels have not."""

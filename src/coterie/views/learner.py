@@ -7,6 +7,7 @@ has no part in the round: it adds nothing to the margin and learns nothing.
 from __future__ import annotations
 
 import copy
+import itertools
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
+from coterie.kernels import Function
 from coterie.learner import Features, Noted, RoundCount, StreamLearner
 from coterie.numeric.core.checks import MOST_FEATURES, require
-from coterie.numeric.core.points import Kernel
+from coterie.numeric.core.points import Kernel, PlainProduct, Points
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.rules import HingeStep, MistakeStep
 from coterie.numeric.primal.stream import Moves
@@ -28,7 +30,7 @@ from coterie.numeric.trees import Arrays, flatten, rebuild
 from coterie.numeric.views import rounds as primal
 from coterie.numeric.views import walk as dual
 from coterie.numeric.views.forms import ViewRows, as_form, cut
-from coterie.numeric.views.potentials import Potential, Seen, Spectral
+from coterie.numeric.views.potentials import Potential, Seen, Spectral, elapse, pair
 from coterie.rules import Rule
 from coterie.state import nbytes_of
 
@@ -209,6 +211,18 @@ class _NormLearner(ViewRound):
                 f"a gauge goes with the rule Perceptron(), how far {rule!r} may go being known of p-norms only"
             )
 
+    def _values(self, names: Sequence[Hashable], widths: Sequence[int]) -> int:
+        """The number of singular values of V: min(d, K), of views with d features."""
+        return max(min(max(widths), len(names)), 1)
+
+    def _reshape(self, state: ViewState, widths: Sequence[int]) -> None:
+        """Shape what was learned anew where features have come, so that V has more singular values; all or nothing."""
+        r, potential = self._values(state.names, widths), state.model.potential
+        if isinstance(self.norm, SpectralNorm) and r != self._values(state.names, state.widths):
+            factor = potential.shaped(self.norm.gradient, r)
+            elapse(potential)
+            potential.factor[:] = factor
+
     def skip_unlabelled(self, state: ViewState, rounds: int = 1) -> None:
         """End rounds that have no labels: they count for the mean of the weights."""
         state.model.potential.clock[0] += rounds
@@ -274,6 +288,7 @@ class ViewLearner(_NormLearner):
     def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:
         """Make room for views of these widths."""
         if tuple(widths) != state.widths:
+            self._reshape(state, widths)
             state.model = state.model._replace(store=state.model.store.with_widths(widths))
             state.widths = tuple(widths)
 
@@ -298,7 +313,7 @@ class ViewLearner(_NormLearner):
             part = Moves(*(each[some] for each in moves))
             primal.learn(model, self._rule, cut(rows, K, some.start, some.stop), y[some], end - first, part)
             if isinstance(self.norm, SpectralNorm) and moves.taus[first] > 0.0:
-                model.potential.shape(self.norm.gradient, K)
+                model.potential.shape(self.norm.gradient, self._values(state.names, state.widths))
                 model.store.shape(model.potential)
             if end % size == 0 or end == last:
                 ends.append(end)
@@ -347,6 +362,11 @@ class KernelViewLearner(_NormLearner):
         super().__init__(norm, rule, average)
         self.kernels = kernels
 
+    def _values(self, names: Sequence[Hashable], widths: Sequence[int]) -> int:
+        """The number of singular values of V: of K views in a kernel's space, which may have any dimension, K."""
+        linear = isinstance(self.kernels, PlainProduct) and self.kernels.plain
+        return super()._values(names, widths) if linear else len(names)
+
     def _kernels_for(self, names: Sequence[Hashable]) -> list[Any]:
         """The kernels as the norm takes them: one a view, or one a pair of views of one space."""
         pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
@@ -365,12 +385,15 @@ class KernelViewLearner(_NormLearner):
     def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
         """The state before the first round."""
         kernels, potential = self._kernels_for(names), self.norm.potential(len(names))
+        require_sizes(kernels, names, widths)
         supports = dual.Supports.empty(widths, dense, len(potential.factor))
         return ViewState(dual.Expanded(supports, potential, self._teller), list(names), tuple(widths), dense, kernels)
 
     def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:
         """Make room for views of these widths."""
         if tuple(widths) != state.widths:
+            require_sizes(state.kernels, state.names, widths)
+            self._reshape(state, widths)
             state.widths = tuple(widths)
             state.model = state.model._replace(supports=state.model.supports.with_widths(widths, state.dense))
 
@@ -411,7 +434,7 @@ class KernelViewLearner(_NormLearner):
             *(potential, self._teller, self._rule, coefficients, pasts, values), *(later, y[first : first + n], some)
         )
         if isinstance(self.norm, SpectralNorm) and some.taus[0] > 0.0:
-            potential.shape(self.norm.gradient, len(state.names))
+            potential.shape(self.norm.gradient, self._values(state.names, state.widths))
         state.model = state.model._replace(supports=supports.with_block(block, coefficients, pasts))
         return first + n
 
@@ -465,21 +488,55 @@ def by_pair(kernels: Mapping[Any, Any], names: Sequence[Hashable]) -> list[Any]:
     Raises
     ------
     ValueError
-        If there is not one a pair, the order of the two names being of no account.
+        If there is not one a pair, in whichever order its names are given.
     """
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i:]]
-    known = {frozenset(pair) for pair in pairs}
+    known = set(map(frozenset, pairs))
     given: dict[frozenset[Hashable], Any] = {}
     for key, kernel in kernels.items():
         if not (isinstance(key, tuple) and len(key) == 2 and frozenset(key) in known):
             raise ValueError(f"kernel names {key!r}: give one for each pair of the views {', '.join(map(repr, names))}")
         if frozenset(key) in given:
             raise ValueError(f"kernel has two for the views {key[0]!r} and {key[1]!r}")
-        given[frozenset(key)] = kernel
-    for pair in pairs:
-        if frozenset(pair) not in given:
-            raise ValueError(f"kernel has none for the views {pair[0]!r} and {pair[1]!r}")
-    return [given[frozenset(pair)] for pair in pairs]
+        given[frozenset(key)] = kernel if key in pairs else Turned(kernel)
+    for a, b in pairs:
+        if frozenset((a, b)) not in given:
+            raise ValueError(f"kernel has none for the views {a!r} and {b!r}")
+    return [given[frozenset(each)] for each in pairs]
+
+
+@dataclass(frozen=True)
+class Turned:
+    """The kernel of two views in the other order: k(z, x) where k(x, z) is asked for."""
+
+    kernel: Any
+
+    @property
+    def trusted(self) -> bool:
+        """True if the kernel is known to be positive semidefinite."""
+        return bool(self.kernel.trusted)
+
+    def values(self, X: Points, Z: Points, out: NDArray[np.float64]) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        self.kernel.values(Z, X, made := np.zeros(out.shape[::-1]))
+        out[:] = made.T
+
+    def diagonal(self, X: Points) -> NDArray[np.float64]:
+        """k(x, x) of every record."""
+        return np.asarray(self.kernel.diagonal(X))
+
+
+def require_sizes(kernels: Sequence[Any], names: Sequence[Hashable], widths: Sequence[int]) -> None:
+    """Refuse kernels of pairs of views of different sizes, where they are not functions of two arrays: ValueError."""
+    K = len(names)
+    for a, b in itertools.combinations(range(K if len(kernels) > K else 0), 2):
+        kernel = kernels[pair(a, b, K)]
+        function = isinstance(kernel.kernel if isinstance(kernel, Turned) else kernel, Function)
+        if widths[a] and widths[b] and widths[a] != widths[b] and not function:
+            raise ValueError(
+                f"between views of different sizes a kernel must be a function of two arrays: {names[a]!r} has "
+                f"{widths[a]} features, {names[b]!r} has {widths[b]}, and theirs is {kernel!r}"
+            )
 
 
 def _require_lengths(own: NDArray[np.float64], block: Seen) -> None:

@@ -65,7 +65,8 @@ class SpectralNorm:
     """Any unitarily invariant norm or potential of V = [v_1 … v_K], as a function of the singular values (CCG08 §7).
 
     W = L diag(∇Φ*(σ)) R' for V = L diag(σ) R' (Theorem 9), Φ* being the same in whatever order and with whatever signs
-    the K singular values stand. With ``PNorm(2 p)`` it is :class:`SchattenNorm`.
+    the min(d, K) singular values stand, or K of them in the space of a kernel. With ``PNorm(2 p)`` it is
+    :class:`SchattenNorm`.
 
     Parameters
     ----------

@@ -70,6 +70,12 @@ class Taught(NamedTuple):
         """The same for so many tasks, with the state that the relation has for them."""
         return self._replace(columns=resized(self.columns, (len(self.columns), tasks)), relation=relation)
 
+    def rescale(self, to: float, by: float) -> None:
+        """Multiply the columns of M by ``to`` and divide them by ``by``, in place; the relation is left as it is."""
+        columns = self.columns
+        columns *= to
+        columns /= by
+
     def unseen(self, tasks: int) -> Self:
         """The same for as many tasks that nobody has seen, which share nothing."""
         return self._replace(columns=np.zeros((len(self.columns), tasks)))

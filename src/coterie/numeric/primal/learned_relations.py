@@ -105,6 +105,12 @@ class Relation(NamedTuple):
         made.law.bring_up(made.pace, made.inverse)
         return made
 
+    def rescale(self, to: float, by: float) -> None:
+        """Put the task vectors to ``to`` / ``by`` times their length, in place: W'W goes by the square."""
+        for array, power in ((self.gram.products, 2), (self.gram.sums, 1)):
+            array *= to**power
+            array /= by**power
+
     def of(self, tasks: NDArray[np.int64]) -> Self:
         """Return the relation of these tasks alone, in their order, as their own vectors have taught it.
 
@@ -397,6 +403,12 @@ class Learned(_LearnedFields, Model):
 
     def make_room(self, i: int, entries: int) -> Learned:
         return self
+
+    def rescale(self, to: float, by: float) -> None:
+        """Multiply the weights by ``to`` and divide them by ``by``, in place; the relation is left as it is."""
+        values = self.table.values
+        values *= to
+        values /= by
 
     def unseen_task_model(self, tasks: int, sharing: Any) -> Learned:
         zeros = np.zeros(tasks, self.table.values.dtype)

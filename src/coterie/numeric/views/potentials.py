@@ -63,7 +63,8 @@ class Schatten(NamedTuple):
     def products(self, kernels: Sequence[Kernel], X: Seen, Z: Seen, widths: Widths) -> NDArray[np.float64]:
         """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views.
 
-        ``kernels`` are K times one for all, or one for each of the K (K + 1) / 2 pairs of views, by :func:`pair`.
+        ``kernels`` are K times one for all, or one for each of the K (K + 1) / 2 pairs of views, by :func:`pair`: that
+        of a and b, a <= b, is given records of view a, then of view b, which may be spaces of their own.
         """
         K, n, m = len(widths), len(X.present), len(Z.present)
         out = np.zeros((n * K, m * K))
@@ -71,10 +72,16 @@ class Schatten(NamedTuple):
             left, right = (all_points(each.rows, K, each.rounds, max(widths)) for each in (X, Z))
             kernels[0].values(left, right, out)
         elif n and m:
-            views = [[points_of(each.rows, K, k, each.rounds, max(widths)) for k in range(K)] for each in (X, Z)]
+            these, others = ([points_of(each.rows, K, k, each.rounds, widths[k]) for k in range(K)] for each in (X, Z))
             for a, b in itertools.product(range(K), range(K)):
-                kernels[pair(a, b, K)].values(views[0][b], views[1][a], some := np.empty((n, m)))
-                out[b::K, a::K] = some
+                if not (widths[a] and widths[b]):
+                    continue  # a view that nobody has seen
+                if a < b:
+                    kernels[pair(a, b, K)].values(others[a], these[b], some := np.zeros((m, n)))
+                    out[b::K, a::K] = some.T
+                else:
+                    kernels[pair(a, b, K)].values(these[b], others[a], some := np.zeros((n, m)))
+                    out[b::K, a::K] = some
         made = out.reshape(n, K, m, K).transpose(0, 2, 3, 1) * Z.present[None, :, :, None]
         return np.ascontiguousarray(made * X.present[:, None, None, :]).reshape(n, m, K * K)
 
@@ -88,17 +95,17 @@ class Spectral(Schatten):
 
     __slots__ = ()
 
-    def shape(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], K: int) -> None:
-        """Bring the factor up to date, of K singular values, those that G has not being zero."""
-        self.factor[:] = self.shaped(gradient, K)
+    def shape(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> None:
+        """Bring the factor up to date, V having r singular values."""
+        self.factor[:] = self.shaped(gradient, r)
 
-    def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], K: int) -> NDArray[np.float64]:
-        """Compute the factor for what was learned."""
-        squares, vectors = np.linalg.eigh(self.gram)
-        there = squares > SINGULAR * len(squares) * max(float(squares[-1]), 0.0)
-        sizes = np.zeros(max(K, len(squares)))
-        sizes[: len(squares)][there] = np.sqrt(squares[there])
-        made = gradient(sizes)[: len(squares)][there] / sizes[: len(squares)][there]
+    def shaped(self, gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]], r: int) -> NDArray[np.float64]:
+        """Compute the factor for what was learned, of the r largest eigenvalues of G: all others are zero."""
+        squares, vectors = (each[..., -r:] for each in np.linalg.eigh(self.gram))
+        there = squares > SINGULAR * len(self.gram) * max(float(squares[-1]), 0.0)
+        sizes = np.zeros(len(squares))
+        sizes[there] = np.sqrt(squares[there])
+        made = gradient(sizes)[there] / sizes[there]
         return np.asarray((vectors[:, there] * made) @ vectors[:, there].T).reshape(-1)
 
 
