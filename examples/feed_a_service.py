@@ -55,9 +55,9 @@ def consume(client, most=None):
 # %%
 # It dies after 400 lines, and loses the note of its place: it begins anew, and nothing is learned twice.
 with Service(folder / "state", lambda: Engine(ct.AdaptiveSharingClassifier())) as service:
-    consume(TestClient(make_app(service)), most=4)
+    consume(TestClient(make_app(service), base_url="http://localhost"), most=4)
 place.unlink()
 with Service(folder / "state", lambda: Engine(ct.AdaptiveSharingClassifier())) as service:
-    client = TestClient(make_app(service))
+    client = TestClient(make_app(service), base_url="http://localhost")
     print(consume(client), "duplicates,", len(service.engine.learned), "orders learned")
     print(client.get("/verdict").json()["sentence"])

@@ -34,8 +34,9 @@ from safetensors.numpy import save as pack
 
 import coterie as ct
 from coterie import persistence, spec
+from coterie.numeric.core.checks import MOST_ROUNDS
 from slow import slow
-from test_saved import EXPECTED, FOLDER, QUICK, taught, told
+from test_saved import EXPECTED, FOLDER, QUICK, records, taught, told
 
 #: A file must have ended in so many seconds; the first use of a kind may have to be compiled.
 SECONDS, SECONDS_AT_FIRST = 30.0, 600.0
@@ -207,13 +208,38 @@ def used(path: Path, form: str) -> str:
         for name in ("relation_matrix_", "tasks_", "classes_", "memory_", "coef_"):
             with contextlib.suppress(AttributeError):
                 getattr(model, name)
+        explained(model, form)
         repr(model)
         model.save(path)
-        ct.load(path)
+        saved_again(path)
         forgotten(model, form)
     except ValueError as error:
         return f"{stage} {type(error).__name__}: {' '.join(str(error).split())}"
     return "accepted"
+
+
+def explained(model: Any, form: str) -> None:
+    """Ask for the largest weights and the parts of a margin; those that have none refuse it by ValueError."""
+    asked = records(form, "asked")
+    task = asked.task[0] if asked.task is not None else None
+    one = asked.X[0] if isinstance(asked.X, list) else asked.X[:1]
+    for name, given in (("largest_weights", ()), ("largest_weights", (task,)), ("explain", (one, task))):
+        with contextlib.suppress(ValueError):
+            getattr(model, name, lambda *given: None)(*given)
+
+
+def saved_again(path: Path) -> None:
+    """Load what a model that was accepted has written.
+
+    It is refused only where a count that was altered to the largest one allowed has grown beyond it since, or where
+    weights, which may be of any size, have overflowed.
+    """
+    try:
+        ct.load(path)
+    except ValueError as error:
+        if f"outside 0 to {MOST_ROUNDS}" in str(error) or "numbers that are not finite" in str(error):
+            return
+        raise AssertionError(f"what it saved is refused: {error}") from None
 
 
 def forgotten(model: Any, form: str) -> None:
@@ -409,6 +435,15 @@ def beyond(tensors: dict[str, Any], document: Any) -> None:
     tensors |= {f"groups.values|{part}": held for part, held in parts.items()}
 
 
+def beyond_groups(tensors: dict[str, Any], document: Any) -> None:
+    for name in ("members", "weight", "spent", "since"):
+        tensors[f"levels.{name}"] = np.append(tensors[f"levels.{name}"], tensors[f"levels.{name}"][:1])
+
+
+def without_names(tensors: dict[str, Any], document: Any) -> None:
+    document["view"]["names"], tensors["preparation.moments"] = [], tensors["preparation.moments"][:0]
+
+
 #: In a file of `tests/saved/`, what is altered, and what is said of it.
 REFUSED = [
     # the document
@@ -449,7 +484,7 @@ REFUSED = [
     ("sets-of-labels", said((["a", "a", "c"], False), "labels"), "3 labels are not those of 3 models"),
     ("regressor", said((-1.0, 0.0, 1.0), "labels"), "the moments of numbers are"),
     ("read-csv", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
-    ("read-csv", number("encoder.moments", (0, 0), 0.0), "counts or squares among them negative or of nothing"),
+    ("read-csv", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),
     ("read-csv", said([["x0", "numeric"]] * 2, "encoder", "columns"), "a column is named twice among"),
     ("read-csv", said("x", "encoder", "bits"), "Expected `int`, got `str`"),
     ("sharing", said([], "state", "members"), "the file holds 0 members, and the parameters name"),
@@ -470,8 +505,15 @@ REFUSED = [
     # groups
     ("perceptron-dense", number("levels.paths", (1, 0), 3), "the tasks are in other groups than"),
     ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
-    ("perceptron-dense", number("levels.weight", 0, np.nan), "what tasks share holds numbers that are not finite"),
+    (
+        "perceptron-dense",
+        number("levels.weight", 0, np.nan),
+        "what tasks share holds numbers outside -1e.100 to 1e.100",
+    ),
+    ("perceptron-dense", number("levels.spent", 0, np.inf), "what tasks share holds numbers that are not finite"),
+    ("perceptron-dense", beyond_groups, "members are not those of paths"),
     ("perceptron-dense", number("levels.since", 0, 21.0), "since holds numbers outside 0 to 20"),
+    ("sharing-of-dictionaries-with-a-constant-and-scales", without_names, "the first feature is not the constant"),
     # sparse tables
     ("perceptron-sparse-average", number("model.tasks.start", 0, 8_000_000), "lies outside its arena"),
     ("perceptron-sparse-average", number("model.tasks.start", 0, 6), "lies outside its arena"),
@@ -512,6 +554,8 @@ REFUSED = [
     ("kernel-shared-projection", number("memory.row", 0, 7), "row holds numbers outside -1 to"),
     ("kernel-log-det", number("sharing.taken", -1, True), "a slot without a support vector has a column of M|several"),
     ("second-order-primal", array("W", lambda held: held[1:]), "W has shape"),
+    ("second-order-primal", number("sharing.own", 1, 1e300), "what tasks have of their own holds numbers outside 0"),
+    ("second-order-primal", number("sharing.own", 1, -1.0), "what tasks have of their own holds numbers outside 0"),
     ("second-order-Gaussian", number("tasks", 0, -1), "tasks of support vectors holds numbers outside"),
     ("spaces-dual", number("owner", 0, 3), "owner holds numbers outside 0 to 2"),
     ("spaces-independent-dictionaries", number("owner", 0, 2), "belongs to another task than its name says"),
@@ -546,6 +590,22 @@ def test_what_no_model_can_be_is_refused(name: str, change: Any, message: str, t
     assert text.startswith(f"{path} is not a model that this version can read: ")
     assert "\n" not in text
     assert "Error," not in text, "what is wrong is said, not stumbled over"
+
+
+def test_features_whose_names_are_missing_are_called_by_their_numbers(tmp_path: Path) -> None:
+    """Weights may lie in columns behind the named ones."""
+    path = rewritten(tmp_path / "model.coterie", "perceptron-dictionaries", said(["f0", "f1"], "view", "names"))
+    model = ct.load(path)
+    task = model.tasks_[0]
+    assert {each.name for each in model.largest_weights(task)} == {"f0", "f1", 2, 3, 4}
+    assert {each.name for each in model.explain({"f0": 1.0, "f1": 2.0}, task).parts} == {"f0", "f1"}
+
+
+def test_parameters_may_be_whole_numbers_of_any_size(tmp_path: Path) -> None:
+    path = rewritten(tmp_path / "model.coterie", "sharing", parameter("step", 2**70))
+    whole, like = ct.load(path), ct.load(rewritten(path, "sharing", parameter("step", 2.0**70)))
+    assert taught(whole, EXPECTED["sharing"]["form"]) == taught(like, EXPECTED["sharing"]["form"])
+    assert told(whole, EXPECTED["sharing"]["form"]) == told(like, EXPECTED["sharing"]["form"])
 
 
 @pytest.fixture

@@ -145,6 +145,50 @@ def test_the_task_may_have_another_name(model, tmp_path):
     assert "there is no column 'user'" in refused("predict", path, "--model", model)
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
+    run(
+        "learn",
+        write_csv(tmp_path / "c.csv", mixed(), ("user", "price", "age", "shop", "click")),
+        *WHO,
+        "-q",
+        "--model",
+        tmp_path / "m.coterie",
+    )
+    records = [{"user": f"u{k % 3}", "age": float(k)} for k in range(20)]
+    path = tmp_path / f"later.{ending}"
+    if ending == "parquet":
+        parquet.write_table(pa.Table.from_pylist(records), path)
+    else:
+        lines = [json.dumps(each) for each in records]
+        path.write_text(
+            "\n".join(
+                lines if ending == "jsonl" else ["user,age", *(f"{each['user']},{each['age']}" for each in records)]
+            )
+        )
+    said = run("predict", path, "--model", tmp_path / "m.coterie", "--json")
+    warned = (
+        f"coterie: warning: {path} has no column 'price', 'shop', which the model has learned from: taken as missing"
+    )
+    assert said.stderr.splitlines() == [warned]
+    model = ct.load(tmp_path / "m.coterie")
+    told = [json.loads(line)["margin"] for line in said.stdout.splitlines()]
+    one_by_one = [model.decision_function([each], task=[each["user"]])[0] for each in records]
+    np.testing.assert_allclose(told, one_by_one, rtol=1e-12)
+
+
+def test_a_file_that_has_none_of_the_columns_is_refused(model, tmp_path):
+    path = tmp_path / "other.csv"
+    path.write_text("user,colour\nu1,red\n")
+    assert "there is no column 'price' among 'user', 'colour'" in refused("predict", path, "--model", model)
+
+
+def mixed():
+    """Records of which some lack a number or a word."""
+    found = [each | {"shop": "ns"[k % 2]} for k, each in enumerate(rows())]
+    return [each | ({"price": "", "shop": ""} if k % 5 == 0 else {}) for k, each in enumerate(found)]
+
+
 def test_bad_records_are_refused_or_skipped(model, tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text("user,price,age\nu1,1,2\nu1,x,2\nu2,1,2\n")

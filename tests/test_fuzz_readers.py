@@ -1,18 +1,23 @@
 """Mutated files: each is read or refused by `InputError`, in bounded time and memory.
 
 ``COTERIE_FUZZ=100000 pytest tests/test_fuzz_readers.py`` makes so many a format; `tools/check --slow` 250, the plain run a tenth.
+Every byte of small Parquet and Arrow files is altered as well, and the files are read by a process of their own, which a
+library may end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import gzip
 import io
 import json
 import os
 import random
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +194,51 @@ def test_mutated_files(tmp_path: Path, kind: str, rounds: int, monkeypatch: pyte
     assert sentences == {False}, "a message is one line"
     assert 0 < refused < rounds
     assert megabytes() - warm < MEGABYTES_OF_GROWTH
+
+
+# -- one byte ----------------------------------------------------------------------------------------------------------
+
+SMALL = pa.table({"y": [True, False, True], "s": ["a", "b", "a"], "x": [1.0, 2.0, None]})
+WITH_LISTS = pa.table({"y": [1, 0], "c": pa.array(["a", "b"]).dictionary_encode(), "l": [["p"], ["q", "r"]]})
+
+
+def small_files(kind: str) -> Iterator[bytes]:
+    """Small files of a format, of which every byte is altered."""
+    writers = [pa.ipc.new_file, pa.ipc.new_stream] if kind == "arrow" else [parquet.ParquetWriter]
+    for table in (SMALL, WITH_LISTS):
+        for writer in writers:
+            sink = io.BytesIO()
+            with writer(sink, table.schema) as out:
+                out.write_table(table)
+            yield sink.getvalue()
+
+
+def read_altered(kind: str, bits: int, path: Path) -> None:
+    """Read small files of which a bit is another one, of the lowest of each byte; what is read next goes to standard output, flushed."""
+    for number, data in enumerate(small_files(kind)):
+        for place in range(len(data)):
+            for bit in range(bits):
+                altered = bytearray(data)
+                altered[place] ^= 1 << bit
+                path.write_bytes(altered)
+                print(f"file {number}, byte {place}: {altered[place]} in place of {data[place]}", flush=True)
+                began = time.process_time()
+                with contextlib.suppress(InputError):
+                    for _ in read(path, label="y"):
+                        pass
+                assert time.process_time() - began < SECONDS_AN_INPUT
+
+
+@pytest.mark.parametrize("bits", [1, slow(3)])
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_byte_that_is_altered_does_not_end_the_process(tmp_path: Path, kind: str, bits: int) -> None:
+    """PyArrow aborts where the metadata of a column is asked whose statistics have impossible sizes."""
+    command = [sys.executable, __file__, kind, str(bits), str(tmp_path / f"data.{kind}")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    told = done.stdout.splitlines()
+    assert done.returncode == 0, f"{told[-1:]}: {done.stderr[-2000:]}"
+    assert len(told) == bits * sum(map(len, small_files(kind)))
+
+
+if __name__ == "__main__":
+    read_altered(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
+import os
 import re
+import signal
 import socket
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +36,15 @@ Model = Annotated[
 Data = Annotated[Path, typer.Option(metavar="DIR", help="Where the service keeps everything; made if it is not there.")]
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")]
 Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes one that is free.")]
+AllowedHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        metavar="NAME",
+        help="Without --token-file, answer requests for this host name, too, as a proxy sends them; else only for "
+        "localhost and addresses of this machine for itself. May be repeated.",
+    ),
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
@@ -43,8 +56,8 @@ NoFsync = Annotated[
     bool,
     typer.Option(
         "--no-fsync",
-        help="Answer before records are on the disk: a power failure can then lose the records acknowledged "
-        "last, a crash of the process cannot.",
+        help="Answer before records are on the disk: a power failure can then lose the records acknowledged since "
+        "the last snapshot, and the next start says how much; a crash of the process cannot.",
     ),
 ]
 Expire = Annotated[
@@ -76,8 +89,8 @@ NoVerdict = Annotated[
     bool,
     typer.Option(
         "--no-verdict",
-        help="Train no baselines beside the model (one model per task, one for all): half the memory and time, "
-        "but no verdict on whether learning together helps.",
+        help="Train no baselines beside the model (such as one model per task): half the memory and time, but "
+        "no verdict on whether learning together helps.",
     ),
 ]
 AlarmError = Annotated[
@@ -93,6 +106,26 @@ KeepJournal = Annotated[
         "--keep-journal",
         help="Keep the whole journal and the first snapshot, so that `coterie replay` can rebuild any moment.",
     ),
+]
+AcceptLoss = Annotated[
+    bool,
+    typer.Option(
+        "--accept-loss",
+        help="Go on although records that were acknowledged are missing or damaged: with what can be read; the rest is "
+        "deleted. Without it such a start is refused.",
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="yes,no",
+        help="The labels that there are; records with others are refused. A word that is JSON is read as that: `1`, "
+        "`true`. Without it, the first two labels seen are the two that the model learns, a typing error included.",
+    ),
+]
+LogRefused = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Append a line of JSON for each refused request to this file."),
 ]
 Follow = Annotated[
     str | None,
@@ -110,6 +143,7 @@ def serve(
     model: Model = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
+    allowed_host: AllowedHost = None,
     token_file: TokenFile = None,
     no_fsync: NoFsync = False,
     expire: Expire = None,
@@ -122,7 +156,10 @@ def serve(
     alarm_error: AlarmError = None,
     alarm_silence: AlarmSilence = None,
     keep_journal: KeepJournal = False,
+    accept_loss: AcceptLoss = False,
     follow: Follow = None,
+    labels: Labels = None,
+    log_refused: LogRefused = None,
 ) -> None:
     """Predict and learn over HTTP, and lose nothing that was acknowledged.
 
@@ -141,6 +178,7 @@ def serve(
     try:
         import uvicorn  # noqa: F401 (the extra is whole)
 
+        from coterie.serve.access import is_local
         from coterie.serve.app import make_app
         from coterie.serve.live import Limits
         from coterie.serve.replica import Replica, source_of
@@ -148,7 +186,9 @@ def serve(
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
     token = None if token_file is None else _token(token_file)
-    if token is None and not _is_local(host):
+    if token is not None and allowed_host:
+        raise UsageError("--allowed-host is of no use with --token-file: requests that bear the secret name any host")
+    if token is None and not is_local(host):
         raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
     if model is not None or follow is not None:
         learning.refuse()
@@ -169,34 +209,131 @@ def serve(
         "every_seconds": every.seconds,
         "limits": limits,
         "keep": keep_journal,
+        "accept_loss": accept_loss,
     }
-    service = Service(data, begin, **given) if follow is None else Replica(data, source_of(follow, token), **given)
-    try:
-        _require_as_begun(service.engine, seconds, remember, no_verdict)
-        _listen(service, make_app(service, token=token, max_body=body, max_records=max_records), host, port)
-    finally:
-        service.close()
+    with _Ending() as ending:
+        service = Service(data, begin, **given) if follow is None else Replica(data, source_of(follow, token), **given)
+        try:
+            _tell_losses(service)
+            _require_as_begun(service.engine, seconds, remember, no_verdict)
+            _declare(service, labels)
+            hosts = [host, *(allowed_host or ())]
+            made = make_app(service, token=token, max_body=body, max_records=max_records, hosts=hosts, log=log_refused)
+            _listen(service, made, host, port, ending)
+        finally:
+            service.close()
     if service.failure is not None:
         raise service.failure
 
 
-def _listen(service: Service, app: Any, host: str, port: int) -> None:
+class _Ending:
+    """The handler of signals: the first ends the server, or the start before there is one; later ones do nothing.
+
+    So however many come, requests under way are answered and the last snapshot is written.
+    """
+
+    def __init__(self) -> None:
+        self.server: Any = None
+        self._came = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Ending:
+        if threading.current_thread() is threading.main_thread():
+            names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # not every system has all
+            numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+            self._before = {number: signal.signal(number, self) for number in numbers}
+        return self
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        from coterie.jobs.stopping import Stopped
+
+        if self._came:
+            return
+        self._came = True
+        if self.server is None:
+            raise Stopped(number)
+        self.server.should_exit = True
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():  # a process that ends is not ended once more on its way
+            signal.signal(number, signal.SIG_IGN if self._came else handler)
+
+
+def _tell_losses(service: Service) -> None:
+    """Tell what a start found that nobody expects: frames that are missing, or a clock that was wrong."""
+    if service.accepted is not None:
+        tell(f"warning: a loss was accepted: {service.accepted}; it goes on from offset {service.engine.offset:,}")
+    if service.journal.lost:
+        tell(
+            f"warning: the last {service.journal.lost:,} bytes of acknowledged frames are missing: the service had "
+            "--no-fsync, and the machine failed"
+        )
+    if service.reset:
+        ahead, waiting = service.reset / 3600, len(service.engine.waiting)
+        tell(
+            f"warning: time is set back, for the last event was {ahead:,.1f} hours ahead of this machine's clock; "
+            f"{waiting:,} records wait for their labels, at most --expire from now on"
+        )
+    overdue = 0 if service.follows is not None else service.engine.overdue(service.clock())
+    if overdue:
+        late = (service.clock() - service.engine.at) / 3600
+        tell(
+            f"warning: this machine's clock is {late:,.1f} hours after the last event: {overdue:,} records that wait "
+            "for their labels are given up with the next one"
+        )
+
+
+def _declare(service: Service, given: str | None) -> None:
+    import msgspec
+
+    if given is None:
+        return
+
+    def read(word: str) -> Any:
+        try:
+            return msgspec.json.decode(word, type=str | int | float | bool)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            return word
+
+    try:
+        service.declare([read(word.strip()) for word in given.split(",")])
+    except ValueError as error:
+        raise UsageError(f"--labels: {error}") from None
+
+
+def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending) -> None:
     """Answer requests until a signal comes, or the service fails."""
     import uvicorn
 
-    settings = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE)
-    server = uvicorn.Server(settings)
+    from coterie.serve.access import Connection
+
+    class Server(uvicorn.Server):
+        """A server that leaves signals alone."""
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    settings = uvicorn.Config(
+        app, http=Connection, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE
+    )
+    ending.server = server = Server(settings)
     service.on_failure = lambda error: setattr(server, "should_exit", True)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, backlog=2048) as listening:
-        address = f"[{host}]" if ":" in host else host
+    address = f"[{host}]" if ":" in host else host
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:  # which knows no name of what it failed at
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise OSError(error.errno, why, f"{address}:{port}") from None
+    with listening:
         known, offset = len(service.engine.tasks), service.engine.offset
         tell(
             f"{service.folder}: {known:,} tasks, offset {offset:,}, {service.replayed:,} frames learned again; "
             f"listening on http://{address}:{listening.getsockname()[1]}"
         )
-        with suppress(KeyboardInterrupt):  # which is how a service ends
-            server.run(sockets=[listening])
+        app.state.app.compile()
+        server.run(sockets=[listening])
 
 
 def _seconds(option: str, given: str) -> float:
@@ -247,15 +384,6 @@ def _token(path: Path) -> str:
     if not token or not token.isascii() or len(token.split()) != 1:
         raise UsageError(f"--token-file {path} must hold one word of ASCII characters")
     return token
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _bytes(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .formats.rows import RowParser, RowSchema
     from .formats.table import Batch, Table
 
+#: So many records are kept as they stand, for trials.
+FIRST = 3000
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 ROWS = ("svmlight", "vw")
 TEXTS = ("csv", "tsv", "jsonl", *ROWS)
@@ -131,6 +133,8 @@ class Reader:
         The use of each column: ``"label"``, ``"task"``, or a kind of feature.
     dropped : dict of str to str
         The reason for each column that was not used.
+    lacking : dict of str to list of str
+        The columns of features that a file lacks, by the file's name, where records are only predicted.
     """
 
     def __init__(
@@ -151,6 +155,7 @@ class Reader:
         self._update, self._skip, self._finished = update, skip, tuple(ends)
         self._stdin_read = self._labelled = False
         self._asked: Callable[[], bool] = lambda: False
+        self._told: Callable[[list[Hint]], None] | None = None
         self.bytes_total = total_size(paths)
         self._restart()
 
@@ -167,9 +172,11 @@ class Reader:
         self._bytes_before = 0
         self._order = Order()
         self._looks: Looks | None = None
+        self._first: list[tuple[Any, Block]] = []
         self._source: Source | None = None
         self.columns: dict[str, str] = {}
         self.dropped: dict[str, str] = {}
+        self.lacking: dict[str, list[str]] = {}
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -199,14 +206,39 @@ class Reader:
     @property
     def hints(self) -> list[Hint]:
         """What the first records say about columns that might be read better in another way; of a new encoder only."""
+        return self._hints(early=False)
+
+    def _hints(self, early: bool) -> list[Hint]:
         if self._looks is None or self.encoder is None:
             return []
-        return self._looks.hints(self._hinted(self.encoder), self._options.label)
+        return self._looks.hints(dict(self.encoder.columns), self._options.label, self._said, early)
 
-    def _hinted(self, encoder: Encoder | ViewEncoder) -> dict[str, str]:
-        """The columns of which the caller has not said what they are, and their kinds."""
-        said = {*self._options.named_kinds, self._options.time}
-        return {name: kind for name, kind in encoder.columns if name not in said}
+    @property
+    def _said(self) -> set[str]:
+        """The columns of which was said how they are to be read."""
+        return {*self._options.named_kinds, *self._options.logs, *filter(None, [self._options.time])}
+
+    @property
+    def skewed(self) -> list[str]:
+        """The columns of numbers whose logarithms might be learned better, by the first records; of a new encoder."""
+        if self._looks is None or self.encoder is None:
+            return []
+        return self._looks.skewed(dict(self.encoder.columns), self._said)
+
+    def first_records(self, log: Sequence[str] = ()) -> Iterator[Block]:
+        """The first 3,000 records once more, read anew by their columns, of which some by their ``log`` as well.
+
+        None where a row had no columns, or the encoder was given.
+        """
+        if not self._first or not isinstance(self.encoder, Encoder):
+            return
+        encoder = self.encoder.anew(log)
+        for columns, block in self._first:
+            yield replace(block, X=encoder.encode_sound(columns), indicators=encoder.indicator_columns)
+
+    def before_first(self, told: Callable[[list[Hint]], None]) -> None:
+        """Call a function with what the first block says of columns to leave out, if anything, before it is given."""
+        self._told = told
 
     def require_labels(self) -> None:
         """Leave out records without a label, also where the first one has none; before the iteration begins."""
@@ -273,6 +305,8 @@ class Reader:
 
     def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
         self._require_kind(source.name, "columns")
+        from coterie.inputs.columns import with_missing
+
         table = open_table(kind, source, self._faults, self._block_rows)
         require_distinct(table.names, source.name)
         time = self._options.time
@@ -290,20 +324,36 @@ class Reader:
             self.columns |= {self._options.weight: "weight"}
         for name in self._options.kept:
             require_column(name, table.names, source.name)
-        for batch in table.batches(wanted, self._options.kept):
-            yield from self._encode(self.encoder, batch, wanted, source.name)
+        lacking = self._lacking(self.encoder, table.names, source.name)
+        there = {name: use for name, use in wanted.items() if name not in lacking}
+        for batch in table.batches(there, self._options.kept):
+            columns = with_missing(batch.columns, lacking)
+            yield from self._encode(self.encoder, batch._replace(columns=columns), wanted, source.name)
 
     def _wanted(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str) -> dict[str, str]:
         """The use of each column to be read; a label that only the encoder names may be missing."""
-        there = dict.fromkeys(names)
+        there, features = dict.fromkeys(names), dict(encoder.columns)
         label = self._options.label or (encoder.label if encoder.label in there else None)
-        roles = [(label, "label"), (self._options.task or encoder.task, "task")]
-        wanted = {name: role for name, role in roles if name is not None} | dict(encoder.columns)
+        roles = [(label, "label"), (self._options.task or encoder.task, "task"), (self._options.weight, "weight")]
+        for name, role in roles:
+            if name in features:
+                raise InputError(f"the column {name!r} is a feature, and cannot be the {role} as well", path)
+        wanted = {name: role for name, role in roles[:2] if name is not None}
         if self._options.weight is not None:
             wanted |= {self._options.weight: "numeric"}
         for name in wanted:
             require_column(name, there, path)
-        return wanted
+        return wanted | features
+
+    def _lacking(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str) -> list[str]:
+        """The columns of features that a table lacks, whose values are missing where records are only predicted."""
+        there = dict.fromkeys(names)
+        lacking = [name for name, _ in encoder.columns if name not in there]
+        if lacking and (self._update or len(lacking) == len(encoder.columns)):
+            require_column(lacking[0], there, path)
+        if lacking:
+            self.lacking[path] = lacking
+        return lacking
 
     def _encode(
         self, encoder: Encoder | ViewEncoder, batch: Batch, wanted: Mapping[str, str], path: str
@@ -362,15 +412,29 @@ class Reader:
             weights = None if weight is None else numbers(plain(columns.column(weight))).copy()
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
             asides = {name: held[good][passed:] for name, held in batch.kept.items()}
-            yield Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=asides)
+            block = Block(
+                X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=asides
+            )
+            self._keep_first(columns, block)
+            yield block
+
+    def _keep_first(self, columns: Any, block: Block) -> None:
+        """Keep the first records, for trials with their columns read in another way."""
+        left = FIRST - sum(len(kept) for _, kept in self._first)
+        if self._looks is not None and left > 0 and block.y is not None:
+            self._first.append((columns.slice(0, left), replace(block.piece(0, left), X=None)))
 
     def _look(self, columns: Any, encoder: Encoder | ViewEncoder) -> None:
         """Keep records of which hints are made, where columns may still be read in another way."""
         if self._given is None and isinstance(encoder, Encoder):
             from coterie.inputs.hints import Looks
 
-            self._looks = self._looks or Looks()
-            self._looks.see(columns, self._hinted(encoder), self._options.label)
+            first, self._looks = self._looks is None, self._looks or Looks()
+            self._looks.see(columns, dict(encoder.columns), self._options.label)
+            if first and self._told is not None:
+                goes_on = columns.num_rows >= self._block_rows  # in a stream over time the month is the same for long
+                if found := [hint for hint in self._hints(early=True) if not (goes_on and hint.of_one_value)]:
+                    self._told(found)
 
     def _pass(self, n: int) -> int:
         """How many of the next n records are to be left out, being among the first of all."""
@@ -544,6 +608,7 @@ def read(
     text: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
     time: str | None = None,
+    log: str | Sequence[str] = (),
     bits: int = 18,
     constant: bool = True,
     scale: str = "none",
@@ -597,6 +662,8 @@ def read(
     time : str, optional
         A column of dates or numbers that never become less: a record earlier than one before it, or without a time, is
         a bad record. It is a feature as well, unless it is ignored.
+    log : name or sequence of names
+        Columns of numbers whose logarithm is taken before they are scaled, sign(x) · log(1 + |x|): skewed ones.
     bits, constant, scale
         As in `Encoder`.
     views : mapping of name to columns, optional
@@ -614,7 +681,8 @@ def read(
         used. Its task column must exist; its label, unless it is named, is read if the column exists, and is None where
         it is missing.
     update : bool, default True
-        Let running scales go on learning; with False they, and the names of features, stay as the encoder has them.
+        Let running scales go on learning; with False they, and the names of features, stay as the encoder has them, and
+        columns of features that a file lacks are missing values (``reader.lacking``).
     skip : int, default 0
         Leave out so many records at the beginning, such as those that the encoder has seen: scales do not learn from
         them. Bad records are not counted among them.
@@ -667,6 +735,7 @@ def read(
         keep=keep,
         categorical=categorical,
         time=time,
+        log=log,
     )
     Faults(on_error)
     if block_rows < 1:

@@ -50,12 +50,14 @@ class ReadOptions:
     keep: str | Sequence[str] = ()
     categorical: str | Sequence[str] = ()
     time: str | None = None
+    log: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for role, other in combinations(("label", "task", "weight", "time"), 2):
             if getattr(self, role) is not None and getattr(self, role) == getattr(self, other):
                 raise FieldError("{} and {} are both the column {both!r}", role, other, both=getattr(self, role))
         self._check_categorical()
+        self._check_logs()
         for name in self.chosen or ():
             if name in (self.label, self.task, self.weight):
                 raise ValueError(f"the column {name!r} is named both as {self._role(name)} and as a feature")
@@ -74,6 +76,12 @@ class ReadOptions:
             if name in (self.label, self.task, self.weight, self.time, *_names(self.text)):
                 other = "text" if name in _names(self.text) else self._role(name)
                 raise FieldError("{} and {} both name the column {both!r}", "categorical", other, both=name)
+
+    def _check_logs(self) -> None:
+        for role in ("label", "task", "weight", "text", "categorical", "ignore"):
+            for name in self.logs:
+                if name in _names(getattr(self, role) or ()):
+                    raise FieldError("{} and {} both name the column {both!r}", "log", role, both=name)
 
     def _role(self, name: str) -> str:
         return next(role for role in ("label", "task", "weight", "time") if getattr(self, role) == name)
@@ -97,6 +105,11 @@ class ReadOptions:
     def kept(self) -> tuple[str, ...]:
         """The names of the columns that are handed on as they stand, each once."""
         return tuple(dict.fromkeys(_names(self.keep)))
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """The names of the columns whose logarithms are taken, each once."""
+        return tuple(dict.fromkeys(_names(self.log)))
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -145,7 +158,7 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
         return decide_views(kinds, options, path)
     chosen, given = dict.fromkeys(options.chosen or kinds), options.named_kinds
     roles = filter(None, (options.label, options.task, options.weight, options.time))
-    for name in (*roles, *chosen, *options.ignored, *given):
+    for name in (*roles, *chosen, *options.ignored, *given, *options.logs):
         require_column(name, kinds, path)
     columns, dropped = [], {}
     for name, (kind, reason) in kinds.items():
@@ -163,6 +176,7 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
     if not columns:
         why = "; ".join(f"{name!r}: {reason}" for name, reason in dropped.items())
         raise InputError(f"no column is left for features{f' ({why})' if why else ''}", path)
+    _require_numbers(options.logs, dict(columns), path)
     encoder = Encoder(
         columns,
         label=options.label,
@@ -171,8 +185,17 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
         constant=options.constant,
         scale=options.scale,
         names=options.names,
+        log=options.logs,
     )
     return encoder, dropped
+
+
+def _require_numbers(logs: Iterable[str], kinds: Mapping[str, str], path: str | None) -> None:
+    """Refuse to take the logarithm of a column that is no feature, or is none of numbers."""
+    for name in logs:
+        if kinds.get(name) != "numeric":
+            why = f"is {kinds[name]}" if name in kinds else "is none of the features"
+            raise InputError(f"it {why}", path, column=name, hint=FieldError("{} takes columns of numbers", "log"))
 
 
 def kind_of_time(name: str, kinds: Kinds, path: str | None = None) -> str:
@@ -199,7 +222,7 @@ def schema_kinds(schema: pa.Schema) -> Kinds:
 
 def require_row_options(kind: str, options: ReadOptions) -> None:
     """Refuse arguments that do not apply to formats whose rows name their own label and features."""
-    told = ("label", "features", "ignore", "text", "categorical", "time")
+    told = ("label", "features", "ignore", "text", "categorical", "time", "log")
     given = {name: getattr(options, name) for name in told}
     for name, value in given.items():
         if value:
@@ -253,7 +276,7 @@ def decide_views(kinds: Kinds, options: ReadOptions, path: str | None = None) ->
         If views of different sizes are to lie in one space.
     """
     given = options.named_kinds
-    for name in (*filter(None, (options.label,)), *options.ignored, *given):
+    for name in (*filter(None, (options.label,)), *options.ignored, *given, *options.logs):
         require_column(name, kinds, path)
     out = dict.fromkeys(options.ignored, "it was to be ignored")
     free = [name for name in kinds if name != options.label and name not in out]
@@ -264,6 +287,7 @@ def decide_views(kinds: Kinds, options: ReadOptions, path: str | None = None) ->
         if not columns:
             why = "; ".join(f"{name!r}: {kinds[name][1] or out.get(name)}" for name in views[view])
             raise InputError(f"the view {view!r} has no column left ({why})", path)
+    _require_numbers(options.logs, {name: kind for name, kind in used.items() if kind is not None}, path)
     reasons = {name: kinds[name][1] if name in used else NO_VIEW for name in free if not used.get(name)}
     return _encoder(held, options, "columns"), out | reasons
 
@@ -326,6 +350,7 @@ def _encoder(held: Mapping[str, Sequence[tuple[str, str]]], options: ReadOptions
             source=source,
             indicators=False,
             names=False,
+            log=[name for (name, _), (own, _) in zip(called, columns, strict=True) if own in options.logs],
         )
         parts.append(ViewColumns(view, tuple(name for name, _ in columns), encoder, tuple(name for name, _ in called)))
     return ViewEncoder(parts, label=options.label)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import hmac
 import re
+import threading
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from http import HTTPStatus
 from importlib import resources
 from itertools import chain, islice, takewhile
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, overload
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -28,9 +33,10 @@ from starlette.routing import Route
 from coterie import __version__
 
 from . import events
+from .access import why_refused
 from .events import Observed, Predictions, Refused, decode_request, to_json
 from .journal import Last
-from .service import BusyError, ClosedError, ReadOnlyError, Service, require_same
+from .service import PURGE, BusyError, ClosedError, ReadOnlyError, Service, require_same
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Statuses that mean that the same request may be taken later, and seconds after which a client may ask again.
@@ -46,8 +52,10 @@ LONGEST_ANSWER = 2**26
 LISTED = 20
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
+
+BEHIND = "the body is no gzip: something comes behind its end"
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -77,6 +85,9 @@ class Metrics:
             "coterie_request_seconds", "Seconds a request took", ["verb"], buckets=BUCKETS, **given
         )
         self.duplicates = Counter("coterie_duplicates", "Labels of ids that were learned before", **given)
+        self.unknown_features = Counter(
+            "coterie_unknown_features", "Features of predicted records that no learned record had", **given
+        )
         self.unknown = Counter("coterie_unknown_ids", "Labels of ids that nothing was known of", **given)
         engine, journal = service.engine, service.journal
         for name, text, value in (
@@ -88,6 +99,8 @@ class Metrics:
             ("replica_lag_bytes", "Bytes of frames that a replica has not learned", lambda: service.lag),
             ("replica_silence_seconds", "Seconds since a replica heard what it follows", lambda: service.silence),
             ("expired", "Records that were given up without a label", lambda: engine.expired),
+            ("features", "Names of features in the records learned", lambda: len(engine.features.seen)),
+            ("features_stopped", "Names that none of the last 1,000 records had", lambda: len(engine.stopped)),
         ):
             Gauge(f"coterie_{name}", text, **given).set_function(value)
         self.registry.register(_Judged(service))
@@ -135,25 +148,75 @@ class App:
         A secret that requests have to bear (``Authorization: Bearer …``), all but those for health.
     max_body, max_records : int
         Longer bodies, and more records in one request, are refused.
+    hosts : collection of str
+        Names and addresses, besides those of the machine for itself, by which a service without a token may be asked.
+    log : str or Path, optional
+        A file to which each refused request is appended, as a line of JSON.
     """
 
     def __init__(
-        self, service: Service, token: str | None = None, max_body: int = 2**23, max_records: int = 4096
+        self,
+        service: Service,
+        token: str | None = None,
+        max_body: int = 2**23,
+        max_records: int = 4096,
+        hosts: Collection[str] = (),
+        log: str | PathLike[str] | None = None,
     ) -> None:
         self.service, self.metrics = service, Metrics(service)
         self._said: dict[str | None, tuple[float, dict[str, Any]]] = {}
         self._token = None if token is None else f"Bearer {token}".encode()
-        self._max_body, self._max_records = max_body, max_records
+        self._max_body, self._max_records, self._hosts = max_body, max_records, hosts
+        self._log = log
+        self.unknown: dict[str, int] = {}
+        self.compiling = False
 
     # -- requests
+
+    def logged(self, handler: Handler) -> Handler:
+        """A handler whose refusals are logged, but for `/readyz`, which is asked again and again."""
+
+        async def answer(request: Request) -> Response:
+            began = time.perf_counter()
+            made = await handler(request)
+            if self._log is not None and made.status_code >= 400 and request.url.path != "/readyz":
+                self._note(Path(self._log), request, made, time.perf_counter() - began)
+            return made
+
+        return answer
+
+    def _note(self, log: Path, request: Request, answer: Response, seconds: float) -> None:
+        """Append a refusal to the log, which is opened anew each time, so that it may be moved away."""
+        line = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "client": request.client.host if request.client is not None else None,
+            "method": request.method,
+            "path": request.url.path,
+            "status": answer.status_code,
+            "seconds": round(seconds, 6),
+            "error": msgspec.json.decode(answer.body)["error"],
+        }
+        with suppress(OSError), log.open("ab") as file:  # a full disk is no reason not to answer
+            file.write(to_json(line) + b"\n")
+
+    def unrouted(self) -> Handler:
+        """The handler of a request for a path or a method that does not exist."""
+
+        async def answer(request: Request) -> Response:
+            error = request.scope["coterie.error"]
+            made = json(Refused(f"{request.method} {request.url.path}: {error.detail}"), error.status_code)
+            made.headers.update(error.headers or {})
+            return made
+
+        return self.logged(answer)
 
     def guarded(self, handler: Handler, open_to_all: bool = False) -> Handler:
         """A handler that answers refusals with their status, and accepts only requests with the token."""
 
         async def answer(request: Request) -> Response:
-            given, origin = request.headers.get("authorization", "").encode(), request.headers.get("origin")
-            if self._token is None and origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-                return json(Refused("a page of another site may not ask a service that has no token"), 403)
+            given = request.headers.get("authorization", "").encode()
+            if self._token is None and (refused := why_refused(request.headers, self._hosts)) is not None:
+                return json(Refused(refused[1]), refused[0])
             if self._token is not None and not open_to_all and not hmac.compare_digest(given, self._token):
                 return json(Refused("the request bears no token, or a wrong one"), 401)
             try:
@@ -195,16 +258,22 @@ class App:
         if packed not in ("identity", "gzip"):
             raise Refusal(415, f"the body is {packed}-encoded: gzip or nothing is understood")
         unpacking = zlib.decompressobj(wbits=31) if packed == "gzip" else None
+        received, longest = 0, self._max_body + self._max_body // 64 + 1024  # what cannot be compressed grows a little
         async for piece in request.stream():
+            received += len(piece)
+            if unpacking is not None and unpacking.eof and piece:
+                raise Refusal(400, BEHIND)
             try:  # one byte more than is allowed is enough to know
                 more = self._max_body + 1 - len(body)
                 body += piece if unpacking is None else unpacking.decompress(piece, max(more, 1))
             except zlib.error as error:
                 raise Refusal(400, f"the body is no gzip: {error}") from None
-            if len(body) > self._max_body:
+            if unpacking is not None and unpacking.unused_data:
+                raise Refusal(400, BEHIND)
+            if len(body) > self._max_body or received > longest:
                 raise Refusal(413, f"the body is longer than {self._max_body} bytes")
-        if unpacking is not None and (not unpacking.eof or unpacking.unused_data):
-            raise Refusal(400, "the body is no gzip: it ends too early, or something comes behind it")
+        if unpacking is not None and not unpacking.eof:
+            raise Refusal(400, "the body is no gzip: it ends too early")
         return body
 
     # -- predicting and learning
@@ -217,8 +286,31 @@ class App:
             told = await self._predicted(records)
         except (ValueError, TypeError) as error:
             raise Refusal(422, _line(error)) from None
+        self._note_unknown(records)
         self._count("predict", len(records), began)
         return json(Predictions(told, self.service.engine.offset))
+
+    def _note_unknown(self, records: list[events.Record]) -> None:
+        """Count the features that no learned record had, and keep the names that came last."""
+        for record in records:
+            for name in self.service.engine.features.unknown(record.x or {}):
+                self.metrics.unknown_features.inc()
+                self.unknown[name] = self.unknown.pop(name, 0) + 1
+                if len(self.unknown) > LISTED:
+                    del self.unknown[next(iter(self.unknown))]
+
+    def compile(self) -> None:
+        """Compile what requests need, in a thread; the service is ready after it."""
+        self.compiling = True
+
+        def work() -> None:
+            try:
+                with suppress(ValueError, TypeError):  # of a model that knows its tasks or features beforehand
+                    self.service.engine.compile()
+            finally:
+                self.compiling = False
+
+        threading.Thread(target=work, name="coterie-compile", daemon=True).start()
 
     async def _predicted(self, records: list[events.Record]) -> list[events.Prediction]:
         """Predictions; not by the event loop where they are many, or wait until the model has learned a block."""
@@ -266,26 +358,39 @@ class App:
         return json({"tasks": list(islice(chosen, first, first + most)), "known": len(known)})
 
     async def task(self, request: Request) -> Response:
-        """Answer ``GET /tasks/{task}``."""
+        """Answer ``GET /tasks/{task}`` and ``GET /task?json=…``."""
         return json(await asyncio.to_thread(self.service.engine.about, self._named(request)))
 
     def _named(self, request: Request) -> Any:
-        """The task that a path names, by its label or by the label's text."""
-        said = request.path_params["task"]
+        """The task that a request names: text by its path, any other by its form in JSON."""
+        given = request.query_params.get("json", "")
+        if "task" in request.path_params:
+            said = request.path_params["task"]
+        else:
+            try:
+                said = msgspec.json.decode(given, type=events.Scalar)
+            except (msgspec.DecodeError, UnicodeEncodeError):
+                raise Refusal(
+                    422, f"json must be text, a number or a truth value in JSON, got {given[:40]!r}"
+                ) from None
         engine = self.service.engine
-        known = engine.tasks
-        task = said if said in known else next((task for task in known if str(task) == said), None)
-        if task is None:  # one that was predicted only
-            task = next((held.task for held in list(engine.waiting.values()) if str(held.task) == said), None)
-        if task is None:
-            raise Refusal(404, f"task {said!r} is not known")
-        return task
+        known = chain(engine.tasks, (held.task for held in list(engine.waiting.values())))
+        alike = None
+        for task in known:
+            if task == said:
+                return task
+            alike = task if task is not None and str(task) == str(said) else alike
+        hint = "" if alike is None else f"; there is {alike!r}: /task?json={quote(to_json(alike))}"
+        raise Refusal(404, f"task {said!r} is not known{hint}")
 
     async def forget(self, request: Request) -> Response:
-        """Answer ``DELETE /tasks/{task}``."""
+        """Answer ``DELETE /tasks/{task}`` and ``DELETE /task?json=…``."""
         task = self._named(request)
         outcome = await self._applied("forgotten", [events.Record(task=task)])
-        return json({"forgotten": task, "offset": outcome.offset})
+        gone = f"until a snapshot at this offset or later, which is begun within {PURGE:.0f} seconds"
+        kept = "for good: the service keeps its whole journal (--keep-journal)"
+        told = {"forgotten": task, "offset": outcome.offset, "on_disk": kept if self.service.keeps else gone}
+        return json(told)
 
     # -- whether learning together helps
 
@@ -307,15 +412,13 @@ class App:
             raise ValueError("nothing is compared: the service has --no-verdict, or a model of several views")
         with engine.lock:
             live = engine.live.as_it_is()
-        judged = live.verdict(against)
+        if against is not None and not live.errors:
+            raise ValueError("no label has come yet, and so there is nothing to judge against")
         told: dict[str, Any] = {"examples": live.n, "errors": live.errors, "words": live.words.error}
-        if judged is None:
-            told |= {"sentence": "No label has come yet.", "verdict": None}
-        else:
-            short = judged.to_json()
-            counts = {name: len(short[name]) for name in ("helped", "hurt")}
-            named = {name: short[name][:LISTED] for name in counts}
-            told |= {"sentence": judged.sentence(), "verdict": short | named, "counts": counts}
+        told |= live.judged(against)
+        if told["verdict"] is not None:
+            told["counts"] = {name: len(told["verdict"][name]) for name in ("helped", "hurt")}
+            told["verdict"] |= {name: told["verdict"][name][:LISTED] for name in ("helped", "hurt")}
         told |= {"curve": live.curve, "recent": live.recent._asdict()}
         took = time.monotonic() - began
         self._said[against] = (began + took + max(1.0, 20 * took), told)
@@ -336,6 +439,12 @@ class App:
             "snapshot": service.snapshot_offset,
             "at": engine.at,
             "alarms": service.alarms(),
+            "features": {
+                "known": len(engine.features.seen),
+                "unknown": self.unknown,
+                "new": engine.new[:LISTED],
+                "stopped": engine.stopped[:LISTED],
+            },
             "version": __version__,
         }
         if service.follows is not None:
@@ -360,7 +469,9 @@ class App:
         """Answer ``POST /snapshot``."""
         try:
             return json({"offset": await asyncio.to_thread(self.service.snapshot)})
-        except OSError as error:
+        except (BusyError, ClosedError):
+            raise
+        except Exception as error:  # whatever it is, the alarm says it, too
             raise Refusal(503, f"the snapshot could not be written: {_line(error)}") from None
 
     async def model(self, request: Request) -> Response:
@@ -412,6 +523,8 @@ class App:
         """Answer ``GET /readyz``: the journal was replayed, and takes what is written."""
         if self.service.failure is not None:
             raise Refusal(503, f"the service failed: {self.service.failure}")
+        if self.compiling:
+            raise Refusal(503, "code is being compiled: requests are answered, and the first ones wait for it")
         told = {"offset": self.service.engine.offset, "replayed": self.service.replayed}
         return json({"status": "ready", "identity": self.service.identity} | told)
 
@@ -433,7 +546,7 @@ def assets() -> dict[str, str]:
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 @overload
@@ -450,7 +563,7 @@ def _whole(request: Request, name: str, default: int | None = None) -> int | Non
 
 
 class Endpoint(NamedTuple):
-    """A path and a method, the handler that answers, and its statuses besides 401, 403 and 503."""
+    """A path and a method, the handler that answers, and its statuses besides 401, 403, 421 and 503."""
 
     verb: str
     path: str
@@ -491,6 +604,10 @@ ENDPOINTS = (
     Endpoint("GET", "/tasks", "tasks", "The tasks known", dict, (422,), _PAGE),
     Endpoint("GET", "/tasks/{task:path}", "task", "What is known of a task", dict, (404,)),
     Endpoint("DELETE", "/tasks/{task:path}", "forget", "Forget a task", dict, (404, 409, 422, 429)),
+    Endpoint("GET", "/task", "task", "What is known of a task, named in JSON", dict, (404, 422), {"json": _STRING}),
+    Endpoint(
+        "DELETE", "/task", "forget", "Forget a task, named in JSON", dict, (404, 409, 422, 429), {"json": _STRING}
+    ),
     Endpoint("GET", "/verdict", "verdict", "Whether learning together helps", dict, (422,), {"against": _STRING}),
     Endpoint("GET", "/state", "state", "Tasks, what waits, offsets, alarms", dict),
     Endpoint("POST", "/snapshot", "snapshot", "Write a snapshot now", dict, (429,)),
@@ -516,14 +633,14 @@ def describe() -> dict[str, Any]:
             return {"content": {of: {"schema": _STRING}}}
         return {"content": {"application/json": {"schema": schema_of[of]}}}
 
-    def refusal(status: int) -> dict[str, Any]:
+    def described(status: int) -> dict[str, Any]:
         told = {"description": HTTPStatus(status).phrase} | body(Refused)
         return told | ({"headers": {"Retry-After": {"schema": {"type": "integer"}}}} if status in LATER else {})
 
     paths: dict[str, Any] = {}
     for each in ENDPOINTS:
         path = each.path.replace(":path", "")
-        errors = sorted({403, 503, *(() if each.open_to_all else (401,)), *each.errors})
+        errors = sorted({403, 421, 503, *(() if each.open_to_all else (401,)), *each.errors})
         parameters = [
             {"name": name, "in": "path", "required": True, "schema": _STRING} for name in re.findall(r"{(\w+)}", path)
         ]
@@ -532,7 +649,7 @@ def describe() -> dict[str, Any]:
             "summary": each.summary,
             "parameters": parameters,
             "responses": {"200": {"description": "OK"} | body(each.told)}
-            | {str(code): refusal(code) for code in errors},
+            | {str(code): described(code) for code in errors},
         }
         if each.asked is not None:
             made["requestBody"] = {"required": True} | body(each.asked)
@@ -543,17 +660,18 @@ def describe() -> dict[str, Any]:
 def make_app(service: Service, **given: Any) -> Starlette:
     """The application of a service; further arguments are those of :class:`App`."""
     app = App(service, **given)
-    return Starlette(
+    unrouted = app.unrouted()
+
+    async def refuse(request: Request, error: Any) -> Response:
+        request.scope["coterie.error"] = error
+        return await unrouted(request)
+
+    made = Starlette(
         routes=[
-            Route(each.path, app.guarded(getattr(app, each.handler), each.open_to_all), methods=[each.verb])
+            Route(each.path, app.logged(app.guarded(getattr(app, each.handler), each.open_to_all)), methods=[each.verb])
             for each in ENDPOINTS
         ],
-        exception_handlers={HTTPException: _unrouted},
+        exception_handlers={HTTPException: refuse},
     )
-
-
-def _unrouted(request: Request, error: Any) -> Response:
-    """The answer to a request for a path or a method that does not exist."""
-    made = json(Refused(f"{request.method} {request.url.path}: {error.detail}"), error.status_code)
-    made.headers.update(error.headers or {})
+    made.state.app = app
     return made

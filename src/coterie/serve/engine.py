@@ -26,7 +26,9 @@ from coterie.online.labels import as_labels
 from coterie.parameters import Parameters
 
 from .events import Event, Observed, Prediction, Record, Refused
+from .features import Features
 from .live import Limits, Live
+from .refusals import in_json, worded
 
 #: From how many records on they are predicted as a block.
 BLOCK = 16
@@ -51,16 +53,22 @@ class _Kept(msgspec.Struct, array_like=True):
     learned: list[str]
     observed_at: float = 0.0
     began_at: float = 0.0
+    features: Features = msgspec.field(default_factory=Features)
+    forgotten: int = 0
 
 
 class _Change(msgspec.Struct):
-    """The changes that some events make: records to learn, ids that wait and that were learned, tasks to forget."""
+    """The changes that some events make: records to learn, ids that wait and that were learned, tasks to forget.
+
+    ``places`` are the numbers that the records to learn have in their requests.
+    """
 
     outcomes: list[Observed]
     records: list[tuple[dict[str, Any], Any, Any]]
     waiting: dict[str, Waiting | None]
     learned: dict[str, None]
     forgotten: list[Any]
+    places: list[int]
 
 
 @persistence.register
@@ -83,6 +91,8 @@ class Engine(Parameters):
     ----------
     offset : int
         The journal's offset up to which everything was applied.
+    forgotten : int
+        The offset behind the last frame by which tasks were forgotten; what is older holds their records. 0 before any.
     began_at, at, observed_at : float
         The times of the first event, the last, and the last that brought a label; 0 before the first.
     waiting : dict of str to Waiting
@@ -91,6 +101,8 @@ class Engine(Parameters):
         How many were given up by this process.
     learned : dict of str to None
         The ids learned, the oldest first.
+    features : Features
+        The names of features in the records learned.
     live : Live or None
         Whether learning together helps.
     lock : RLock
@@ -122,10 +134,11 @@ class Engine(Parameters):
             raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
         self._stream = stream_model_of(model)
         self.live = Live(model) if compared and self._stream.has_tasks else None
-        self.offset, self.began_at, self.at, self.observed_at = 0, 0.0, 0.0, 0.0
+        self.offset, self.forgotten, self.began_at, self.at, self.observed_at = 0, 0, 0.0, 0.0, 0.0
         self.expired = 0
         self.waiting: dict[str, Waiting] = {}
         self.learned: dict[str, None] = {}
+        self.features = Features()
         self.lock = threading.RLock()
         self.on_learned: Callable[[Sequence[tuple[Any, Any, Any]]], Any] = lambda records: None
 
@@ -136,19 +149,31 @@ class Engine(Parameters):
 
         If the model refuses the block, each event goes by itself, so that one that is refused takes no other with it.
         So do few events of one record. Tasks that are forgotten end a block: what came before them is learned first,
-        what comes later is new.
+        what comes later is new. So does time that is reset.
         """
         with self.lock:
             done: list[Observed | Refused] = []
-            for forgetting, group in groupby(events, key=lambda event: event.kind == "forgotten"):
+            self.began_at = self.began_at or (events[0].at if events else 0.0)
+            for apart, group in groupby(events, key=lambda event: event.kind in ("forgotten", "reset")):
                 block = list(group)
                 few = len(block) <= APART and all(len(event.records) == 1 for event in block)
-                for some in ([event] for event in block) if forgetting or few else [block]:
+                for some in ([event] for event in block) if apart or few else [block]:
                     done += self._outcomes(some)
             if events:
-                self.began_at = self.began_at or events[0].at
                 self.at = max(self.at, events[-1].at)
                 self._expire()
+            return done
+
+    def take(self, events: Sequence[Event], end: int) -> list[Observed | Refused]:
+        """Apply the events of the journal's frame that ends at an offset; see :meth:`apply`."""
+        with self.lock:
+            done = self.apply(events)
+            self.offset = end
+            if any(
+                event.kind == "forgotten" and isinstance(told, Observed)
+                for event, told in zip(events, done, strict=True)
+            ):
+                self.forgotten = end
             return done
 
     def _outcomes(self, events: Sequence[Event]) -> list[Observed | Refused]:
@@ -157,11 +182,37 @@ class Engine(Parameters):
             return [*self._apply(events)]
         except (ValueError, TypeError) as error:
             if len(events) == 1:
-                return [Refused(" ".join(str(error).split()))]
+                return [Refused(self._worded(error, events[0]))]
             return [outcome for event in events for outcome in self._outcomes([event])]
 
+    def _worded(self, error: Exception, event: Event) -> str:
+        """Say why an event was refused, with the numbers that its records have."""
+        if event.kind == "forgotten":
+            return " ".join(str(error).split())
+        change = _Change([], [], {}, {}, [], [])
+        self._note(event, change)
+        return worded(error, change.places, change.records, self._classes, self._predict_one)
+
+    def require_declared(self, labels: Sequence[Any]) -> None:
+        """Refuse labels to declare that the model cannot learn, or that lack one that it has learned."""
+        if self._stream.label_kind.numeric:
+            raise ValueError("a model of numbers has no labels to declare")
+        if len(set(labels)) < 2:
+            raise ValueError("there are two labels or more, each declared once")
+        if len(labels) > 2 and not self.model.many_classes:
+            raise ValueError(f"the model learns two labels, and {len(labels)} are declared")
+        for label in self._classes:
+            if label not in labels:
+                raise ValueError(f"the model has learned the label {in_json(label)}, which is not declared")
+
+    @property
+    def _classes(self) -> Sequence[Any]:
+        """The labels learned; none of numbers."""
+        numbers = self._stream.label_kind.numeric or not self._stream.fitted
+        return () if numbers else [_plain(label) for label in self.model.classes_]
+
     def _apply(self, events: Sequence[Event]) -> list[Observed]:
-        change = _Change([], [], {}, {}, [])
+        change = _Change([], [], {}, {}, [], [])
         for event in events:
             self._note(event, change)
         if change.records:
@@ -170,6 +221,7 @@ class Engine(Parameters):
                 named = [(x, label, _named(task)) for x, label, task in change.records]
                 self.live.add(named, self._stream.trace_rows(margin, y), events[-1].at)
             self.observed_at = events[-1].at
+            self.features.add(x for x, _, _ in change.records)
             self.on_learned(change.records)
         known = [task for task in change.forgotten if self._stream.fitted and task in self.model.state_.tasks.numbers]
         if known:
@@ -201,7 +253,10 @@ class Engine(Parameters):
         if event.kind == "forgotten":
             self._note_forgotten({record.task for record in event.records}, change)
             return
-        for record in event.records:
+        if event.kind == "reset":
+            self._reset(event.at)
+            return
+        for place, record in enumerate(event.records):
             name = record.id
             if name is not None and (name in change.learned or name in self.learned):
                 outcome.duplicate += event.kind == "observed"
@@ -216,6 +271,7 @@ class Engine(Parameters):
                     outcome.unknown.append(str(name))
                     continue
                 change.records.append((held.x, record.y, held.task))
+                change.places.append(place)
                 outcome.learned += 1
                 if name is not None:
                     change.waiting[name] = None
@@ -228,6 +284,19 @@ class Engine(Parameters):
             if task not in self.tasks:
                 raise ValueError(f"task {task!r} is not known")
         change.forgotten += list(tasks)
+
+    def _reset(self, at: float) -> None:
+        """Set the time back; what seems to have come later has come now, and waits as long as it may from now on."""
+        self.at, self.observed_at, self.began_at = at, min(self.observed_at, at), min(self.began_at, at)
+        for held in self.waiting.values():
+            held.at = min(held.at, at)
+        if self.live is not None:
+            self.live.reset(at)
+
+    def overdue(self, at: float) -> int:
+        """The number of records that are given up at a time, because they have waited for too long then."""
+        with self.lock:
+            return sum(held.at <= at - self.expire for held in self.waiting.values())
 
     def _expire(self) -> None:
         for name in list(takewhile(lambda name: self.waiting[name].at <= self.at - self.expire, self.waiting)):
@@ -246,6 +315,18 @@ class Engine(Parameters):
         return told
 
     @property
+    def new(self) -> list[str]:
+        """The names of features that came first among the last 1,000 records."""
+        with self.lock:
+            return self.features.new
+
+    @property
+    def stopped(self) -> list[str]:
+        """The names of features that used to come, and came in none of the last 1,000 records."""
+        with self.lock:
+            return self.features.stopped
+
+    @property
     def tasks(self) -> Sequence[Any]:
         """The tasks known, in order of first appearance."""
         return self._stream.known_tasks
@@ -254,6 +335,8 @@ class Engine(Parameters):
         """A summary of a task: its records and errors, the weights in which it differs, and the nearest tasks."""
         with self.lock:
             found: dict[str, Any] = {"task": task, "waiting": sum(held.task == task for held in self.waiting.values())}
+            if task not in self.tasks:  # it waits for its first label
+                return found | {"examples": 0, "error": {}}
             if self.live is not None:
                 found |= self.live.of_task(task)
             shares = getattr(self.model, "sharing_", None)
@@ -266,6 +349,18 @@ class Engine(Parameters):
                 found["nearest"] = [list(pair) for pair in nearest_tasks(self.model, task)]
         return found
 
+    def compile(self) -> None:
+        """Predict and learn a record with a model of the same kind, so that the code is compiled when records come."""
+        spare = Engine(type(self.model)(**self.model.get_params(deep=False)), compared=self.compared)
+        numbers = spare._stream.label_kind.numeric
+        if not spare._stream.has_tasks:
+            return
+        for at, (count, label) in enumerate(((1, 0.5), (1, 1.5), (BLOCK, 0.5))):
+            y: Any = label if numbers else str(label)
+            records = [Record(task="a", x={"number": label, "word": "b"}, y=y) for _ in range(count)]
+            spare.apply([Event("observed", 2.0 * at, records)])
+            spare.predict(records)
+
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
         """Predict records; nothing is noted. Before anything was learned a label is None, a number 0."""
         xs: list[Any] = [record.x for record in records]
@@ -276,15 +371,27 @@ class Engine(Parameters):
             return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
         with self.lock:
             known = self.model.state_.tasks.numbers
-            if len(records) < BLOCK:
-                told = [self._predict_one(x, task) for x, task in zip(xs, tasks, strict=True)]
-                labels, chances = zip(*told, strict=True) if told else ((), ())
-            else:
-                labels, chances = self._predict_block(xs, tasks)
+            labels, chances = self._told(xs, tasks)
             return [
                 Prediction(record.id, record.task, _plain(label), p, _named(record.task) in known)
                 for record, label, p in zip(records, labels, chances, strict=True)
             ]
+
+    def _told(self, xs: list[Any], tasks: list[Any]) -> tuple[Any, Any]:
+        """The labels of records and their probabilities; ValueError names the record that cannot be predicted."""
+        place = 0
+        try:
+            if len(xs) >= BLOCK:
+                return self._predict_block(xs, tasks)
+            told = []
+            for place, (x, task) in enumerate(zip(xs, tasks, strict=True)):  # noqa: B007 - where it was
+                told.append(self._predict_one(x, task))
+            labels, chances = zip(*told, strict=True) if told else ((), ())
+            return labels, chances
+        except (ValueError, TypeError) as error:
+            places = range(len(xs)) if len(xs) >= BLOCK else [place]
+            records = [(xs[k], None, tasks[k]) for k in places]
+            raise ValueError(worded(error, places, records, self._classes, self._predict_one)) from None
 
     def _predict_one(self, x: Any, task: Any) -> tuple[Any, float | None]:
         """The label of a record and its probability, where the model has any."""
@@ -314,7 +421,16 @@ class Engine(Parameters):
         """Everything there is to keep, as data with a JSON form and named arrays."""
         model, arrays = self.model.__dump__()
         kept = msgspec.msgpack.encode(
-            _Kept(self.offset, self.at, self.waiting, list(self.learned), self.observed_at, self.began_at)
+            _Kept(
+                self.offset,
+                self.at,
+                self.waiting,
+                list(self.learned),
+                self.observed_at,
+                self.began_at,
+                self.features,
+                self.forgotten,
+            )
         )
         held = {f"model.{name}": array for name, array in arrays.items()}
         live, sums = self.live.to_saved() if self.live is not None else (None, {})
@@ -325,11 +441,14 @@ class Engine(Parameters):
         """Undo :meth:`__dump__`; ValueError for what no engine can have been."""
         self.model.__restore__(data["model"], below(arrays, "model."))
         kept = msgspec.msgpack.decode(arrays["kept"].tobytes(), type=_Kept)
-        if kept.offset < 0 or not all(map(math.isfinite, (kept.at, kept.observed_at, kept.began_at))):
+        if not 0 <= kept.forgotten <= kept.offset or not all(
+            map(math.isfinite, (kept.at, kept.observed_at, kept.began_at))
+        ):
             raise ValueError("a service's offset and time are no such numbers")
         self.offset, self.at, self.waiting = kept.offset, kept.at, kept.waiting
         self.learned = dict.fromkeys(kept.learned)
-        self.began_at, self.observed_at = kept.began_at, kept.observed_at
+        self.began_at, self.observed_at, self.features = kept.began_at, kept.observed_at, kept.features
+        self.forgotten = kept.forgotten
         if self.live is not None and data.get("live") is not None:
             self.live.restore(data["live"], below(arrays, "live."))
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -9,6 +10,8 @@ import msgspec
 Scalar = str | int | float | bool
 #: Requests with longer ids are refused: a million of them are kept.
 LONGEST_ID = 200
+#: Values of features that are nested deeper are refused: no model reads them, and files are not nested without limit.
+DEEPEST = 8
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -27,12 +30,13 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Event(msgspec.Struct, array_like=True):
-    """What happened: records ``predicted`` that wait for labels, labels ``observed``, or tasks ``forgotten``.
+    """What happened: records ``predicted``, labels ``observed``, tasks ``forgotten``, or the time ``reset``.
 
-    ``at`` is the time in seconds since 1970, never before that of the event before.
+    ``at`` is the time in seconds since 1970, never before that of the event before, but where time is reset: a start
+    with a clock that was wrong had been ahead.
     """
 
-    kind: Literal["predicted", "observed", "forgotten"]
+    kind: Literal["predicted", "observed", "forgotten", "reset"]
     at: float
     records: list[Record]
 
@@ -84,6 +88,7 @@ def check(event: Event) -> None:
         The message names the record, counted from 0, and the field.
     """
     for k, record in enumerate(event.records):
+        _require_storable(k, record)
         if record.id is not None and not 0 < len(record.id) <= LONGEST_ID:
             raise ValueError(f"records[{k}].id must have 1 to {LONGEST_ID} characters, got {len(record.id)}")
         if event.kind == "predicted" and record.x is None:
@@ -92,11 +97,35 @@ def check(event: Event) -> None:
             raise ValueError(f"records[{k}].y is a label: what is known goes to /observe")
         if event.kind == "observed" and record.y is None:
             raise ValueError(f"records[{k}].y is missing")
+        if isinstance(record.y, str) and record.y.endswith("\0"):  # of which arrays of text take it off
+            raise ValueError(f"records[{k}].y ends with a null character")
         if event.kind == "observed" and record.x is None and record.id is None:
             raise ValueError(f"records[{k}] needs x, or the id of a record that was predicted")
         if event.kind == "observed" and record.x is None and record.task is not None:
             raise ValueError(f"records[{k}].task is without x: the task of a record that waits is known")
-        try:
-            encode_frame(record)
-        except (OverflowError, RecursionError):
-            raise ValueError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None
+
+
+def require_labels(event: Event, labels: Sequence[Any]) -> None:
+    """Refuse a record whose label is not one of those that were declared; ValueError names it."""
+    for k, record in enumerate(event.records):
+        if event.kind == "observed" and record.y not in labels:
+            *others, last = (to_json(label).decode() for label in labels)
+            declared = f"{', '.join(others)} and {last}"
+            raise ValueError(f"records[{k}].y is {to_json(record.y).decode()}; the labels declared are {declared}")
+
+
+def _require_storable(k: int, record: Record) -> None:
+    """Refuse a record that a frame or a snapshot could not give back."""
+    for name, value in (record.x or {}).items():
+        if isinstance(value, (list, dict)) and _is_deep(value, DEEPEST):
+            raise ValueError(f"records[{k}].x[{name[:40]!r}] is nested more than {DEEPEST} deep")
+    try:
+        encode_frame(record)
+    except (OverflowError, RecursionError):
+        raise ValueError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None
+
+
+def _is_deep(value: list[Any] | dict[str, Any], deepest: int) -> bool:
+    """Tell whether lists and objects are nested more than so deep."""
+    held = value.values() if isinstance(value, dict) else value
+    return deepest == 0 or any(_is_deep(each, deepest - 1) for each in held if isinstance(each, (list, dict)))

@@ -6,27 +6,63 @@ it begins at, and begins with a mark of sixteen bytes. A frame is
     u32 length of the payload | u32 CRC-32 of all the rest | u64 offset | payload
 
 in little-endian order. Only what was written last can be half written: a bad frame with a whole one somewhere behind it
-is damage, and refused, not cut off. Beside the files lies ``flushed``, the offset up to which frames are on the disk,
-as eight bytes that nobody waits for: who reads along must not be ahead of what a loss of power leaves.
+is damage, and refused, not cut off.
+
+Beside the files lies ``flushed``, which says how far frames are on the disk: who reads along must not be ahead of what
+a loss of power leaves, and a journal that ends before it has lost what was acknowledged. It is written after every
+flush, and so is never ahead of the journal. Nobody waits for it but where a file of the journal ends: after a loss of
+power it may be some seconds behind.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from coterie.persistence import replacing
 
 MARK = b"coterie.journal\x01"
 HEAD = struct.Struct("<IIQ")
 PREFIX = "journal-"
+_OURS = re.compile(f"{PREFIX}[0-9]{{20}}")
 FLUSHED = "flushed"
 #: Bytes of frames after which a new file is begun.
 SEGMENT = 2**28
 #: Longer frames are refused when written, and taken for damage when read.
 LONGEST = 2**30
+#: The form of ``flushed``, and that of earlier versions, which had one offset.
+_FLUSHED, _EARLIER = struct.Struct("<QQI"), struct.Struct("<Q")
+
+
+class DamageError(ValueError):
+    """Frames that were written are missing or cannot be read."""
+
+
+class Flushed(NamedTuple):
+    """How far the frames of a journal are on the disk.
+
+    Attributes
+    ----------
+    told : int
+        The offset up to which they were acknowledged, and may be read by others.
+    sure : int
+        The offset up to which the disk was waited for: the same, but for a journal that does not wait for each frame.
+    """
+
+    told: int
+    sure: int
+
+    @property
+    def packed(self) -> bytes:
+        """As in the file, with a checksum."""
+        packed = _FLUSHED.pack(self.told, self.sure, 0)[:-4]
+        return packed + zlib.crc32(packed).to_bytes(4, "little")
 
 
 class Frame(NamedTuple):
@@ -80,7 +116,7 @@ def _is_whole(data: memoryview, at: int, offset: int) -> int:
 class Journal:
     """Frames of a folder, of which one process writes at a time; whoever opens it holds the folder's lock.
 
-    Opening reads all of the newest file and cuts off a last frame that was not written whole.
+    Opening reads all of the newest file and cuts off a last frame that was not written whole, and was not flushed.
 
     Parameters
     ----------
@@ -91,20 +127,23 @@ class Journal:
     first : int
         The offset to begin at where there is no file yet.
     fsync : bool
-        Whether :meth:`flush` waits for the disk; else written frames count as flushed at once.
+        Whether :meth:`flush` waits for the disk; else written frames are told as flushed at once, and only :meth:`sync`
+        and the end of a file wait.
 
     Attributes
     ----------
     end, flushed : int
-        The offset behind the last frame, and behind the last that is on the disk for sure.
+        The offset behind the last frame, and behind the last that may be told.
     last : Last or None
         The last frame of the newest file.
+    lost : int
+        Bytes of frames that a journal which did not wait for the disk told, and that were not there when it was opened.
 
     Raises
     ------
-    ValueError
-        For a file that is no journal, is missing in between, or is damaged elsewhere than at its very end; the message
-        names file and offset.
+    DamageError
+        For a file that is no journal, is missing in between, is damaged elsewhere than at its very end, or ends before
+        what was flushed; the message names file and offset. Nothing was changed then.
     OSError
         If files cannot be read or written.
 
@@ -123,43 +162,52 @@ class Journal:
     def __init__(self, folder: Path, segment: int = SEGMENT, first: int = 0, fsync: bool = True) -> None:
         self._folder, self._segment, self._waits = folder, segment, fsync
         self._firsts = _firsts(folder)
+        known = flushed_in(folder) if (folder / FLUSHED).exists() else Flushed(0, 0)
         self.last: Last | None = None
         if self._firsts:
-            self._handle, self.end = self._reopen(self._firsts[-1])
+            self._handle, self.end = self._reopen(self._firsts[-1], known.sure)
         else:
+            _require_reached(folder, first, known.sure)
             self._firsts = [first]
             self._handle, self.end = self._begin(first), first
-        self._flushed = os.open(folder / FLUSHED, os.O_RDWR | os.O_CREAT, 0o600)
-        self._tell_flushed(self.end)
+        self.lost = max(known.told - self.end, 0)
+        self.flushed = self._sure = self.end
+        write_flushed(folder, self.end)
+        self._flushed = os.open(folder / FLUSHED, os.O_RDWR)
 
     def _path(self, first: int) -> Path:
         return _path(self._folder, first)
 
     def _begin(self, first: int) -> int:
         """Make a file, so that its name outlasts a loss of power."""
-        handle = os.open(self._path(first), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        _write(handle, MARK)
-        os.fsync(handle)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        path = self._path(first)
+        with _naming(path):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            _write(handle, MARK)
+            os.fsync(handle)
+            folder = os.open(self._folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
         return handle
 
-    def _reopen(self, first: int) -> tuple[int, int]:
-        """Go on in the newest file, behind its last whole frame."""
+    def _reopen(self, first: int, sure: int) -> tuple[int, int]:
+        """Go on in the newest file, behind its last whole frame, which must reach what was flushed for sure."""
         path = self._path(first)
         if path.stat().st_size < len(MARK):  # it was made, and the power failed
+            _require_reached(self._folder, first, sure)
             return self._begin(first), first
         end, held = first, None
         for held in _frames(path, first, first, newest=True):
             end = held.end
+        _require_reached(self._folder, end, sure)
         self.last = None if held is None else held.last
-        handle = os.open(path, os.O_RDWR)
-        os.ftruncate(handle, end - first + len(MARK))
-        os.fsync(handle)
-        os.lseek(handle, 0, os.SEEK_END)
+        with _naming(path):
+            handle = os.open(path, os.O_RDWR)
+            os.ftruncate(handle, end - first + len(MARK))
+            os.fsync(handle)
+            os.lseek(handle, 0, os.SEEK_END)
         return handle, end
 
     @property
@@ -172,15 +220,27 @@ class Journal:
         if len(payload) > LONGEST:
             raise ValueError(f"a frame of {len(payload)} bytes is longer than {LONGEST}")
         if self.end - self._firsts[-1] >= self._segment:
-            handle = self._begin(self.end)
-            os.fsync(self._handle)
-            os.close(self._handle)
-            self._handle = handle
-            self._firsts.append(self.end)
+            self.begin_file()
         made = frame(self.end, payload)
-        _write(self._handle, made)
+        with _naming(self._path(self._firsts[-1])):
+            _write(self._handle, made)
         self.end, self.last = self.end + len(made), Last.of(made)
         return self.end
+
+    def begin_file(self) -> None:
+        """End the newest file, on the disk, and begin another, unless it has no frame yet."""
+        if self._firsts[-1] == self.end:
+            return
+        handle = self._begin(self.end)
+        with _naming(self._path(self._firsts[-1])):
+            os.fsync(self._handle)
+            os.close(self._handle)
+        self._handle = handle
+        self._firsts.append(self.end)
+        self._sure = self.end
+        self._tell_flushed(self.flushed)
+        with _naming(self._folder / FLUSHED):
+            os.fsync(self._flushed)
 
     def flush(self) -> None:
         """Wait until all that was written is on the disk.
@@ -189,12 +249,23 @@ class Journal:
         """
         written = self.end
         if self._waits:
-            os.fdatasync(self._handle)
+            with _naming(self._path(self._firsts[-1])):
+                os.fdatasync(self._handle)
+            self._sure = written
         self._tell_flushed(written)
+
+    def sync(self) -> None:
+        """Wait for the disk whether or not :meth:`flush` does, so that nothing is ahead of what is there."""
+        if self._sure < self.end:
+            with _naming(self._path(self._firsts[-1])):
+                os.fsync(self._handle)
+            self._sure = self.end
+            self._tell_flushed(self.end)
 
     def _tell_flushed(self, offset: int) -> None:
         self.flushed = offset
-        os.pwrite(self._flushed, offset.to_bytes(8, "little"), 0)
+        with _naming(self._folder / FLUSHED):
+            os.pwrite(self._flushed, Flushed(offset, self._sure).packed, 0)
 
     def read(self, start: int, last: Last | None = None) -> Iterator[Frame]:
         """The frames from an offset on, at which the last frame ends that one has, if any.
@@ -203,13 +274,13 @@ class Journal:
         last frame is not there.
         """
         if not self.first <= start <= self.end:
-            raise ValueError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
+            raise DamageError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
         return _behind(self._folder, list(self._firsts), start, last)
 
     def drop_before(self, offset: int) -> None:
         """Delete files of which every frame ends at or before an offset."""
         while len(self._firsts) > 1 and self._firsts[1] <= offset:
-            self._path(self._firsts[0]).unlink()
+            self._path(self._firsts[0]).unlink(missing_ok=True)
             del self._firsts[0]
 
     def close(self) -> None:
@@ -229,18 +300,97 @@ def read_only(folder: Path, start: int | None = None, last: Last | None = None) 
     """
     firsts = _firsts(folder)
     if not firsts:
-        raise ValueError(f"{folder} has no journal")
+        raise DamageError(f"{folder} has no journal")
     if start is not None and start < firsts[0]:
-        raise ValueError(f"the journal in {folder} begins at offset {firsts[0]}, not {start}")
+        raise DamageError(f"the journal in {folder} begins at offset {firsts[0]}, not {start}")
     return _behind(folder, firsts, firsts[0] if start is None else start, last)
 
 
-def flushed_in(folder: Path) -> int:
-    """The offset up to which the journal of a folder is on the disk, as far as the process that writes it waits for it.
+def flushed_in(folder: Path) -> Flushed:
+    """How far the journal of a folder is on the disk, as far as the process that writes it waits for it.
 
-    OSError where none was written.
+    Raises
+    ------
+    DamageError
+        For a file that is no such statement.
+    OSError
+        Where there is none.
     """
-    return int.from_bytes((folder / FLUSHED).read_bytes(), "little")
+    path = folder / FLUSHED
+    for _ in range(3):  # another process may be writing it
+        data = path.read_bytes()
+        if len(data) == _EARLIER.size:
+            (offset,) = _EARLIER.unpack(data)
+            return Flushed(offset, offset)
+        if len(data) == _FLUSHED.size:
+            found = Flushed(*_FLUSHED.unpack(data)[:2])
+            if found.packed == data:
+                return found
+    raise DamageError(f"{path} is damaged, and does not say how far the journal was on the disk")
+
+
+def write_flushed(folder: Path, offset: int) -> None:
+    """Say that a journal is on the disk up to an offset, so that it outlasts a loss of power."""
+    with replacing(folder / FLUSHED) as file:
+        file.write(Flushed(offset, offset).packed)
+
+
+def _require_reached(folder: Path, end: int, sure: int) -> None:
+    if end < sure:
+        raise DamageError(
+            f"the journal in {folder} can be read up to offset {end} and was on the disk up to {sure}: "
+            f"{sure - end} bytes of acknowledged frames are missing or damaged"
+        )
+
+
+def has_frames(folder: Path) -> bool:
+    """Tell whether a folder has a journal that began, with whatever is left of it."""
+    return any(first or _path(folder, first).stat().st_size > len(MARK) for first in _firsts(folder))
+
+
+def oldest_offset(folder: Path) -> int:
+    """The offset at which the oldest file of a journal begins; 0 where there is none."""
+    return min(_firsts(folder), default=0)
+
+
+def cut_at_damage(folder: Path, start: int) -> int:
+    """Leave of a journal what can be read, such that it reaches without a gap from an offset on, and return its end.
+
+    Frames before the offset stay only if nothing is damaged from the oldest one on.
+    """
+    firsts = _firsts(folder)
+    end = max((held.end for held in _readable(folder, firsts, start)), default=start)
+    kept, oldest = [first for first in firsts if first < end], firsts[0] if firsts else start
+    if max((held.end for held in _readable(folder, firsts, oldest)), default=oldest) < end:
+        kept = [start] if start < end else []
+        if start < end:
+            with replacing(_path(folder, start)) as file:
+                file.write(MARK)
+                file.writelines(held.whole for held in _readable(folder, firsts, start))
+    for first in {*_firsts(folder)} - {*kept}:
+        _path(folder, first).unlink()
+    if kept:
+        os.truncate(_path(folder, kept[-1]), end - kept[-1] + len(MARK))
+    write_flushed(folder, end)
+    return end
+
+
+def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[Frame]:
+    """The frames from an offset on, up to the first that is missing or cannot be read."""
+    with suppress(ValueError, FileNotFoundError):
+        if firsts and firsts[0] <= start:
+            yield from _behind(folder, firsts, start, None)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file in errors of calls that know its number only."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def _behind(folder: Path, firsts: list[int], start: int, last: Last | None) -> Iterator[Frame]:
@@ -269,8 +419,8 @@ def _path(folder: Path, first: int) -> Path:
 
 def _firsts(folder: Path) -> list[int]:
     """The offsets at which the files of a folder begin."""
-    names = (path.name.removeprefix(PREFIX) for path in folder.glob(f"{PREFIX}*"))
-    return sorted(int(name) for name in names if len(name) == 20 and name.isdecimal())
+    names = (path.name for path in folder.glob(f"{PREFIX}*"))
+    return sorted(int(name.removeprefix(PREFIX)) for name in names if _OURS.fullmatch(name))
 
 
 def _read(folder: Path, firsts: list[int], start: int) -> Iterator[Frame]:
@@ -288,9 +438,9 @@ def _frames(path: Path, first: int, start: int, newest: bool, following: int | N
         if newest and start == first and len(mark) < len(MARK):  # another process is making it
             return
         if mark != MARK:
-            raise ValueError(f"{path} is no journal of this version")
+            raise DamageError(f"{path} is no journal of this version")
         if start - first > size:
-            raise ValueError(f"{path.name} ends at offset {first + size}, before {start}")
+            raise DamageError(f"{path.name} ends at offset {first + size}, before {start}")
         file.seek(start - first, os.SEEK_CUR)
         data = file.read()
     offset = start
@@ -299,11 +449,11 @@ def _frames(path: Path, first: int, start: int, newest: bool, following: int | N
         yield held
     rest = offset - start
     if data and not rest and not _can_begin(path, first, start, data):
-        raise ValueError(f"no frame of {path.name} begins at offset {start}")
+        raise DamageError(f"no frame of {path.name} begins at offset {start}")
     if rest < len(data) and (not newest or _has_whole_behind(memoryview(data), rest, offset)):
-        raise ValueError(f"{path} is damaged at offset {offset}")
+        raise DamageError(f"{path} is damaged at offset {offset}")
     if following is not None and offset != following:
-        raise ValueError(f"{path} ends at offset {offset}, and the next file begins at {following}")
+        raise DamageError(f"{path} ends at offset {offset}, and the next file begins at {following}")
 
 
 def _can_begin(path: Path, first: int, offset: int, data: bytes) -> bool:

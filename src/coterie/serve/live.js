@@ -1,7 +1,8 @@
 "use strict";
 (() => {
-  const SPOKEN = { together: "learning together", independent: "one model per task", pooled: "one model for all", constant: "a constant guess" };
-  const COLORS = { together: "--series-3", independent: "--series-1", pooled: "--series-4", constant: "--unclear" };
+  const SPOKEN = { together: "learning together", independent: "one model per task", pooled: "one model for all", intercepts: "one model with a constant per task", constant: "a constant guess" };
+  const COLORS = { together: "--series-3", independent: "--series-1", pooled: "--series-4", intercepts: "--series-5", constant: "--unclear" };
+  const DASHES = { independent: "dash", pooled: "dashdot", intercepts: "longdash", constant: "dot" };
   const place = (id) => document.getElementById(id);
   const named = (learner) => SPOKEN[learner] || learner;
   let token = sessionStorage.getItem("token") || "";
@@ -48,7 +49,7 @@
     const narrow = matchMedia("(max-width: 40rem)").matches;
     const lines = Object.entries(curve.error).map(([learner, values]) => ({
       x: curve.n, y: percent ? values.map((each) => 100 * each) : values, name: named(learner), mode: "lines",
-      line: { color: color(COLORS[learner] || "--series-5"), width: learner === "together" ? 3 : 1.5 },
+      line: { color: color(COLORS[learner] || "--series-6"), width: learner === "together" ? 3 : 1.5, dash: DASHES[learner] || "solid" },
     }));
     const axis = { color: color("--muted"), gridcolor: color("--rule"), zeroline: false };
     const layout = {
@@ -59,6 +60,50 @@
       yaxis: { ...axis, ticksuffix: percent ? " %" : "", rangemode: "tozero", fixedrange: true },
     };
     Plotly.react("curve", lines, layout, { responsive: true, displayModeBar: false });
+  }
+
+  function whole(title, heads, rows) {
+    const figure = element("figure", undefined, "table"), scroll = element("div", undefined, "scroll");
+    const made = element("table"), head = element("thead"), body = element("tbody"), line = element("tr");
+    line.append(...heads.map((text, i) => element("th", text, i ? "number" : undefined)));
+    head.append(line);
+    body.append(...rows.map(([first, ...cells]) => {
+      const each = element("tr");
+      each.append(element("th", first), ...cells.map((cell) => element("td", cell, "number")));
+      return each;
+    }));
+    made.append(head, body);
+    scroll.append(made);
+    figure.append(element("figcaption", title), scroll);
+    return figure;
+  }
+
+  // Gains in errors are points, in other losses numbers; the digits are those of the interval's width.
+  function gained(told, loss) {
+    const points = loss === "error", unit = points ? 100 : 1;
+    const digits = Math.min(6, Math.max(points ? 1 : 3, 1 - Math.floor(Math.log10((told.high - told.low) * unit || 1))));
+    const shown = (value) => (value === null ? "–" : (unit * value).toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−"));
+    return [shown(told.gain), `${shown(told.low)} to ${shown(told.high)}`];
+  }
+
+  function learners(told) {
+    const { loss, confidence } = told.verdict;
+    const heads = ["", "error", `gain over it in ${loss === "error" ? "points" : loss}`, `${100 * confidence} % interval`, "helps", "hurts"];
+    const rows = Object.entries(told.errors).map(([learner, value]) => {
+      const over = told.gains[learner];
+      const cells = over ? [...gained(over.average, loss), number(over.helped), number(over.hurt)] : ["–", "–", "–", "–"];
+      return [named(learner), error(value), ...cells];
+    });
+    return whole("Learners over the same labels: the mean gain of a task over each, and the tasks helped and hurt", heads, rows);
+  }
+
+  function sizes(told) {
+    const { loss, confidence } = told.verdict;
+    const heads = ["labels of a task", "tasks", `gain in ${loss === "error" ? "points" : loss}`, `${100 * confidence} % interval`];
+    const rows = told.verdict.sizes.map((each) => [
+      each.most === null ? `more than ${number(each.least - 1)}` : `${number(each.least)} to ${number(each.most)}`,
+      number(each.tasks), ...gained(each, loss)]);
+    return whole(`Mean gain over ${told.verdict.against}, by size of task`, heads, rows);
   }
 
   function table(title, rows) {
@@ -83,15 +128,17 @@
     const told = await ask("verdict");
     percent = told.words === "error";
     place("sentence").textContent = told.sentence;
+    place("remarks").textContent = told.remarks.join(" ");
     const counts = [["labels", number(told.examples)]];
     if (told.verdict) {
       counts.push(["tasks compared", number(told.verdict.tasks)], ["helped", number(told.counts.helped)],
         ["hurt", number(told.counts.hurt)], ["cannot be told yet", number(told.verdict.unclear)],
         [`error of the last ${number(told.recent.n)}`, error(told.recent.error)]);
       const called = [];
-      if (told.counts.helped) called.push(table("Helped most", told.verdict.helped));
-      if (told.counts.hurt) called.push(table("Hurt most", told.verdict.hurt));
+      if (told.counts.helped) called.push(table("Helped, the surest first", told.verdict.helped));
+      if (told.counts.hurt) called.push(table("Hurt, the surest first", told.verdict.hurt));
       place("called").replaceChildren(...called);
+      place("gains").replaceChildren(learners(told), ...(told.verdict.sizes.length > 1 ? [sizes(told)] : []));
       draw(told.curve);
     }
     list(place("counts"), counts);
@@ -104,19 +151,25 @@
       line.dataset.alarm = name;
       return line;
     }));
+    const { known, unknown, new: fresh, stopped } = told.features;
     const facts = [
       ["tasks known", number(told.tasks)], ["waiting for labels", number(told.waiting)], ["waiting to be written", number(told.queue)],
       ["journal", `offset ${number(told.offset)}`], ["snapshot", `offset ${number(told.snapshot)}, ${number(told.offset - told.snapshot)} bytes behind`],
       ["last event", told.at ? new Date(1000 * told.at).toLocaleString() : "none yet"], ["coterie", told.version],
     ];
     if (told.follows) facts.push(["follows", `${told.follows}, ${number(told.lag)} bytes behind, heard ${number(Math.round(told.silence))} seconds ago`]);
+    facts.push(["features known", number(known)]);
+    if (fresh.length) facts.push(["new among the last 1,000 labels", fresh.join(", ")]);
+    if (stopped.length) facts.push(["in none of the last 1,000 labels", stopped.join(", ")]);
+    const strange = Object.entries(unknown).map(([name, n]) => `${name} (${number(n)})`);
+    if (strange.length) facts.push(["predicted with features nobody knows", strange.join(", ")]);
     list(place("state"), facts);
   }
 
   async function show(task) {
     const target = place("task");
     try {
-      const told = await ask(`tasks/${encodeURIComponent(task)}`);
+      const told = await ask(`task?json=${encodeURIComponent(JSON.stringify(task))}`);
       const facts = [["task", String(told.task)]];
       if (told.examples) facts.push(["labels", number(told.examples)]);
       for (const [learner, value] of Object.entries(told.error || {})) facts.push([`error, ${named(learner)}`, error(value)]);

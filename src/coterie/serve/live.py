@@ -1,8 +1,9 @@
 """A running verdict on whether learning together helps: baselines that learn beside the model, and sums over rounds.
 
-Beside the model go those that every comparison has, one model per task and one for all, and the constant. They learn
-the same records a little later, many at once: when 256 wait, or a second after the last time, by the times that events
-have, so that what is said is a function of the journal alone. Nothing grows with the number of records.
+Beside the model go those that every comparison has: one model per task, one for all, one with tasks' constants, and the
+constant. They learn the same records a little later, many at once: when 256 wait, or a second after the last time, by
+the times that events have, so that what is said is a function of the journal alone. Nothing grows with the number of
+records.
 """
 
 from __future__ import annotations
@@ -10,22 +11,26 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.evaluation.comparison import BEST
 from coterie.evaluation.constant import CONSTANT, BaseRate, Constant, with_constant
 from coterie.evaluation.costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, Words, costs
-from coterie.evaluation.shrunken import Moments
+from coterie.evaluation.moments import Moments, added
+from coterie.evaluation.noise import KINDS, kind_of
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
-from coterie.evaluation.verdict import Beside, Verdict, verdict_of_sums
+from coterie.evaluation.verdict import Beside, Verdict, conclusion, least_gain, verdict_of_sums
 from coterie.index import distinct_labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
 from coterie.online.labels import as_labels
+from coterie.wording import counted, spoken
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -37,6 +42,8 @@ AT_ONCE, SECONDS = 256, 1.0
 POINTS = 400
 #: Records of the window that alarms look at.
 WINDOW = 1000
+_NOTHING_YET = "No label has come yet."
+_NOTHING_ANEW = "No label has come since the state of an older version was loaded."
 _PAIRS = ("by_task", "cost", "lost")
 _WORDS = {words.error: words for words in (RATES, LOG_LOSS, SQUARES, AMOUNTS)}
 
@@ -106,6 +113,8 @@ class Live:
         The tasks, in the order of the sums.
     n : int
         Rounds gone through.
+    since : int
+        The rounds before those that the sums are of: a state of an older version has other sums, which begin anew.
     """
 
     def __init__(self, model: Any) -> None:
@@ -113,13 +122,13 @@ class Live:
         self.references: dict[str, Any] = {}
         self.tasks: list[Hashable] = []
         self._number: dict[Hashable, int] = {}
-        self.n = 0
+        self.n = self.since = 0
         self._sums: dict[str, Beside] = {}
         self._constant = Constant()
         self._value = Moments.of(np.zeros(0))
         self._waiting: list[tuple[Any, Any, Any]] = []
         self._rows: list[NDArray[Any]] = []
-        self._since = -np.inf
+        self._caught_up = -np.inf
         self._curve: list[Point] = []
         self._recent: deque[tuple[float, Any]] = deque(maxlen=WINDOW)
         self._classes: list[Any] = []
@@ -133,12 +142,12 @@ class Live:
         """
         self._waiting += records
         self._rows.append(rows)
-        if len(self._waiting) >= AT_ONCE or at >= self._since + SECONDS:
+        if len(self._waiting) >= AT_ONCE or at >= self._caught_up + SECONDS:
             self.catch_up(at)
 
     def catch_up(self, at: float) -> None:
         """Let the baselines learn the records that wait, and add them to all sums."""
-        self._since = at
+        self._caught_up = at
         if not self._waiting:
             return
         xs, ys, tasks = (list(each) for each in zip(*self._waiting, strict=True))
@@ -190,7 +199,7 @@ class Live:
         self._classes = ours.classes.tolist()
         labels = ours.label.tolist()
         if self._stream.label_kind.numeric:
-            self._value = self._value.plus(Moments.of(np.asarray(labels, np.float64)))
+            self._value = added(self._value, Moments.of(np.asarray(labels, np.float64)))
         self._recent.extend(zip(costs(ours).tolist(), labels, strict=True))
         totals = [float(costs(trace).sum()) for trace in traces.values()]
         if self._curve:
@@ -198,6 +207,10 @@ class Live:
         self._curve.append(Point(self.n, at, totals))
         if len(self._curve) > POINTS:
             del self._curve[:-1:2]
+
+    def reset(self, at: float) -> None:
+        """Set the time back: what waits is not waited for until the old time has come again."""
+        self._caught_up = min(self._caught_up, at)
 
     def forget(self, tasks: Sequence[Hashable], at: float) -> None:
         """Forget tasks: their own sums are dropped, totals stay."""
@@ -233,13 +246,25 @@ class Live:
         ours = self._sums[CONSTANT].cost[0].mean
         return {TOGETHER: ours} | {name: sums.cost[1].mean for name, sums in self._sums.items()}
 
+    @property
+    def alone(self) -> str:
+        """What one has without learning together; where that is compared no more, the constant."""
+        chosen: str = self._model.reference_names(self.errors)[0]
+        return chosen if chosen in self._sums else CONSTANT
+
+    @property
+    def best(self) -> str:
+        """The best of the baselines, see :func:`coterie.evaluation.comparison.best_baseline`."""
+        return least_gain({name: sums for name, sums in self._sums.items() if name != CONSTANT} or self._sums)
+
     def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict | None:
         """Judge the model as :func:`coterie.evaluation.verdict.verdict` does; None before the first round.
 
         Parameters
         ----------
         against : str, optional
-            The name of what it is judged against; what one has without learning together, where it is not given.
+            The name of what it is judged against, or ``"best"`` for the best of the baselines; what one has without
+            learning together, where it is not given.
         confidence : float
             As there.
 
@@ -250,12 +275,40 @@ class Live:
         """
         if not self._sums:
             return None
-        chosen = against or self._model.reference_names(self.errors)[0]
-        if against is None and chosen not in self._sums:
-            chosen = CONSTANT
+        chosen = self.best if against == BEST else against or self.alone
         if chosen not in self._sums:
             raise ValueError(f"there is no {chosen!r} among {', '.join(self._sums)}")
-        return verdict_of_sums(tuple(self.tasks), self._sums[chosen], self._sums[CONSTANT], self.base_rate, confidence)
+        ours, constant = self._sums[chosen], self._sums[CONSTANT]
+        told = verdict_of_sums(tuple(self.tasks), ours, constant, self.base_rate, confidence)
+        return replace(told, against=spoken(chosen))
+
+    def judged(self, against: str | None = None) -> dict[str, Any]:
+        """The headline, remarks, the verdict against one learner and the gains over all, as data with a JSON form.
+
+        Without ``against`` the headline is against the best of the baselines, and the tasks are those helped and hurt
+        against what one has without learning together.
+        """
+        told, best = self.verdict(against), self.verdict(against or BEST)
+        if told is None or best is None:
+            return {"sentence": _NOTHING_YET if not self.n else _NOTHING_ANEW, "remarks": [], "verdict": None}
+        sentence, remarks = conclusion(best, told)
+        if self.since:
+            remarks.append(
+                f"The first {counted(self.since, 'record')} are not in it: the state was of an older version."
+            )
+        gains = {name: each for name in self._sums if (each := self.verdict(name)) is not None}
+        return {
+            "sentence": sentence,
+            "remarks": remarks,
+            "verdict": told.to_json(),
+            "best_baseline": self.best,
+            "gains": {
+                name: {"average": each.to_json()["average"]}
+                | {outcome: int((each.outcome == outcome).sum()) for outcome in ("helped", "hurt")}
+                for name, each in gains.items()
+            },
+            "since": self.since,
+        }
 
     @property
     def base_rate(self) -> BaseRate:
@@ -360,13 +413,16 @@ class Live:
             arrays["rows"] = np.concatenate(self._rows)
         saved: dict[str, Any] = {
             "models": [[name, self.references[name], data] for name, (data, _) in models.items()],
-            "sums": [[name, sums.words.error, sums.loss.error] for name, sums in self._sums.items()],
+            "sums": [
+                [name, sums.words.error, sums.loss.error, kind_of(sums.noise)] for name, sums in self._sums.items()
+            ],
+            "sums_since": self.since,
             "tasks": self.tasks,
             "n": self.n,
             "seen": [list(pair) for pair in self._constant.seen.items()],
             "value": [each[0].item() for each in self._value],
             "waiting": [list(record) for record in self._waiting],
-            "since": self._since,
+            "since": self._caught_up,
             "curve": [[point.n, point.at, point.cost] for point in self._curve],
             "recent": [list(pair) for pair in self._recent],
             "classes": self._classes,
@@ -381,10 +437,11 @@ class Live:
             self.references[name] = model
         self.tasks = list(saved["tasks"])
         self._number = {task: number for number, task in enumerate(self.tasks)}
-        for name, words, loss in saved["sums"]:
+        self.n, self._caught_up = int(saved["n"]), float(saved["since"])
+        self.since = int(saved.get("sums_since", self.n))
+        for name, words, loss, kind in saved["sums"] if "sums_since" in saved else ():
             held = below(arrays, f"{name}.sums.")
-            self._sums[name] = _nested(_WORDS[words], _WORDS[loss], held, len(self.tasks))
-        self.n, self._since = int(saved["n"]), float(saved["since"])
+            self._sums[name] = _nested(_WORDS[words], _WORDS[loss], KINDS[kind], held, len(self.tasks))
         self._constant.seen = dict(map(tuple, saved["seen"]))
         self._value = Moments(*(np.array([each]) for each in saved["value"]))
         self._waiting = [tuple(record) for record in saved["waiting"]]
@@ -397,19 +454,19 @@ class Live:
 
 def _flat(sums: Beside) -> Arrays:
     """The arrays of some sums by name."""
-    held = {"gains": sums.gains, "apart": sums.apart}
+    held: dict[str, Any] = {"gains": sums.gains, "noise": sums.noise, "apart": sums.apart}
     held |= {f"{name}{k}": each for name in _PAIRS for k, each in enumerate(getattr(sums, name))}
     return {f"{name}.{field}": array for name, each in held.items() for field, array in each._asdict().items()}
 
 
-def _nested(words: Words, loss: Words, arrays: Arrays, tasks: int) -> Beside:
+def _nested(words: Words, loss: Words, kind: Any, arrays: Arrays, tasks: int) -> Beside:
     """Undo :func:`_flat`."""
 
-    def moments(name: str, length: int) -> Moments:
-        made = Moments(*(arrays[f"{name}.{field}"] for field in Moments._fields))
-        require(all(each.shape == (length,) for each in made), "the sums of a service are of other tasks")
-        return made
+    def held(name: str, length: int, made: Any = Moments) -> Any:
+        found = made(*(arrays[f"{name}.{field}"] for field in made._fields))
+        require(all(each.shape == (length,) for each in found), "the sums of a service are of other tasks")
+        return found
 
     lengths = zip(_PAIRS, (tasks, 1, 1), strict=True)
-    pairs = [(moments(f"{name}0", length), moments(f"{name}1", length)) for name, length in lengths]
-    return Beside(words, loss, 1.0, moments("gains", tasks), moments("apart", 1), *pairs)
+    pairs = [(held(f"{name}0", length), held(f"{name}1", length)) for name, length in lengths]
+    return Beside(words, loss, 1.0, held("gains", tasks), held("noise", tasks, kind), held("apart", 1), *pairs)

@@ -12,7 +12,7 @@ from coterie import persistence
 
 from .engine import Engine
 from .events import decode_frame
-from .journal import read_only
+from .journal import FLUSHED, flushed_in, read_only
 from .service import offset_of, snapshots_in
 
 Learned = Callable[[Sequence[tuple[Any, Any, Any]]], Any]
@@ -64,17 +64,30 @@ def replay(
 def _go_on(engine: Engine, folder: Path, offset: int | None, time: float | None, on_learned: Learned | None) -> Engine:
     if on_learned is not None:
         engine.on_learned = on_learned
-    last_offset, last_time = inf if offset is None else offset, inf if time is None else time
+    sure = flushed_in(folder).sure if (folder / FLUSHED).exists() else 0
+    last_offset = inf if offset is None else offset
+    if time is not None:
+        last_offset = min(last_offset, _last_until(engine, folder, time))
     for held in read_only(folder, engine.offset):
-        events = decode_frame(held.payload)
-        if held.end > last_offset or any(event.at > last_time for event in events):
+        if held.end > last_offset:
             break
-        engine.apply(events)
-        engine.offset = held.end
+        engine.take(decode_frame(held.payload), held.end)
     else:
+        if engine.offset < sure and offset is None and time is None:
+            ends = f"can be read up to offset {engine.offset} and was on the disk up to {sure}"
+            raise ValueError(f"the journal in {folder} {ends}: --until {engine.offset} rebuilds what is there")
         if offset is not None and offset > engine.offset:
             raise ValueError(f"{folder} has a journal that ends at offset {engine.offset}, before {offset}")
     return engine
+
+
+def _last_until(engine: Engine, folder: Path, time: float) -> int:
+    """The offset behind the last frame of a time or before; frames before it may have had a clock that was ahead."""
+    last = engine.offset
+    for held in read_only(folder, engine.offset):
+        if all(event.at <= time for event in decode_frame(held.payload)):
+            last = held.end
+    return last
 
 
 def moment(text: str) -> tuple[int | None, float | None]:

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPException
 from itertools import takewhile
 from pathlib import Path
@@ -26,6 +27,7 @@ from .engine import Engine
 from .events import Prediction, Record, decode_frame
 from .journal import Frame, Last, flushed_in, frames_in, read_only
 from .service import (
+    OURS,
     SNAPSHOT,
     SUFFIX,
     ReadOnlyError,
@@ -33,6 +35,7 @@ from .service import (
     identity_in,
     offset_of,
     require_same,
+    resolve,
     snapshots_in,
 )
 
@@ -40,6 +43,16 @@ from .service import (
 PAUSE, PATIENCE = 0.2, 30.0
 #: Seconds without a word from the source after which there is an alarm.
 SILENCE = 60.0
+
+
+class _Staying(urllib.request.HTTPRedirectHandler):
+    """Leaves redirects unfollowed, so that no secret is sent to another address."""
+
+    def redirect_request(self, *given: Any) -> None:
+        """Nothing to ask instead."""
+
+
+_OPENER = urllib.request.build_opener(_Staying)
 
 
 class Source(Protocol):
@@ -85,7 +98,7 @@ class Folder:
     def frames(self, identity: str, start: int, last: Last | None) -> Iterator[Frame]:
         """The frames from an offset on that are on its disk now."""
         require_same(self.identity(), identity)
-        flushed = flushed_in(self._folder)  # what else is written may be lost with the power
+        flushed = flushed_in(self._folder).told  # what else is written may be lost with the power
         return takewhile(lambda held: held.end <= flushed, read_only(self._folder, start, last))
 
 
@@ -110,18 +123,21 @@ class Address:
 
     def identity(self) -> str:
         """The identity of its journal."""
-        with self._get("/readyz") as answer:
+        with self._get("/state") as answer:
             told = answer.read()
         try:
             return str(msgspec.json.decode(told)["identity"])
         except (msgspec.DecodeError, KeyError, TypeError):
-            raise ValueError(f"{self._url}/readyz tells no identity to follow") from None
+            raise ValueError(f"{self._url}/state tells no identity to follow") from None
 
     def snapshot(self) -> tuple[int, IO[bytes]]:
         """The offset of the newest snapshot, and its file."""
         answer = self._get("/snapshot")
-        name = answer.headers.get_filename() or ""
-        return offset_of(Path(name)), answer
+        found = OURS.search(answer.headers.get("Content-Disposition", ""))
+        if found is None:
+            answer.close()
+            raise ValueError(f"{self._url}/snapshot names no snapshot of a service")
+        return offset_of(Path(found[0])), answer
 
     def frames(self, identity: str, start: int, last: Last | None) -> Iterator[Frame]:
         """The frames from an offset on that are on its disk now."""
@@ -136,10 +152,13 @@ class Address:
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(self._url + path, headers=self._headers)  # noqa: S310 - checked when made
         try:
-            return urllib.request.urlopen(request, timeout=PATIENCE)  # noqa: S310
+            return _OPENER.open(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             if error.code >= 500:
                 raise
+            if 300 <= error.code < 400:  # the secret is for the address that was given alone
+                there = error.headers.get("Location", "nowhere")
+                raise ConnectionError(f"{self._url}{path} redirects to {there}: follow that address instead") from None
             said = error.read(500).decode(errors="replace")
             raise ValueError(f"{self._url}{path} answers {error.code}: {said}") from None
 
@@ -171,6 +190,8 @@ class Replica(Service):
         Bytes of frames that were there at the last look and are not learned yet.
     """
 
+    remedy = "start it again in an empty folder, or by --accept-loss, which deletes what it cannot go on with"
+
     def __init__(self, folder: str | os.PathLike[str], source: Source, **given: Any) -> None:
         self._source, self.follows, self.lag = source, str(source), 0
         self._heard = time.monotonic()
@@ -191,7 +212,7 @@ class Replica(Service):
                 if getattr(held, "length", 0):  # of an answer, the bytes that did not come: reading does not say so
                     raise OSError(f"{self._source} told its snapshot in part only")
             found = self.snapshots()
-        return offset_of(found[0])
+        return offset_of(found[-1])
 
     @property
     def silence(self) -> float:
@@ -215,15 +236,14 @@ class Replica(Service):
 
     def _write(self) -> None:
         """Take over frames until the service ends."""
-        while not self._closed:
-            try:
+        try:
+            while not self._closed:
                 self._take_over(self._told())
-            except BaseException as error:  # what is on the disk is not known any more, or the source has other frames
-                self._fail(error, [])
-                return
-            self._answer_snapshots()
-            time.sleep(PAUSE)
-        self._answer_snapshots()  # what was asked before the end
+                self._answer_snapshots()
+                time.sleep(PAUSE)
+            self._answer_snapshots()  # what was asked before the end
+        except BaseException as error:  # what is on the disk is not known any more, or the source has other frames
+            self._fail(error, [])
 
     def _told(self) -> list[Frame]:
         """The frames that the source has now; none while it cannot be reached, for a replica waits until it can."""
@@ -240,20 +260,18 @@ class Replica(Service):
             began, events = time.perf_counter(), decode_frame(held.payload)
             if self.journal.append(held.payload) != held.end:
                 raise ValueError(f"the frame that ends at {held.end} does not follow offset {self.engine.offset}")
-            with self.engine.lock:
-                self.engine.apply(events)
-                self.engine.offset = held.end
+            self._note_forgetting(partial(self.engine.take, events, held.end))
             self.lag, self._heard = frames[-1].end - held.end, time.monotonic()
             records = sum(len(event.records) for event in events)
             self._since += records
             self.on_commit(time.perf_counter() - began, records)
         if frames:
             self.journal.flush()
-            if self._is_due():
-                self._begin_snapshot()
+        if self._is_due():
+            self._begin_snapshot()
 
     def _answer_snapshots(self) -> None:
         while not self._queue.empty():
             asked = self._queue.get()
             if asked is not None:
-                asked.done.set_result(self._begin_snapshot())
+                resolve(asked.done, self._begin_snapshot())

@@ -4,13 +4,14 @@
 ``lock``                 held by the process that writes
 ``identity``             by which a replica knows the service that it follows from any other
 ``journal-<offset>``     frames from that offset on
-``flushed``              the offset up to which they are on the disk
+``flushed``              how far they are on the disk, which a start compares
 ``snapshot-<offset>…``   the engine as it was there, of which the last two are kept
 ======================== ===========================================================================================
 
 What was acknowledged was on the disk before: a group of what waits is written as one frame, learned and flushed, and
 then all who wait are told. After a crash the newest snapshot is loaded, and what the journal has behind it
-is learned again, frame by frame as it was then, so that bits are the same.
+is learned again, frame by frame as it was then, so that bits are the same. A journal that ends before what was flushed
+is not taken for one that was never longer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Self
@@ -29,17 +31,32 @@ from typing import Any, NamedTuple, Self
 from coterie import persistence
 
 from .engine import Engine
-from .events import Event, Observed, Prediction, Record, Refused, check, decode_frame, encode_frame
-from .journal import SEGMENT, Journal
+from .events import Event, Observed, Prediction, Record, Refused, check, decode_frame, encode_frame, require_labels
+from .journal import (
+    FLUSHED,
+    SEGMENT,
+    DamageError,
+    Journal,
+    cut_at_damage,
+    has_frames,
+    oldest_offset,
+    write_flushed,
+)
 from .live import Limits
 
 #: Records that one frame holds at most, unless one request has more.
 GROUP = 4096
 IDENTITY = "identity"
 SNAPSHOT, SUFFIX = "snapshot-", ".coterie"
-_OURS = re.compile(rf"{SNAPSHOT}\d{{20}}\{SUFFIX}")
+OURS = re.compile(rf"{SNAPSHOT}[0-9]{{20}}\{SUFFIX}")
 #: Snapshots that are kept, so that one that turns out to be bad is not the only one.
 KEPT = 2
+#: Seconds after a task was forgotten in which a snapshot is begun that replaces all files with its records.
+PURGE = 300.0
+#: Seconds for which files stay then, so that replicas that follow closely have them.
+LINGER = 1.0
+#: Seconds that the machine's clock may be behind the last event at a start without time being reset.
+BEHIND = 60.0
 
 
 class BusyError(Exception):
@@ -69,8 +86,8 @@ class Service:
     make : callable
         Makes the engine to begin with, where the folder has none.
     flush : bool
-        False does not wait for the disk: a loss of power may take what was acknowledged last, a crash of the process
-        alone does not.
+        False does not wait for the disk: a loss of power may take what was acknowledged since the last snapshot, a
+        crash of the process alone does not. How much was lost is told at the next start.
     waiting : int
         Records that may wait to be written.
     every_records, every_seconds : int or float, optional
@@ -81,6 +98,9 @@ class Service:
         From when on there is an alarm.
     keep : bool
         Keep the whole journal and the first snapshot, from which any moment can be rebuilt.
+    accept_loss : bool
+        Go on with what can be read, where frames that were acknowledged are missing or damaged. What cannot be read is
+        deleted.
 
     Attributes
     ----------
@@ -94,8 +114,14 @@ class Service:
         The service that this one is a replica of.
     lag : int
         Bytes of that one's frames that are not learned here yet.
+    keeps : bool
+        Whether the whole journal is kept.
+    reset : float
+        Seconds by which time was set back at the start, because the last event was so far ahead of the machine's clock.
     replayed : int
         Frames that were learned again when the folder was opened.
+    accepted : str or None
+        The loss that was accepted when the folder was opened.
     snapshot_offset : int
         The offset of the last snapshot, -1 if there is none.
     snapshot_error : str or None
@@ -112,7 +138,8 @@ class Service:
     Raises
     ------
     ValueError
-        If another process has the folder, or a file in it is damaged: the message names it.
+        If another process has the folder, or a file in it is damaged or missing: the message names it, and says how to
+        go on.
     OSError
         If the folder cannot be read or written.
 
@@ -133,6 +160,14 @@ class Service:
     follows: str | None = None
     lag = 0
     snapshot_error: str | None = None
+    labels: Sequence[Any] | None = None
+    accepted: str | None = None
+    reset = 0.0
+    #: How to go on where the folder has lost something.
+    remedy = (
+        "put back a backup, or start the folder of a replica without --follow; or go on with what can be read by "
+        "--accept-loss, which deletes the rest"
+    )
 
     def __init__(
         self,
@@ -146,19 +181,29 @@ class Service:
         segment: int = SEGMENT,
         limits: Limits | None = None,
         keep: bool = False,
+        accept_loss: bool = False,
     ) -> None:
         persistence.require_local(folder)
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.limits, self._keeps = limits or Limits(), keep
+        self.limits, self.keeps = limits or Limits(), keep
         self._lock = persistence.hold_folder(self.folder)
+        self._purged, self._forgot_at = 0, time.monotonic()
         try:
-            self.identity = identity_in(self.folder) or self._begin_identity()
-            self.journal = Journal(self.folder, segment, self._begins_at(), flush)
-            self.engine, self.snapshot_offset = self._newest(make)
-            self.replayed = self._replay()
+            try:
+                self._open(make, segment, flush)
+            except DamageError as error:
+                if not accept_loss:
+                    raise ValueError(f"{error}; {self.remedy}") from None
+                self.accepted = str(error)
+                self._accept_loss()
+                self._open(make, segment, flush)
             if self.snapshot_offset < 0:  # what it began with is part of what is replayed
-                self._save(self.engine.offset, _Copied(self.engine))
+                try:
+                    self._save(self.engine.offset, _Copied(self.engine))
+                except BaseException:
+                    self.journal.close()
+                    raise
         except BaseException:
             self._lock.close()
             raise
@@ -175,23 +220,66 @@ class Service:
         self._saved_at, self._since = time.monotonic(), 0
         self._closed = False
         self._writer = threading.Thread(target=self._write, name="coterie-writer", daemon=True)
+        self._purged = -1 if self._holds_forgotten() else self.engine.forgotten
+        self._purge_from = time.monotonic()
         self._writer.start()
+        self._reset_time()
 
     # -- opening
 
-    def _begin_identity(self) -> str:
-        """Give the folder an identity and return it."""
-        identity = self._new_identity()
+    def _reset_time(self) -> None:
+        """Set the time of events back where it is ahead of the clock; else nothing would expire for so long."""
+        ahead = self.engine.at - self.clock()
+        if self.follows is None and ahead > BEHIND:
+            done: Future[Any] = Future()
+            self._put(_Asked(Event("reset", self.clock(), []), done), 0)
+            self._answer(done)
+            self.reset = ahead
+
+    def _holds_forgotten(self) -> bool:
+        """Whether files hold records of tasks that were forgotten."""
+        offset = self.engine.forgotten
+        return self.journal.first < offset or any(offset_of(path) < offset for path in self.snapshots())
+
+    def _open(self, make: Callable[[], Engine], segment: int, flush: bool) -> None:
+        """Read what the folder has, and begin what it lacks, unless something is missing."""
+        begun, found = has_frames(self.folder), identity_in(self.folder)
+        if begun and not self.snapshots() and self.accepted is None:
+            raise DamageError(f"{self.folder} has a journal and no snapshot that says what it began with")
+        if found is not None and not (self.folder / FLUSHED).exists():  # which was there before the identity
+            said = "it says how far the journal was on the disk, and so whether frames are missing"
+            raise DamageError(f"{self.folder / FLUSHED} is missing: {said}")
+        begun = begun or bool(self.snapshots())
+        self.identity = found or self._new_identity()
+        if found is None and not begun:
+            self._write_identity()
+        self.journal = Journal(self.folder, segment, self._begins_at(), flush)
+        try:
+            self.engine, self.snapshot_offset = self._newest(make)
+            self.replayed = self._replay()
+            if found is None and begun:  # a folder of an earlier version, or a backup
+                self._write_identity()
+        except BaseException:
+            self.journal.close()
+            raise
+
+    def _accept_loss(self) -> None:
+        """Leave of the journal what the newest snapshot can go on with."""
+        cut_at_damage(self.folder, self._begins_at())
+
+    def _write_identity(self) -> None:
+        if not (self.folder / FLUSHED).exists():
+            write_flushed(self.folder, 0)
         with persistence.replacing(self.folder / IDENTITY) as file:
-            file.write(identity.encode())
-        return identity
+            file.write(self.identity.encode())
 
     def _new_identity(self) -> str:
         return uuid.uuid4().hex
 
     def _begins_at(self) -> int:
-        """The offset of the first frame ever, where there is none yet."""
-        return 0
+        """The offset at which a journal begins where there is none yet: that of the newest snapshot, if any."""
+        found = self.snapshots()
+        return offset_of(found[-1]) if found else oldest_offset(self.folder)
 
     def snapshots(self) -> list[Path]:
         """The files of snapshots, the oldest first."""
@@ -200,9 +288,9 @@ class Service:
     def _newest(self, make: Callable[[], Engine]) -> tuple[Engine, int]:
         found = self.snapshots()
         if not found:
-            if self.journal.end > 0:
-                raise ValueError(f"{self.folder} has a journal and no snapshot that says what it began with")
-            return make(), -1
+            engine = make()
+            engine.offset = self.journal.first
+            return engine, -1
         try:
             engine = persistence.load(found[-1])
         except ValueError as error:
@@ -217,10 +305,9 @@ class Service:
         frames = 0
         if self.engine.offset > self.journal.end:
             ends = f"its journal ends at {self.journal.end}"
-            raise ValueError(f"{self.folder} has a snapshot at offset {self.engine.offset}, and {ends}")
+            raise DamageError(f"{self.folder} has a snapshot at offset {self.engine.offset}, and {ends}")
         for held in self.journal.read(self.engine.offset):
-            self.engine.apply(decode_frame(held.payload))
-            self.engine.offset = held.end
+            self.engine.take(decode_frame(held.payload), held.end)
             frames += 1
         return frames
 
@@ -286,6 +373,8 @@ class Service:
         """
         event = Event(kind, self.clock(), list(records))
         check(event)
+        if self.labels is not None:
+            require_labels(event, self.labels)
         return self._submit(event)
 
     def _submit(self, event: Event) -> Future[Any]:
@@ -308,6 +397,11 @@ class Service:
             self.depth += records
             self._queue.put(asked)
 
+    def declare(self, labels: Sequence[Any]) -> None:
+        """Refuse all other labels from now on; ValueError if the model has learned others, or cannot learn so many."""
+        self.engine.require_declared(labels)
+        self.labels = list(labels)
+
     def alarms(self) -> dict[str, str]:
         """The current alarms, a sentence each by the alarm's name."""
         told = self.engine.alarms(self.limits, self.clock())
@@ -323,19 +417,22 @@ class Service:
             group, ended = self._next_group()
             try:
                 self._commit([asked for asked in group if asked.event is not None])
+                wanted = [asked.done for asked in group if asked.event is None]
+                saving = self._begin_snapshot() if wanted or self._is_due() else None
             except BaseException as error:  # what is on the disk is not known any more
                 self._fail(error, group)
                 return
-            wanted = [asked.done for asked in group if asked.event is None]
-            if wanted or self._is_due():
-                saving = self._begin_snapshot()
-                for done in wanted:
-                    done.set_result(saving)
+            for done in wanted:
+                resolve(done, saving)
 
     def _next_group(self) -> tuple[list[_Asked], bool]:
         """Wait for a request, and take with it those that wait behind it."""
         group: list[_Asked] = []
-        asked = self._queue.get()
+        until = self._purge_from + PURGE - time.monotonic() if self._must_purge else None
+        try:
+            asked = self._queue.get(timeout=None if until is None else max(until, 0.5))
+        except Empty:  # a snapshot is due
+            return group, False
         records = 0
         while asked is not None:
             group.append(asked)
@@ -356,10 +453,10 @@ class Service:
         began = time.perf_counter()
         events = [asked.event for asked in group if asked.event is not None]
         for event in events:
-            event.at = max(event.at, self.engine.at)  # clocks may jump back
+            if event.kind != "reset":
+                event.at = max(event.at, self.engine.at)  # clocks may jump back
         end = self.journal.append(encode_frame(events))
-        outcomes = self.engine.apply(events)
-        self.engine.offset = end
+        outcomes = self._note_forgetting(lambda: self.engine.take(events, end))
         records = sum(len(event.records) for event in events)
         self._since += records
         self.journal.flush()
@@ -367,7 +464,22 @@ class Service:
         for asked, outcome in zip(group, outcomes, strict=True):
             if isinstance(outcome, Observed):
                 outcome.offset = end
-            asked.done.set_result(outcome)
+            resolve(asked.done, outcome)
+
+    def _note_forgetting(self, take: Callable[[], Any]) -> Any:
+        """Take over a frame, and note when tasks were forgotten by it."""
+        before, due = self.engine.forgotten, self._must_purge
+        outcomes = take()
+        if self.engine.forgotten > before:
+            self._forgot_at = time.monotonic()
+            if not due:
+                self._purge_from = self._forgot_at
+        return outcomes
+
+    @property
+    def _must_purge(self) -> bool:
+        """Whether the next snapshot is to replace all files, because they hold records of tasks that were forgotten."""
+        return not self.keeps and self.engine.forgotten > self._purged
 
     def _begin_snapshot(self) -> Future[int]:
         """Copy the engine, whose offset is on the disk, and have the copy written while learning goes on.
@@ -375,6 +487,10 @@ class Service:
         While one is being written, there is no other.
         """
         if self._saving is None or self._saving.done():
+            if self._must_purge:
+                self.journal.begin_file()
+                self._purge_from = time.monotonic()
+            self.journal.sync()
             copied = _Copied(self.engine)
             self._saving = self._snapshots.submit(self._save, self.engine.offset, copied)
             copied.wait()
@@ -383,23 +499,34 @@ class Service:
 
     def _save(self, offset: int, copied: _Copied) -> int:
         """Write a snapshot, and delete the snapshots and journal files that it replaces."""
+        purging = self._must_purge and self.engine.forgotten <= offset
         try:
             persistence.save(self.engine, self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", copied)
-        except OSError as error:  # nothing is lost: the journal has all, and the next snapshot may succeed
-            self.snapshot_error = str(error)
+            self.snapshot_offset = offset
+            if purging:  # replicas that follow closely have the frame before it goes
+                time.sleep(max(self._forgot_at + LINGER - time.monotonic(), 0.0))
+            kept = self.snapshots()
+            most = 1 if purging else KEPT
+            for path in kept[1 if self.keeps else 0 : -most]:
+                path.unlink()
+            if not self.keeps:
+                self.journal.drop_before(min(map(offset_of, kept[-most:])))
+            if purging:
+                for path in self.folder.glob(f".{SNAPSHOT}*"):  # of snapshots during which a process was killed
+                    path.unlink()
+                self._purged = offset
+        except Exception as error:  # nothing is lost: the journal has all, and the next snapshot may succeed
+            self.snapshot_error = str(error) or type(error).__name__
             raise
         finally:
             copied.set()
-        self.snapshot_offset, self.snapshot_error = offset, None
-        kept = self.snapshots()
-        for path in kept[1 if self._keeps else 0 : -KEPT]:
-            path.unlink()
-        if not self._keeps:
-            self.journal.drop_before(min(map(offset_of, kept[-KEPT:])))
+        self.snapshot_error = None
         return offset
 
     def _is_due(self) -> bool:
         if self._every_records is not None and self._since >= self._every_records:
+            return True
+        if self._must_purge and time.monotonic() >= self._purge_from + PURGE:
             return True
         seconds = self._every_seconds
         return seconds is not None and self._since > 0 and time.monotonic() - self._saved_at >= seconds
@@ -410,7 +537,7 @@ class Service:
         self.on_failure(error)
         while True:
             for asked in group:
-                if not asked.done.done():
+                with suppress(InvalidStateError):  # who asked was told, or does not wait any more
                     asked.done.set_exception(ClosedError(f"the service failed: {error}"))
             try:
                 asked_next = self._queue.get_nowait()
@@ -429,10 +556,16 @@ class Service:
             return
         self._writer.join()
         self._snapshots.shutdown(wait=True)
-        if self.failure is None and self.engine.offset > self.snapshot_offset:
-            self._save(self.engine.offset, _Copied(self.engine))
-        self.journal.close()
-        self._lock.close()
+        try:
+            if self.failure is None:
+                if self._must_purge:
+                    self.journal.begin_file()
+                self.journal.sync()
+                if self.engine.offset > self.snapshot_offset or self._must_purge:
+                    self._save(self.engine.offset, _Copied(self.engine))
+        finally:
+            self.journal.close()
+            self._lock.close()
 
     def __enter__(self) -> Self:
         return self
@@ -454,6 +587,12 @@ class _Copied:
     def __exit__(self, *error: object) -> None:
         self._lock.release()
         self.set()
+
+
+def resolve(asked: Future[Any], outcome: Any) -> None:
+    """Give who asked the outcome, unless it does not wait any more: a server that ends cancels what takes too long."""
+    with suppress(InvalidStateError):
+        asked.set_result(outcome)
 
 
 def identity_in(folder: Path) -> str | None:
@@ -483,7 +622,7 @@ def _steady_clock() -> Callable[[], float]:
 
 def snapshots_in(folder: Path) -> list[Path]:
     """The files of snapshots in a folder, the oldest first."""
-    return sorted(path for path in folder.glob(f"{SNAPSHOT}*{SUFFIX}") if _OURS.fullmatch(path.name))
+    return sorted(path for path in folder.glob(f"{SNAPSHOT}*{SUFFIX}") if OURS.fullmatch(path.name))
 
 
 def offset_of(path: Path) -> int:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 1 << 25
 _PIECE_BYTES = 1 << 20
+_PAGE_BYTES = 1 << 16
 _FILE_MAGIC = b"ARROW1\0\0"
 _STREAM_MAGIC = b"\xff\xff\xff\xff"
 
@@ -79,8 +80,6 @@ class ParquetTable:
         source.hold(self._file.close)
         self._schema = self._file.schema_arrow
         self.names = list(self._schema.names)
-        leaves = self._file.metadata.schema
-        self._places = {leaves.column(number).path: number for number in range(len(leaves))}
         self._peeking: Any = None
 
     def kinds(self) -> Kinds:
@@ -106,21 +105,21 @@ class ParquetTable:
                 self._source.advance(row / max(self._file.metadata.num_rows, 1))
 
     def _rows_of_group(self, group: int, wanted: Sequence[str], most: int) -> int:
-        """The number of rows of a block of a row group, fewer if texts are long that stand there once for many rows."""
-        shared = [name for name in wanted if is_string(self._schema.field(name).type) and self._dictionary(group, name)]
-        if not shared:
+        """The number of rows of a block of a row group, fewer if texts are long that stand there once for many rows.
+
+        A first row tells, of which the reader checks the description. The metadata of a column would tell as well, but
+        end the process where a damaged file has sizes of statistics that contradict its schema.
+        """
+        shared = [name for name in wanted if is_string(self._schema.field(name).type)]
+        described = self._file.metadata.row_group(group)
+        if not shared or described.total_byte_size * described.num_rows <= _BLOCK_BYTES:
             return most
         if self._peeking is None:
             strings = [each for each in self.names if is_string(self._schema.field(each).type)]
-            self._peeking = self._opened(read_dictionary=strings)
+            self._peeking = self._opened(read_dictionary=strings, buffer_size=_PAGE_BYTES)
             self._source.hold(self._peeking.close)
         first = next(self._peeking.iter_batches(1, [group], columns=shared, use_threads=False), None)
         return most if first is None else _rows_of_length(sum(map(_longest_shared, first.columns)), most)
-
-    def _dictionary(self, group: int, name: str) -> bool:
-        """True if texts of a column may stand once for many rows of a row group."""
-        column = self._file.metadata.row_group(group).column(self._places[name])
-        return bool(column.has_dictionary_page and column.total_uncompressed_size * column.num_values > _BLOCK_BYTES)
 
 
 def _spooled(source: Source) -> Any:

@@ -1,0 +1,345 @@
+"""Who may ask a service, how long it waits for a request, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gzip
+import http.server
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from coterie.serve.app import make_app
+from coterie.serve.replica import source_of
+from coterie.serve.service import Service
+from test_serve import TestClient, labelled, make, post
+
+BODY = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
+
+
+@pytest.fixture
+def client(tmp_path):
+    with Service(tmp_path, make) as service:
+        yield TestClient(make_app(service, max_body=4000))
+
+
+# -- pages of other sites ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8000", 200),
+        ("127.0.0.1:8000", 200),
+        ("127.9.9.9", 200),
+        ("[::1]:8000", 200),
+        ("proxy.example:443", 200),
+        ("evil.example", 421),
+        ("evil.example:8000", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost@evil.example", 421),
+        ("192.168.1.7:8000", 421),
+        ("[::1", 421),
+        ("", 421),
+    ],
+)
+def test_a_name_that_was_made_to_lead_here_is_not_answered(tmp_path, host, status):
+    """Without a token, a page of another site whose name leads to this machine would be of the same origin."""
+    with Service(tmp_path, make) as service:
+        client = TestClient(make_app(service, hosts=["proxy.example"]))
+        same = {"Host": host, "Origin": f"http://{host}"}
+        for headers in ({"Host": host}, same):
+            answers = [client.get(path, headers=headers) for path in ("/", "/state", "/readyz", "/journal")]
+            answers.append(client.post("/observe", content=BODY, headers=headers))
+            assert {answer.status_code for answer in answers} == {status}
+        assert len(service.engine.tasks) == (status == 200)
+        bearing = TestClient(make_app(service, token="secret"))  # noqa: S106
+        told = bearing.get("/state", headers={"Host": host, "Authorization": "Bearer secret"})
+        assert told.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://elsewhere.example", "null", "http://[::1", "http://localhost:1", "//", "http://localhost.", ""]
+)
+def test_a_page_of_another_site_may_not_ask(client, origin):
+    elsewhere = client.post("/observe", content=BODY, headers={"Origin": origin})
+    assert (elsewhere.status_code, elsewhere.json()["error"][:24]) == (403, "a page of another site m")
+    assert client.post("/observe", content=BODY, headers={"Origin": "http://localhost"}).status_code == 200
+
+
+def test_the_page_is_shown_in_no_other_page(client):
+    assert "frame-ancestors 'none'" in client.get("/").headers["content-security-policy"]
+
+
+# -- bodies and connections --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("behind", [b"x", bytes(10), gzip.compress(b"")], ids=["a byte", "zeros", "another stream"])
+def test_what_comes_behind_the_end_of_a_gzip_is_not_collected(tmp_path, behind):
+    taken, told = [], []
+    pieces = itertools.chain([gzip.compress(BODY)], itertools.repeat(behind))
+
+    async def receive():
+        taken.append(next(pieces))
+        return {"type": "http.request", "body": taken[-1], "more_body": True}
+
+    async def send(message):
+        told.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-encoding", b"gzip")]
+    scope = {"type": "http", "method": "POST", "path": "/observe", "headers": headers, "query_string": b""}
+    with Service(tmp_path, make) as service:
+        asyncio.run(make_app(service)(scope, receive, send))
+        assert (told[0]["status"], told[1]["body"]) == (
+            400,
+            b'{"error":"the body is no gzip: something comes behind its end"}',
+        )
+        assert taken[1:] == [behind]
+        packed = {"Content-Encoding": "gzip"}
+        at_once = TestClient(make_app(service)).post("/observe", content=gzip.compress(BODY) + behind, headers=packed)
+        assert at_once.content == told[1]["body"]
+
+
+def test_a_gzip_that_becomes_nothing_is_no_longer_than_a_body(client):
+    def pieces():
+        yield gzip.compress(b"")[:3] + b"\x08" + bytes(6)  # a header with a name that does not end
+        for _ in range(1000):
+            yield b"name" * 100
+
+    answer = client.post("/observe", content=pieces(), headers={"Content-Encoding": "gzip"})
+    assert (answer.status_code, answer.json()["error"]) == (413, "the body is longer than 4000 bytes")
+    stored = b"{" + os.urandom(1999).hex().encode()
+    answer = client.post("/observe", content=gzip.compress(stored, 0), headers={"Content-Encoding": "gzip"})
+    assert answer.json()["error"].startswith("the body is no JSON")  # and so was not too long
+
+
+def begun(folder, *options, code="pass", files=None):
+    """A service in a process of its own, after some code, with so many open files at most; and its port."""
+    code = f"import coterie.serve.access as access, coterie.cli.serve as serve; {code}; from coterie.cli import main; main()"
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "serve",
+        "--data",
+        str(folder),
+        "--port",
+        "0",
+        "--relation",
+        "half",
+        *options,
+    ]
+    if files is not None:
+        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    line = process.stderr.readline()
+    assert "listening on" in line, line + process.stderr.read()
+    return process, int(line.rpartition(":")[2])
+
+
+def ask(port, method="GET", path="/healthz", body=b""):
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        one.sendall(head.encode() + body)
+        return b"".join(iter(lambda: one.recv(65536), b""))
+
+
+def closed_within(one, seconds):
+    one.settimeout(seconds)
+    try:
+        return one.recv(1000) == b""
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
+    process, port = begun(tmp_path, code="access.HEAD_SECONDS = 2", files=160)
+    try:
+        half = socket.create_connection(("127.0.0.1", port))
+        half.sendall(b"POST /observe HTTP/1.1\r\nHost: local")
+        second = socket.create_connection(("127.0.0.1", port))
+        second.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal")
+        silent = socket.create_connection(("127.0.0.1", port))
+        trickle = time.monotonic() + 60
+        while time.monotonic() < trickle:  # a byte now and then is no head
+            try:
+                half.sendall(b"h")
+            except OSError:
+                break
+            time.sleep(0.2)
+        assert time.monotonic() < trickle
+        assert closed_within(silent, 10)
+        assert second.recv(1000).startswith(b"HTTP/1.1 200 OK")
+        assert closed_within(second, 10)
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(400)]
+        assert b"200 OK" in ask(port)
+        assert b'"learned":1' in ask(port, "POST", "/observe", BODY)
+        for each in (half, second, silent, *idle):
+            each.close()
+    finally:
+        process.terminate()
+        told = process.communicate(timeout=60)[1]
+    assert (process.returncode, told) == (0, "")
+
+
+# -- the end -----------------------------------------------------------------------------------------------------------
+
+SLOW = "import os, time; real = os.fdatasync; os.fdatasync = lambda handle: (time.sleep(4), real(handle))"
+
+
+def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
+    """Requests are not waited for longer than the grace; the thread that writes is, and a snapshot is made."""
+    process, port = begun(tmp_path, code=f"serve.GRACE = 1; {SLOW}")
+    told = []
+    asking = threading.Thread(target=lambda: told.append(ask(port, "POST", "/observe", BODY)))
+    asking.start()
+    time.sleep(1.5)
+    process.terminate()
+    said = process.communicate(timeout=60)[1]
+    asking.join(60)
+    assert (process.returncode, "Traceback" in said, "InvalidState" in said) == (0, False, False), said
+    assert b"503 Service Unavailable" in told[0]
+    with Service(tmp_path, make) as service:
+        assert (service.replayed, service.engine.tasks[:]) == (0, ["ann"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_many_signals_are_as_one(tmp_path, number):
+    process, port = begun(tmp_path)
+    assert b'"learned":1' in ask(port, "POST", "/observe", BODY)
+    for _ in range(20):
+        if process.poll() is None:
+            process.send_signal(number)
+        time.sleep(0.01)
+    said = process.communicate(timeout=60)[1]
+    assert (process.returncode, said) == (0, "")
+    with Service(tmp_path, make) as service:
+        assert service.replayed == 0
+
+
+def test_errors_name_what_failed(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "coterie", "serve", "--data", str(tmp_path / "a"), "--port", str(port)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, f"coterie: error: 127.0.0.1:{port}: Address already in use\n")
+    full = "import os, errno; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
+    process, port = begun(tmp_path / "b", code=full)
+    assert b"503 Service Unavailable" in ask(port, "POST", "/observe", BODY)
+    said = process.communicate(timeout=60)[1]
+    path = tmp_path / "b" / f"journal-{0:020d}"
+    assert (process.returncode, said) == (1, f"coterie: error: {path}: No space left on device\n")
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Service(tmp_path, make) as service:
+        service.observe(labelled(3))
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/snapshot-\d+.coterie'"):
+            service.snapshot()
+        monkeypatch.undo()
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def test_verdicts_against_nothing_are_not_kept(client):
+    kept = client.app.state.app._said
+    assert client.get("/verdict").status_code == 200
+    for k in range(20):
+        answer = client.get(f"/verdict?against={k}")
+        assert answer.status_code == 422
+    for each in labelled(30):
+        post(client, "/observe", {"task": each.task, "x": each.x, "y": each.y})
+    for k in range(20):
+        assert client.get(f"/verdict?against={k}").status_code == 422
+    assert set(kept) == {None}
+
+
+def test_labels_that_differ_in_a_last_null_do_not_become_one(client):
+    good, bad = ({"task": "ann", "x": {"p": 1.0}, "y": label} for label in ("p", "p\0"))
+    assert post(client, "/observe", good).status_code == 200
+    answer = post(client, "/observe", good, bad)
+    assert (answer.status_code, answer.json()["error"]) == (422, "records[1].y ends with a null character")
+
+
+# -- what a replica follows --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def elsewhere():
+    """A server that answers as it is told, and what it was asked."""
+    asked, told = [], {}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append((self.path, self.headers.get("Authorization")))
+            status, headers = told["answer"]
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def log_message(self, *given):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked, told
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_the_secret_of_a_replica_is_not_sent_on(elsewhere, status):
+    url, asked, told = elsewhere
+    told["answer"] = (status, {"Location": f"{url}/other"})
+    source = source_of(url, "secret")
+    for question in (source.identity, source.snapshot, lambda: source.frames("", 0, None)):
+        with pytest.raises(ConnectionError, match=f"redirects to {url}/other: follow that address instead"):
+            question()
+    assert [path for path, _ in asked if path == "/other"] == []
+    assert {bearing for _, bearing in asked} == {"Bearer secret"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        None,
+        "attachment",
+        "attachment; filename=",
+        'attachment; filename=""',
+        "attachment; filename*=''",
+        "attachment; filename*0*=x'",
+        'attachment; filename="../../etc/passwd"',
+        'attachment; filename="snapshot-1.coterie"',
+        'attachment; filename="snapshot-' + "٣" * 20 + '.coterie"',
+    ],
+)
+def test_a_snapshot_with_an_odd_name_is_refused(elsewhere, name):
+    url, _, told = elsewhere
+    told["answer"] = (200, {} if name is None else {"Content-Disposition": name.encode().decode("latin-1")})
+    with pytest.raises(ValueError, match=f"^{url}/snapshot names no snapshot of a service$"):
+        source_of(url).snapshot()

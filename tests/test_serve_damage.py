@@ -1,0 +1,294 @@
+"""Damage in a service's folder: what was acknowledged is there at the next start, or the start says that it is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+
+from coterie.serve.journal import HEAD, MARK, Flushed, Journal, cut_at_damage, flushed_in, frames_in
+from coterie.serve.replay import replay
+from coterie.serve.replica import Folder, Replica
+from coterie.serve.service import Service
+from test_serve import digest, make, record, wait_for
+
+NAMES = [f"e{k}" for k in range(6)]
+
+
+def kill(service):
+    """Leave a folder as a crash of its process does: free, and with nothing more written."""
+    service._closed = True
+    if service.follows is not None:
+        service._writer.join()
+    service._lock.close()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Folders of a service and of its replica that were killed after six answers, or ended."""
+    root, rng = tmp_path_factory.mktemp("folders"), np.random.default_rng(0)
+    for end in ("killed", "ended"):
+        service = Service(root / f"service {end}", make)
+        copy, source = root / f"replica {end}", Folder(root / f"service {end}")
+        Replica(copy, source).close()
+        for name in NAMES:
+            service.observe([record(rng, name)])
+        replica = Replica(copy, source)
+        wait_for(service.engine.offset, replica)
+        for each in (replica, service):
+            kill(each) if end == "killed" else each.close()
+    return root
+
+
+def journal_of(folder):
+    (path,) = folder.glob("journal-*")
+    return path
+
+
+def ends(folder):
+    return [len(MARK) + held.end for held in frames_in(journal_of(folder).read_bytes()[len(MARK) :], 0)]
+
+
+def altered(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 4
+    path.write_bytes(data)
+
+
+def torn(folder):
+    path = journal_of(folder)
+    path.write_bytes(path.read_bytes() + HEAD.pack(90, 1, ends(folder)[-1] - len(MARK)) + b"half")
+
+
+def zeroed(path, first):
+    size = path.stat().st_size
+    os.truncate(path, first)
+    os.truncate(path, size)
+
+
+def deleted(folder, *patterns):
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            path.unlink()
+
+
+#: What is done to a folder, whether its next start is refused where all answers are in the journal alone and where they
+#: are in the last snapshot as well, and how many of the six are there with the loss accepted.
+DAMAGE = {
+    "nothing": (lambda folder: None, False, False, 6),
+    "half a frame behind the last": (torn, False, False, 6),
+    "a bit of the last frame": (lambda folder: altered(journal_of(folder), -3), True, True, 5),
+    "a bit of the third frame": (lambda folder: altered(journal_of(folder), ends(folder)[2] - 3), True, True, 2),
+    "a bit of the mark": (lambda folder: altered(journal_of(folder), 3), True, True, 0),
+    "half of the last frame cut off": (
+        lambda folder: os.truncate(journal_of(folder), ends(folder)[-1] - 30),
+        True,
+        True,
+        5,
+    ),
+    "three frames cut off": (lambda folder: os.truncate(journal_of(folder), ends(folder)[2]), True, True, 3),
+    "three frames zeroed": (lambda folder: zeroed(journal_of(folder), ends(folder)[2]), True, True, 3),
+    "all frames cut off": (lambda folder: os.truncate(journal_of(folder), len(MARK)), True, True, 0),
+    "an empty journal": (lambda folder: os.truncate(journal_of(folder), 0), True, True, 0),
+    "no journal": (lambda folder: deleted(folder, "journal-*"), True, False, 0),
+    "no snapshot": (lambda folder: deleted(folder, "snapshot-*"), True, True, 6),
+    "no journal and no snapshot": (lambda folder: deleted(folder, "journal-*", "snapshot-*"), True, True, 0),
+    "flushed deleted": (lambda folder: deleted(folder, "flushed"), True, True, 6),
+    "flushed torn": (lambda folder: os.truncate(folder / "flushed", 11), True, True, 6),
+    "a bit of flushed": (lambda folder: altered(folder / "flushed", 2), True, True, 6),
+    "flushed and three frames gone": (
+        lambda folder: (deleted(folder, "flushed"), os.truncate(journal_of(folder), ends(folder)[2])),
+        True,
+        True,
+        3,
+    ),
+    "all but the identity": (lambda folder: deleted(folder, "journal-*", "snapshot-*", "flushed"), True, True, 0),
+}
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("end", ["killed", "ended"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_start_says_what_a_service_has_lost(folders, tmp_path, damage, end):
+    done, *refused, left = DAMAGE[damage]
+    folder = tmp_path / "s"
+    shutil.copytree(folders / f"service {end}", folder)
+    done(folder)
+    if not refused[end == "ended"]:
+        with Service(folder, make) as service:
+            assert list(service.engine.learned) == NAMES
+        return
+    before = contents(folder)
+    with pytest.raises(ValueError, match="; put back a backup, or start the folder of a replica without --follow"):
+        Service(folder, make)
+    assert contents(folder) == before
+    whole = end == "ended" and "snapshot" not in damage and "identity" not in damage
+    with Service(folder, make, accept_loss=True) as service:
+        assert list(service.engine.learned) == NAMES[: 6 if whole else left]
+        assert service.accepted is not None
+        state = digest(service.engine)
+        kill(service)
+    with Service(folder, make) as again:  # nothing more has to be accepted
+        assert digest(again.engine) == state
+        assert again.observe([record(np.random.default_rng(1), "after")]).learned == 1
+        kill(again)
+    with Service(folder, make) as again:
+        assert list(again.engine.learned)[-1] == "after"
+
+
+@pytest.mark.parametrize("end", ["killed", "ended"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_start_says_what_a_replica_has_lost(folders, tmp_path, damage, end):
+    """What a replica has lost it takes again from the service, if the loss is accepted, and without that if all is gone."""
+    done, *refused, _ = DAMAGE[damage]
+    folder, source = tmp_path / "s", Folder(folders / f"service {end}")
+    shutil.copytree(folders / f"replica {end}", folder)
+    done(folder)
+    accepted = refused[end == "ended"]
+    if accepted and not (damage == "no journal and no snapshot" and end == "ended"):
+        before = contents(folder)
+        with pytest.raises(ValueError, match="; start it again in an empty folder, or by --accept-loss"):
+            Replica(folder, source)
+        assert {name: data for name, data in contents(folder).items() if name in before} == before
+    with Replica(folder, source, accept_loss=accepted) as replica:
+        wait_for(flushed_in(folders / f"service {end}").sure, replica)
+        assert list(replica.engine.learned) == NAMES
+        kill(replica)
+    with Service(folder, make) as promoted:
+        assert digest(promoted.engine) == digest(replica.engine)
+
+
+# -- how far the disk was waited for -----------------------------------------------------------------------------------
+
+
+def test_a_folder_of_an_earlier_version_says_less(folders, tmp_path):
+    """One offset without a checksum, or nothing: then nobody can say what is missing."""
+    folder = tmp_path / "s"
+    shutil.copytree(folders / "service killed", folder)
+    end = flushed_in(folder).sure
+    (folder / "flushed").write_bytes(end.to_bytes(8, "little"))
+    assert flushed_in(folder) == Flushed(end, end)
+    os.truncate(journal_of(folder), ends(folder)[2])
+    with pytest.raises(ValueError, match=f"can be read up to offset .* and was on the disk up to {end}: "):
+        Service(folder, make)
+    deleted(folder, "flushed", "identity")
+    with Service(folder, make) as service:
+        assert list(service.engine.learned) == NAMES[:3]
+        kill(service)
+    assert flushed_in(folder).sure == ends(folder)[-1] - len(MARK)
+
+
+def test_a_snapshot_alone_is_a_beginning(folders, tmp_path):
+    newest = max((folders / "service ended").glob("snapshot-*"))
+    (tmp_path / "s").mkdir()
+    shutil.copy(newest, tmp_path / "s")
+    with Service(tmp_path / "s", make) as service:
+        assert list(service.engine.learned) == NAMES
+        assert service.observe([record(np.random.default_rng(1), "after")]).learned == 1
+        assert service.journal.first > 0
+        kill(service)
+    with Service(tmp_path / "s", make) as again:
+        assert list(again.engine.learned) == [*NAMES, "after"]
+
+
+def test_without_fsync_a_start_says_how_much_was_lost(tmp_path):
+    rng = np.random.default_rng(2)
+    service = Service(tmp_path, make, flush=False)
+    service.observe([record(rng, "a")])
+    service.snapshot()
+    sure = service.engine.offset
+    assert flushed_in(tmp_path) == Flushed(sure, sure)  # a snapshot is not ahead of the journal on the disk
+    service.observe([record(rng, "b")])
+    between = service.engine.offset
+    service.observe([record(rng, "c")])
+    told = service.engine.offset
+    assert flushed_in(tmp_path) == Flushed(told, sure)
+    kill(service)
+    os.truncate(journal_of(tmp_path), len(MARK) + between + 5)  # as a loss of power may leave it
+    with Service(tmp_path, make, flush=False) as again:
+        assert (list(again.engine.learned), again.journal.lost) == (["a", "b"], told - between)
+        kill(again)
+    with Service(tmp_path, make, flush=False) as again:
+        assert again.journal.lost == 0
+    os.truncate(journal_of(tmp_path), len(MARK) + sure)
+    with pytest.raises(ValueError, match=f"can be read up to offset {sure} and was on the disk up to {between}: "):
+        Service(tmp_path, make, flush=False)  # which it waited for when it ended
+
+
+def test_nothing_more_is_waited_for(tmp_path, monkeypatch):
+    """An answer takes one flush, and `flushed` none: only the end of a file waits for that."""
+    calls = []
+    real = {name: getattr(os, name) for name in ("fsync", "fdatasync", "pwrite")}
+    with Service(tmp_path, make) as service:
+        for name, call in real.items():
+            monkeypatch.setattr(os, name, lambda *given, name=name, call=call: calls.append(name) or call(*given))
+        service.observe([record(np.random.default_rng(3))])
+        assert calls == ["fdatasync", "pwrite"]
+        monkeypatch.undo()
+
+
+def test_a_past_that_cannot_be_read_is_not_rebuilt(folders, tmp_path):
+    folder = tmp_path / "s"
+    shutil.copytree(folders / "service killed", folder)
+    os.truncate(journal_of(folder), ends(folder)[2])
+    end = ends(folder)[2] - len(MARK)
+    with pytest.raises(ValueError, match=f"can be read up to offset {end} and was on the disk up to"):
+        replay(folder)
+    assert list(replay(folder, end).learned) == NAMES[:3]
+
+
+@pytest.mark.parametrize("start", [0, 21, 84])
+def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start):
+    """Whatever byte is altered, what is readable from an offset on stays, and the rest is deleted."""
+    payloads = [bytes([65 + k]) * 5 for k in range(8)]
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    journal = Journal(whole, segment=50)
+    for payload in payloads:
+        journal.append(payload)
+    journal.flush()
+    journal.close()
+    files = sorted(whole.glob("journal-*"))
+    assert [int(path.name[-3:]) for path in files] == [0, 63, 126]
+    for k, path in enumerate(files):
+        for at in range(0, path.stat().st_size, 5):
+            folder = tmp_path / f"{k} {at}"
+            shutil.copytree(whole, folder)
+            altered(folder / path.name, at)
+            bad = 3 * k + max(at - len(MARK), 0) // 21  # the frame that is altered, or the first of the file
+            span = range(3 * k, min(3 * k + 3, 8)) if at < len(MARK) else range(bad, bad + 1)
+            begin = start // 21
+            reach = next((j for j in range(begin, 8) if j in span), 8)
+            assert cut_at_damage(folder, start) == 21 * reach
+            left = Journal(folder, segment=50, first=start)
+            assert left.end == 21 * reach == flushed_in(folder).sure
+            assert [held.payload for held in left.read(start)] == payloads[begin:reach]
+            assert left.first == (start if any(j in span for j in range(begin)) or not reach else 0)
+            left.append(b"after")
+            left.close()
+            assert [held.payload for held in Journal(folder, segment=50).read(start)][-1] == b"after"
+
+
+def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_path):
+    folder = tmp_path / "s"
+    shutil.copytree(folders / "service killed", folder)
+    os.truncate(journal_of(folder), ends(folder)[2])
+    command = [sys.executable, "-m", "coterie", "serve", "--data", str(folder), "--port", "0"]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 2
+    assert "bytes of acknowledged frames are missing or damaged; put back a backup, or start" in refused.stderr
+    process = subprocess.Popen([*command, "--accept-loss"], stderr=subprocess.PIPE, text=True)
+    told = process.stderr.readline() + process.stderr.readline()
+    process.terminate()
+    process.communicate(timeout=60)
+    assert "coterie: warning: a loss was accepted: the journal in " in told
+    assert "listening on" in told

@@ -1,0 +1,294 @@
+"""What a service forgets is the task that was named, in memory and on the disk; and clocks that were wrong."""
+
+from __future__ import annotations
+
+import json
+import time
+from urllib.parse import quote
+
+import pytest
+
+import coterie as ct
+
+pytest.importorskip("starlette")
+
+from coterie.cli.serve import _tell_losses
+from coterie.serve import service as services
+from coterie.serve.app import make_app
+from coterie.serve.engine import Engine
+from coterie.serve.events import Event, Record
+from coterie.serve.replay import replay
+from coterie.serve.replica import Folder, Replica
+from coterie.serve.service import Service
+from test_serve import TestClient, digest, labelled, make, rebuilt, wait_for
+
+GONE = "mallory-who-leaves"
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    monkeypatch.setattr(services, "LINGER", 0.0)
+
+
+def record(task, k=0, **given):
+    return Record(task=task, x={"a": 1.0 + k}, y=k % 2 == 0, **given)
+
+
+def holders(folder):
+    """The files that hold the name of the task that was forgotten."""
+    return {path.name for path in folder.iterdir() if GONE.encode() in path.read_bytes()}
+
+
+# -- which task --------------------------------------------------------------------------------------------------------
+
+TASKS = ["7", 7, "true", True, "a\nb", "a/b", "", "é", 2.5, "2.5", "/task", "?json=7", "null", "%41"]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=repr)
+def test_a_task_is_forgotten_by_what_it_is_and_retries_forget_nothing_else(tmp_path, task):
+    with Service(tmp_path, make) as service:
+        service.observe([record(each, k) for k, each in enumerate(TASKS)])
+        client = TestClient(make_app(service))
+        address = f"/task?json={quote(json.dumps(task), safe='')}"
+        assert client.get(address).json()["task"] == task
+        assert client.delete(address).json()["forgotten"] == task
+        for _ in range(2):
+            assert client.delete(address).status_code == 404
+        assert list(service.engine.tasks) == [each for each in service.engine.tasks if each != task]
+        assert set(service.engine.tasks) == {each for each in TASKS if each != task}
+
+
+def test_a_path_names_a_text(tmp_path):
+    with Service(tmp_path, make) as service:
+        service.observe([record("7"), record(7, 1), record("a/b", 2)])
+        client = TestClient(make_app(service))
+        assert client.delete("/tasks/7").json()["forgotten"] == "7"
+        answer = client.delete("/tasks/7")
+        assert (answer.status_code, answer.json()["error"]) == (404, "task '7' is not known; there is 7: /task?json=7")
+        assert client.delete("/tasks/a/b").json()["forgotten"] == "a/b"
+        assert list(service.engine.tasks) == [7]
+        for given in ("", "x", "[7]", "null", "{}", '"a', "7 8"):
+            answer = client.delete("/task", params={"json": given})
+            assert (answer.status_code, answer.json()["error"][:13]) == (422, "json must be ")
+
+
+def test_a_task_that_was_only_predicted_has_no_record_yet(tmp_path):
+    with Service(tmp_path, lambda: Engine(ct.AdaptiveSharingClassifier())) as service:
+        client = TestClient(make_app(service))
+        for known in (False, True):
+            service.predict([Record(id="e", task="new", x={"a": 1.0})])
+            service.forget(["other"]) if known else service.observe([record("other")])
+            answer = client.get("/tasks/new")
+            told = {"task": "new", "waiting": 1, "examples": 0, "error": {}}
+            assert (answer.status_code, answer.json()) == (200, told)
+        assert client.delete("/tasks/new").status_code == 200
+        assert client.get("/tasks/new").status_code == 404
+
+
+# -- the disk ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_forgotten_task_leaves_the_disk_with_the_next_snapshot(tmp_path):
+    with Service(tmp_path, make) as service:
+        service.observe(labelled(20))
+        service.observe([record(GONE, k) for k in range(6)])
+        service.snapshot()
+        service.observe([record(GONE, k) for k in range(6)])
+        service.predict([Record(id="w", task=GONE, x={"a": 1.0})])
+        service.snapshot()
+        (tmp_path / ".snapshot-00000000000000000007.coterie.coterie-0badcafe").write_text(GONE)  # of a killed process
+        assert len(holders(tmp_path)) == 4
+        client = TestClient(make_app(service))
+        told = client.delete(f"/tasks/{GONE}").json()
+        assert told["on_disk"] == "until a snapshot at this offset or later, which is begun within 300 seconds"
+        assert client.post("/snapshot").json()["offset"] >= told["offset"]
+        assert holders(tmp_path) == set()
+        assert (len(service.snapshots()), service.journal.first) == (1, told["offset"])
+        service.observe(labelled(20, seed=1))
+        state = digest(service.engine)
+        service._lock.close()  # as if the process were gone
+    with Service(tmp_path, make) as again:
+        assert digest(again.engine) == state
+        assert GONE not in again.engine.tasks
+        again.observe([record(GONE)])  # who comes again is new, and stays
+        for _ in range(2):
+            again.observe(labelled(3))
+            again.snapshot()
+        assert GONE in again.engine.tasks
+        assert len(again.snapshots()) == 2
+
+
+def test_a_forgotten_task_leaves_the_disk_within_a_time(tmp_path, monkeypatch):
+    """Also where nobody asks anything more, and whatever --snapshot says."""
+    monkeypatch.setattr(services, "PURGE", 0.3)
+    with Service(tmp_path, make, every_seconds=None) as service:
+        service.observe([record(GONE), *labelled(5)])
+        service.forget([GONE])
+        assert holders(tmp_path)
+        until = time.monotonic() + 60
+        while holders(tmp_path) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert holders(tmp_path) == set()
+        assert service.failure is None
+        offset = service.snapshot_offset
+        time.sleep(1.2)
+        assert service.snapshot_offset == offset  # and then no more is written
+
+
+@pytest.mark.parametrize("after", ["the frame", "the snapshot"])
+def test_what_a_crash_left_of_a_forgotten_task_goes_later(tmp_path, monkeypatch, after):
+    service = Service(tmp_path, make)
+    service.observe([record(GONE), *labelled(5)])
+    service.snapshot()
+    service.forget([GONE])
+    if after == "the snapshot":  # which was written, and the process killed before it deleted anything
+        monkeypatch.setattr(services.Path, "unlink", lambda *given, **more: (_ for _ in ()).throw(OSError("killed")))
+        with pytest.raises(OSError, match="killed"):
+            service.snapshot()
+        monkeypatch.undo()
+        monkeypatch.setattr(services, "LINGER", 0.0)
+    service._lock.close()
+    assert holders(tmp_path)
+    with Service(tmp_path, make) as again:
+        assert GONE not in again.engine.tasks
+        again.snapshot()
+        assert holders(tmp_path) == set()
+        kept = [again.snapshot() for _ in range(2)]
+        assert len(kept) == 2
+    with Service(tmp_path, make) as last:
+        assert not last._must_purge
+
+
+def test_a_service_that_ends_leaves_nothing_of_a_forgotten_task(tmp_path):
+    with Service(tmp_path, make) as service:
+        service.observe([record(GONE), *labelled(5)])
+        service.forget([GONE])
+    assert holders(tmp_path) == set()
+
+
+def test_a_service_that_keeps_its_journal_says_that_it_does(tmp_path):
+    with Service(tmp_path, make, keep=True) as service:
+        service.observe([record(GONE), *labelled(5)])
+        told = TestClient(make_app(service)).delete(f"/tasks/{GONE}").json()
+        assert told["on_disk"] == "for good: the service keeps its whole journal (--keep-journal)"
+        service.snapshot()
+    assert f"journal-{0:020d}" in holders(tmp_path)
+    assert digest(rebuilt(tmp_path)) == digest(service.engine) == digest(replay(tmp_path))
+    with Service(tmp_path, make) as no_more:
+        no_more.snapshot()
+        assert holders(tmp_path) == set()
+
+
+def test_a_replica_forgets_on_its_disk_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr(services, "LINGER", 1.0)
+    first, copy = tmp_path / "first", tmp_path / "copy"
+    with Service(first, make) as service:
+        service.observe([record(GONE), *labelled(5)])
+        service.snapshot()
+        with Replica(copy, Folder(first)) as replica:
+            service.observe(labelled(5))
+            service.forget([GONE])
+            service.snapshot()  # at once; the replica has the frame all the same
+            wait_for(service.engine.offset, replica)
+            assert replica.failure is None
+            replica.snapshot()
+            assert (holders(first), holders(copy)) == (set(), set())
+            assert digest(replica.engine) == digest(service.engine)
+            service.observe(labelled(5))
+            wait_for(service.engine.offset, replica)
+            assert digest(replica.engine) == digest(service.engine)
+
+
+# -- clocks ------------------------------------------------------------------------------------------------------------
+
+DAY = 86_400.0
+
+
+def waits(name):
+    return [Record(id=name, task="ann", x={"a": 1.0})]
+
+
+def test_after_a_start_ten_years_ahead_time_is_set_back(tmp_path, monkeypatch):
+    now = [2e9]
+    monkeypatch.setattr(services, "_steady_clock", lambda: lambda: now[0])
+    with Service(tmp_path, make, keep=True) as service:
+        service.predict(waits("before"))
+        service.observe(labelled(3))
+        real = (service.engine.offset, digest(service.engine))
+    now[0] += 3650 * DAY
+    with Service(tmp_path, make, keep=True) as ahead:
+        assert (ahead.reset, ahead.engine.overdue(ahead.clock())) == (0.0, 1)
+        ahead.predict(waits("ahead"))
+        ahead.observe(labelled(3))
+        assert list(ahead.engine.waiting) == ["ahead"]  # the one before has waited for ten years, it seemed
+    now[0] -= 3650 * DAY - 60.0
+    with Service(tmp_path, make, keep=True) as back:
+        assert back.reset == pytest.approx(3650 * DAY - 60.0)
+        assert back.engine.at == now[0]
+        back.predict(waits("now"))
+        now[0] += DAY - 1.0
+        back.observe(labelled(300))
+        assert list(back.engine.waiting) == ["ahead", "now"]
+        then = (back.engine.offset, now[0], digest(back.engine))
+        now[0] += 2.0
+        back.observe(labelled(3))
+        assert back.engine.waiting == {}
+        assert back.engine.expired == 2
+        state = digest(back.engine)
+        with Replica(tmp_path / "copy", Folder(tmp_path), keep=True) as replica:
+            wait_for(back.engine.offset, replica)
+            assert digest(replica.engine) == state
+    assert digest(replay(tmp_path)) == digest(rebuilt(tmp_path)) == state
+    assert digest(replay(tmp_path, time=then[1])) == then[2]
+    assert digest(replay(tmp_path, time=2e9)) == real[1]
+    with Service(tmp_path, make, keep=True) as again:
+        assert again.reset == 0.0
+
+
+def test_the_command_says_what_a_wrong_clock_does(tmp_path, monkeypatch, capsys):
+    now, said = [2e9], []
+    monkeypatch.setattr(services, "_steady_clock", lambda: lambda: now[0])
+    for later in (0.0, 3650 * DAY, -3650 * DAY):
+        now[0] += later
+        with Service(tmp_path, make) as service:
+            _tell_losses(service)
+            said.append(capsys.readouterr().err)
+            service.predict(waits(f"e{later}"))
+            service.observe(labelled(3))
+    assert said == [
+        "",
+        "coterie: warning: this machine's clock is 87,600.0 hours after the last event: 1 records that wait for their labels "
+        "are given up with the next one\n",
+        "coterie: warning: time is set back, for the last event was 87,600.0 hours ahead of this machine's clock; 1 records "
+        "wait for their labels, at most --expire from now on\n",
+    ]
+
+
+def test_a_clock_that_is_a_little_behind_is_waited_for(tmp_path, monkeypatch):
+    now = [2e9]
+    monkeypatch.setattr(services, "_steady_clock", lambda: lambda: now[0])
+    with Service(tmp_path, make) as service:
+        service.observe(labelled(3))
+    now[0] -= services.BEHIND - 1.0
+    with Service(tmp_path, make) as again:
+        assert (again.reset, again.engine.at) == (0.0, 2e9)
+        again.observe(labelled(3))
+        assert again.engine.at == 2e9
+
+
+def test_time_that_is_reset_ends_a_block():
+    engine, apart = make(), make()
+    ones = [record("ann", k) for k in range(4)]
+    events = [
+        Event("observed", 9e9, ones[:2]),
+        Event("predicted", 9e9, waits("e")),
+        Event("reset", 1e9, []),
+        Event("observed", 1e9 + 5, ones[2:]),
+    ]
+    engine.apply(events)
+    for event in events:
+        apart.apply([event])
+    assert digest(engine) == digest(apart)
+    assert (engine.at, engine.waiting["e"].at, engine.observed_at) == (1e9 + 5, 1e9, 1e9 + 5)
+    engine.live.catch_up(engine.at)
+    assert engine.live.n == 4

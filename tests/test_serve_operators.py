@@ -1,0 +1,341 @@
+"""What operators of a service rely on: what it refuses, what it tells, and what `docs/serve.md` has them do."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coterie as ct
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+import httpx2 as httpx
+
+from coterie.serve import service as services
+from coterie.serve.app import make_app
+from coterie.serve.engine import Engine
+from coterie.serve.events import DEEPEST, Record
+from coterie.serve.service import Service
+from test_serve import TestClient, digest, make, post, start
+
+
+@pytest.fixture
+def client(tmp_path):
+    with Service(tmp_path, lambda: Engine(ct.AdaptiveSharingClassifier())) as service:
+        yield TestClient(make_app(service))
+
+
+def nested(deep):
+    value = "a"
+    for _ in range(deep):
+        value = [value]
+    return value
+
+
+# -- what can be taken can be given back -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deep", [DEEPEST + 1, 100, 500])
+def test_values_that_no_snapshot_could_hold_are_refused(client, deep):
+    said = f"records[1].x['f'] is nested more than {DEEPEST} deep"
+    good, bad = ({"task": "ann", "x": {"f": nested(each)}} for each in (DEEPEST, deep))
+    for path, label in (("/predict", {}), ("/observe", {"y": True})):
+        answer = post(client, path, good | label, bad | label)
+        assert (answer.status_code, answer.json()) == (422, {"error": said})
+    assert client.get("/tasks").json()["known"] == 0
+
+
+_SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text()
+_VALUES = st.recursive(
+    _SCALARS, lambda held: st.lists(held, max_size=3) | st.dictionaries(st.text(), held, max_size=3), max_leaves=20
+)
+_LABELS = st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text()
+
+
+@settings(max_examples=40)
+@given(
+    records=st.lists(st.tuples(st.dictionaries(st.text(max_size=9), _VALUES, max_size=3), _LABELS, _LABELS), max_size=3)
+)
+def test_a_snapshot_gives_back_whatever_was_taken(records, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("service")
+    with Service(folder, make) as service:
+        client = TestClient(make_app(service))
+        for k, (x, y, task) in enumerate([({"f": 1.0}, True, "ann"), *records]):
+            post(client, "/predict", {"id": f"e{k}", "task": task, "x": x})
+            post(client, "/observe", {"task": task, "x": x, "y": y})
+        assert client.post("/snapshot").status_code == 200
+        taken = digest(service.engine)
+    with Service(folder, make) as service:
+        assert service.replayed == 0
+        assert digest(service.engine) == taken
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("the disk is full"), ValueError("the data are nested too deep"), MemoryError()]
+)
+def test_a_snapshot_that_fails_raises_the_alarm_whatever_its_error(tmp_path, monkeypatch, error):
+    def fails(*given):
+        raise error
+
+    with Service(tmp_path, make) as service:
+        client = TestClient(make_app(service))
+        service.observe([Record(task="ann", x={"f": 1.0}, y=True)])
+        with monkeypatch.context() as broken:
+            broken.setattr(services.persistence, "save", fails)
+            answer = client.post("/snapshot")
+            said = str(error) or "MemoryError"
+            assert (answer.status_code, answer.json()["error"].split(": ")[-1]) == (503, said)
+            assert client.get("/state").json()["alarms"]["snapshot"].endswith(said)
+            assert 'coterie_alarm{alarm="snapshot"} 1.0' in client.get("/metrics").text
+        assert client.post("/snapshot").status_code == 200
+        assert client.get("/state").json()["alarms"] == {}
+
+
+def test_a_folder_whose_last_snapshot_failed_is_let_go(tmp_path, monkeypatch):
+    def fails(*given):
+        raise ValueError("no snapshot today")
+
+    service = Service(tmp_path, make)
+    service.observe([Record(task="ann", x={"f": 1.0}, y=True)])
+    with monkeypatch.context() as broken:
+        broken.setattr(services.persistence, "save", fails)
+        with pytest.raises(ValueError, match="no snapshot today"):
+            service.close()
+    with Service(tmp_path, make) as service:
+        assert (service.replayed, service.engine.tasks) == (1, ["ann"])
+
+
+# -- refusals in the words of who sent the request ---------------------------------------------------------------------
+
+GOOD = {"task": "ann", "x": {"price": 2.0}, "y": "yes"}
+
+
+@pytest.fixture
+def learned(client):
+    """A service that has learned two labels, and an id."""
+    assert post(client, "/observe", GOOD | {"id": "e"}, GOOD | {"y": "no"}).status_code == 200
+    return client
+
+
+THIRD = (
+    'a third label after "no" and "yes": a service of --many-classes learns more labels, one of --regression numbers'
+)
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([GOOD | {"y": "maybe"}], f'records[0].y is "maybe", {THIRD}'),
+        ([GOOD, GOOD | {"y": "maybe"}], f'records[1].y is "maybe", {THIRD}'),
+        ([{"id": "e", "y": "yes"}, {"id": "gone", "y": "no"}, GOOD | {"y": True}], f"records[2].y is true, {THIRD}"),
+        ([GOOD | {"x": {"price": "dear"}}], "records[0].x: feature 'price' was a number so far, and is 'dear' now"),
+        (
+            [{"id": "e", "y": "yes"}, GOOD, GOOD | {"x": {"price": "dear"}}],
+            "records[2].x: feature 'price' was a number",
+        ),
+    ],
+)
+def test_the_record_that_is_refused_is_named_by_its_number_in_the_request(learned, records, said):
+    answer = post(learned, "/observe", *records)
+    assert (answer.status_code, answer.json()["error"][: len(said)]) == (422, said)
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_the_record_that_cannot_be_predicted_is_named(learned, n):
+    records = [{"task": "ann", "x": {"price": 2.0}}] * n + [{"task": "ann", "x": {"price": 1e300}}]
+    answer = post(learned, "/predict", *records)
+    said = f"records[{n}].x: feature 'price': 1e+300 is beyond the limit of 1e+100"
+    assert (answer.status_code, answer.json()["error"]) == (422, said)
+
+
+def test_a_label_that_is_no_number_is_told_as_json(tmp_path):
+    with Service(tmp_path, lambda: Engine(ct.AdaptiveSharingRegressor(), compared=False)) as service:
+        client = TestClient(make_app(service))
+        number = GOOD | {"y": 1.5}
+        assert post(client, "/observe", number, GOOD).json()["error"] == 'records[1].y must be a number, got "yes"'
+        with pytest.raises(ValueError, match="a model of numbers has no labels to declare"):
+            service.declare(["yes", "no"])
+
+
+def test_other_labels_than_those_declared_are_refused(tmp_path):
+    with Service(tmp_path, make) as service:
+        service.declare(["yes", "no"])
+        client = TestClient(make_app(service))
+        answer = post(client, "/observe", GOOD, GOOD | {"y": "yse"})
+        said = 'records[1].y is "yse"; the labels declared are "yes" and "no"'
+        assert (answer.status_code, answer.json()) == (422, {"error": said})
+        assert service.journal.end == 0
+        assert post(client, "/observe", GOOD).json()["learned"] == 1
+        for labels, wrong in (
+            (["no", "maybe"], 'the model has learned the label "yes", which is not declared'),
+            (["yes", "yes"], "there are two labels or more, each declared once"),
+            (["yes", "no", "maybe"], "the model learns two labels, and 3 are declared"),
+        ):
+            with pytest.raises(ValueError, match=wrong):
+                service.declare(labels)
+
+
+# -- features that are new, unknown, or have stopped coming ------------------------------------------------------------
+
+
+def test_features_that_nobody_knows_are_counted_and_named(learned):
+    assert post(learned, "/predict", {"task": "ann", "x": {"prcie": 2.0}}).status_code == 200
+    assert post(learned, "/predict", {"task": "ann", "x": {"price": 2.0, "prcie": 2.0}}).status_code == 200
+    told = learned.get("/state").json()["features"]
+    assert told == {"known": 1, "unknown": {"prcie": 2}, "new": [], "stopped": []}
+    assert "coterie_unknown_features_total 2.0" in learned.get("/metrics").text
+
+
+def test_features_that_stopped_coming_are_told_after_a_restart_too(tmp_path):
+    def records(n, name):
+        return [Record(task="ann", x={name: 1.0, "age": 2.0}, y=bool(k % 2)) for k in range(n)]
+
+    with Service(tmp_path, lambda: Engine(ct.MultitaskLogistic(), compared=False)) as service:
+        service.observe(records(1200, "price"))
+        service.observe(records(999, "prcie"))
+        assert (service.engine.stopped, service.engine.new) == ([], ["prcie"])
+        service.observe(records(1, "prcie"))
+        assert service.engine.stopped == ["price"]
+    with Service(tmp_path, make) as service:
+        client = TestClient(make_app(service))
+        assert client.get("/state").json()["features"]["stopped"] == ["price"]
+        told = client.get("/metrics").text
+        assert "coterie_features_stopped 1.0" in told
+        assert "coterie_features 3.0" in told
+
+
+# -- the log, and when a service is ready ------------------------------------------------------------------------------
+
+
+def test_each_refused_request_is_a_line_of_the_log(tmp_path):
+    log = tmp_path / "refused.jsonl"
+    with Service(tmp_path / "s", make) as service:
+        client = TestClient(make_app(service, token="secret", log=log))  # noqa: S106
+        post(client, "/observe", GOOD)
+        client.headers["Authorization"] = "Bearer secret"
+        assert post(client, "/observe", GOOD).status_code == 200
+        post(client, "/observe", {"id": "e"})
+        log.rename(tmp_path / "moved")
+        assert client.get("/nothing").status_code == 404
+    moved, new = ([json.loads(line) for line in path.read_text().splitlines()] for path in (tmp_path / "moved", log))
+    told = [[each[name] for name in ("method", "path", "status", "error")] for each in moved + new]
+    assert told == [
+        ["POST", "/observe", 401, "the request bears no token, or a wrong one"],
+        ["POST", "/observe", 422, "records[0].y is missing"],
+        ["GET", "/nothing", 404, "GET /nothing: Not Found"],
+    ]
+    assert {*moved[0]} == {"at", "client", "method", "path", "status", "seconds", "error"}
+    assert "secret" not in (tmp_path / "moved").read_text()
+
+
+def test_a_log_that_cannot_be_written_changes_no_answer(tmp_path):
+    with Service(tmp_path, make) as service:
+        client = TestClient(make_app(service, log=tmp_path / "nowhere" / "log"))
+        assert post(client, "/observe", {"id": "e"}).status_code == 422
+
+
+def test_a_service_is_ready_once_its_code_is_compiled(client, monkeypatch):
+    go_on = threading.Event()
+    monkeypatch.setattr(Engine, "compile", lambda engine: go_on.wait(60))
+    app = client.app.state.app
+    app.compile()
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["error"][:23]) == (503, "code is being compiled:")
+    assert client.get("/healthz").status_code == 200
+    go_on.set()
+    deadline = time.monotonic() + 60
+    while client.get("/readyz").status_code == 503:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("kind", [ct.AdaptiveSharingClassifier, ct.AdaptiveSharingRegressor, ct.MultitaskLogistic])
+def test_compiling_beforehand_changes_nothing_of_the_model(kind):
+    engine = Engine(kind())
+    before = digest(engine)
+    engine.compile()
+    assert digest(engine) == before
+
+
+# -- what operators do -------------------------------------------------------------------------------------------------
+
+
+def commands():
+    """The shell commands of the section for operators, in their order."""
+    section = Path("docs/serve.md").read_text().partition("## For operators")[2].partition("\n## ")[0]
+    return [line for block in re.findall("```bash\n(.*?)```", section, re.S) for line in block.splitlines()]
+
+
+class Operator:
+    """Runs commands in a folder: a service until the next one begins, any other command to its end."""
+
+    def __init__(self, folder):
+        self.folder, self.process, self.url = folder, None, ""
+
+    def run(self, line):
+        if line.startswith("coterie serve "):
+            self.stop()
+            given = shlex.split(line)[2:]
+            given = [str(self.folder / each) if each.endswith(("/", ".coterie", ".jsonl")) else each for each in given]
+            place = given.index("--data")
+            _, data = given[place : place + 2]
+            del given[place : place + 2]
+            self.process, self.url = start(data, *given)
+            return ""
+        line = re.sub("^coterie ", f"{sys.executable} -m coterie ", line.replace("localhost:8000", self.url))
+        done = subprocess.run(["sh", "-ec", line], cwd=self.folder, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, (line, done.stderr)
+        return done.stdout
+
+    def wait_until_ready(self):
+        deadline = time.monotonic() + 300
+        while httpx.get(f"{self.url}/readyz").status_code != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    def observe(self, *records):
+        return httpx.post(f"{self.url}/observe", json={"records": list(records)}, timeout=120)
+
+    def stop(self):
+        if self.process is not None:
+            self.process.terminate()
+            assert self.process.communicate(timeout=120)[1].count("Traceback") == 0
+            self.process = None
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the commands use curl")
+def test_what_operators_do_is_run(tmp_path):
+    prices = [{"task": f"u{k % 2}", "x": {"price": k + 0.5}, "y": ("left", "bought")[k % 3 == 0]} for k in range(30)]
+    operator, told = Operator(tmp_path), {}
+    try:
+        for line in commands():
+            told[line] = operator.run(line)
+            if line.startswith("coterie serve"):
+                operator.wait_until_ready()
+                assert httpx.get(f"{operator.url}/state").json()["alarms"] == {}
+            if line.startswith("coterie serve --data state/"):
+                assert operator.observe(*prices).json()["learned"] == 30
+                assert "the labels declared are" in operator.observe(prices[0] | {"y": "bougth"}).json()["error"]
+            if line.startswith("coterie serve --data restored/"):
+                assert httpx.get(f"{operator.url}/tasks").json()["tasks"] == ["u0", "u1"]
+            if line.startswith("coterie serve changed.coterie"):
+                changed = prices[0] | {"x": {"price": "class 0.5"}}
+                assert operator.observe(changed).json()["learned"] == 1
+    finally:
+        operator.stop()
+    assert json.loads(told["curl -fsS localhost:8000/state"])["features"]["known"] == 1
+    assert "coterie_features_stopped 0.0" in told["curl -fsS localhost:8000/metrics"]
+    (line,) = (tmp_path / "refused.jsonl").read_text().splitlines()
+    assert json.loads(line)["status"] == 422
